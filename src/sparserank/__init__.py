@@ -1,0 +1,44 @@
+"""SparseRank learns to rank from raw words on a CPU and keeps what it learns sparse.
+
+Public names are imported on first use, so `import sparserank` costs nothing: no numba, no scipy, no scikit-learn.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Preferences": "sparserank.preferences",
+    "TextRanker": "sparserank.engine",
+    "load": "sparserank.engine",
+    "evaluate": None,
+    "data": None,
+    "text": None,
+    "measures": None,
+    "search": None,
+}
+
+__all__ = ["Preferences", "TextRanker", "__version__", "data", "evaluate", "load", "measures", "search", "text"]
+
+if TYPE_CHECKING:
+    from . import data, evaluate, measures, search, text
+    from .engine import TextRanker, load
+    from .preferences import Preferences
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sparserank' has no attribute {name!r}")
+    home = _HOME[name]
+    value = (
+        importlib.import_module(f"sparserank.{name}") if home is None else getattr(importlib.import_module(home), name)
+    )
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

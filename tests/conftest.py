@@ -1,0 +1,34 @@
+"""What every test stands on: where the real data sets are, and arithmetic that may wrap when kernels run as Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("steady", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("steady")
+
+
+@pytest.fixture(autouse=True)
+def _wrapping_integers() -> Iterator[None]:
+    """Hash kernels wrap on purpose; under NUMBA_DISABLE_JIT=1 numpy would warn about it."""
+    with np.errstate(over="ignore" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "warn"):
+        yield
+
+
+@pytest.fixture(scope="session")
+def real() -> object:
+    """`real("nfcorpus")` is that set's folder; the test is skipped, by name, where the set is not there."""
+
+    def folder(name: str) -> Path:
+        root = os.environ.get("SPARSERANK_DATA")
+        if not root or not (Path(root) / name).exists():
+            pytest.skip(f"the data set {name!r} is not here: put it under $SPARSERANK_DATA/{name}")
+        return Path(root) / name
+
+    return folder
