@@ -30,11 +30,12 @@ def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf
     wanted = (
         f"a number in {'(' if open_low or math.isinf(low) else '['}{low:g}, {high:g}{')' if math.isinf(high) else ']'}"
     )
-    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise _refuse(name, wanted, value)
-    if value < low or value > high or (open_low and value == low) or math.isinf(value):
+    given = float(value)
+    if not (low <= given <= high) or (open_low and given == low) or math.isinf(given):
         raise _refuse(name, wanted, value)
-    return float(value)
+    return given
 
 
 def count(name: str, value: Any, low: int = 0, high: int | None = None) -> int:
@@ -43,9 +44,10 @@ def count(name: str, value: Any, low: int = 0, high: int | None = None) -> int:
     >>> count("k", 10, low=1)
     10
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < low or (high is not None and value > high):
+    given = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    if given is None or given < low or (high is not None and given > high):
         raise _refuse(name, f"a whole number in [{low}, {'inf)' if high is None else f'{high}]'}", value)
-    return int(value)
+    return given
 
 
 def choice(name: str, value: T, options: Collection[T]) -> T:

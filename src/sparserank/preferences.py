@@ -1,0 +1,356 @@
+"""Who should beat whom, as windows: O(n) memory, never O(n²) pairs.
+
+Row r says: for `query[r]`, every item of the window `better[r]` of `order` should beat every item of the window
+`worse[r]` and, where `rest` is set, every item that is not in the window `group[r]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import check
+from .errors import DataError
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+EACH = -1
+"""In place of a query: every item of the row's better window is a query of its own, and does not beat itself."""
+
+
+class Triples(NamedTuple):
+    """For query[i], item better[i] should score above item worse[i]."""
+
+    query: Ints
+    better: Ints
+    worse: Ints
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """Preferences over items 0 … n_items - 1; made by one of the `from_…` constructors.
+
+    `chance` is how often a draw takes each row; `weight`, if given, how much each place of `order` counts as a winner.
+    `skipped` counts the queries (or classes) that prefer nothing: one grade only, one member only.
+
+    >>> prefs = Preferences.from_grades([2, 0, 1, 0], qid=[7, 7, 7, 8])
+    >>> prefs.n_pairs, prefs.skipped
+    (3, 1)
+    >>> prefs.first(3).better.tolist(), prefs.first(3).worse.tolist()
+    ([0, 0, 2], [2, 1, 1])
+    """
+
+    query: Ints
+    order: Ints
+    better: Ints
+    worse: Ints
+    group: Ints
+    n_items: int
+    n_queries: int
+    chance: Floats
+    weight: Floats | None = None
+    rest: bool = False
+    skipped: int = 0
+    query_ids: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    # ---- the four constructors
+
+    @classmethod
+    def from_labels(cls, y: ArrayLike) -> Preferences:
+        """An item prefers its own class: the triples of paper C.
+
+        A draw takes the query uniformly, d⁺ uniformly from its class (not the query itself) and d⁻ uniformly from the
+        other classes. A class with one member never asks (it has no d⁺) and counts as skipped; it still loses.
+        """
+        labels = np.asarray(y)
+        if labels.ndim != 1:
+            raise DataError(f"labels must be one row of classes; got an array of shape {labels.shape}")
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise DataError(f"label {int(np.flatnonzero(~np.isfinite(labels))[0])} is not finite")
+        classes, code = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise DataError(f"preferences need at least two classes; got {len(classes)}")
+        n = len(labels)
+        by_class = np.argsort(code, kind="stable").astype(np.int64)
+        size = np.bincount(code)
+        stop = np.cumsum(size)
+        start = stop - size
+        asks = size > 1
+        if not asks.any():
+            raise DataError("every class has one member, so no item has another one to prefer")
+        start, stop, size = start[asks], stop[asks], size[asks]
+        return cls(
+            query=np.full(len(size), EACH, np.int64),
+            order=np.concatenate([by_class, by_class]),
+            better=np.stack([start, stop], axis=1),
+            worse=np.stack([stop, start + n], axis=1),
+            group=np.zeros((len(size), 2), np.int64),
+            n_items=n,
+            n_queries=n,
+            chance=size / size.sum(),
+            skipped=int(np.sum(~asks)),
+            query_ids=classes,
+        )
+
+    @classmethod
+    def from_grades(
+        cls, grades: ArrayLike, qid: ArrayLike | None = None, weight: ArrayLike | None = None
+    ) -> Preferences:
+        """Row i is an item with a grade; within a qid every higher grade beats every lower one.
+
+        Qids may be unsorted and of any type; without them all rows are one query. A draw takes the query uniformly,
+        then a winner by weight, then a loser uniformly. A qid with one document or one grade is skipped and counted.
+        """
+        grade = _column("grades", grades)
+        n = len(grade)
+        ids, code = np.unique(np.zeros(n, np.int64) if qid is None else np.asarray(qid), return_inverse=True)
+        if len(code) != n:
+            raise DataError(f"{n} grades need {n} qids; got {len(code)}")
+        order = np.lexsort((np.arange(n), -grade, code)).astype(np.int64)
+        winner = None if weight is None else _weights(weight, n)[order]
+        return cls._graded(code[order], order, grade[order], winner, n_items=n, query_ids=ids)
+
+    @classmethod
+    def from_qrels(
+        cls,
+        qrels: Mapping[str, Mapping[str, float]],
+        query_ids: Sequence[str],
+        doc_ids: Sequence[str],
+        *,
+        unjudged: str = "worse",
+        missing: str = "error",
+        drop_self: bool = False,
+    ) -> Preferences:
+        """Judgments {query id: {document id: grade}}; queries and documents are numbered by their place in the lists.
+
+        unjudged : 'worse' – documents not judged for a query count as grade 0 (and so do grades below 0), or 'ignore'.
+        missing : 'error' – an id that is not in the lists is a DataError – or 'drop'.
+        drop_self : a document that has the query's own id takes no part in that query.
+        """
+        check.choice("unjudged", unjudged, ("worse", "ignore"))
+        check.choice("missing", missing, ("error", "drop"))
+        row_of = {q: i for i, q in enumerate(query_ids)}
+        place = {d: i for i, d in enumerate(doc_ids)}
+        codes, items, grades = [], [], []
+        for query, judged in qrels.items():
+            if query not in row_of:
+                if missing == "error":
+                    raise DataError(f"judged query {query!r} is not among the queries; missing='drop' skips it")
+                continue
+            if drop_self and query in place:
+                codes.append(row_of[query])
+                items.append(place[query])
+                grades.append(np.inf)  # in the group, so that it never loses as one of the rest; in no window itself
+            for doc, grade in judged.items():
+                if doc not in place:
+                    if missing == "error":
+                        raise DataError(
+                            f"document {doc!r}, judged for query {query!r}, is not in the collection; "
+                            "missing='drop' skips it"
+                        )
+                elif not (drop_self and doc == query):
+                    codes.append(row_of[query])
+                    items.append(place[doc])
+                    grades.append(grade)
+        code, item, level = np.array(codes, np.int64), np.array(items, np.int64), np.array(grades, np.float64)
+        if np.isnan(level).any():
+            raise DataError(f"a grade of query {query_ids[int(code[np.isnan(level)][0])]!r} is not a number")
+        if unjudged == "worse":
+            positive = level > 0
+            code, item, level = code[positive], item[positive], level[positive]
+        order = np.lexsort((item, -level, code))
+        prefs = cls._graded(
+            code[order], item[order], level[order], None,
+            n_items=len(place), query_ids=np.array(query_ids, dtype=object), rest=unjudged == "worse",
+        )  # fmt: skip
+        if len(prefs.query) == 0:
+            raise DataError("no query prefers any document: no judgment is above another")
+        return prefs
+
+    @classmethod
+    def from_triples(
+        cls, query: ArrayLike, better: ArrayLike, worse: ArrayLike, weight: ArrayLike | None = None
+    ) -> Preferences:
+        """Triple i says that for query[i] item better[i] should beat item worse[i]; drawn in proportion to weight."""
+        q, plus, minus = (_indices(name, a) for name, a in (("query", query), ("better", better), ("worse", worse)))
+        n = len(q)
+        if not n == len(plus) == len(minus):
+            raise DataError(f"triples need three columns of equal length; got {n}, {len(plus)} and {len(minus)}")
+        if n == 0:
+            raise DataError("no triples")
+        if (plus == minus).any():
+            at = int(np.flatnonzero(plus == minus)[0])
+            raise DataError(f"triple {at}: item {plus[at]} cannot be better than itself")
+        places = np.arange(2 * n, dtype=np.int64).reshape(n, 2)
+        w = None if weight is None else _weights(weight, n)
+        return cls(
+            query=q,
+            order=np.stack([plus, minus], axis=1).ravel(),
+            better=np.stack([places[:, 0], places[:, 0] + 1], axis=1),
+            worse=np.stack([places[:, 1], places[:, 1] + 1], axis=1),
+            group=np.zeros((n, 2), np.int64),
+            n_items=int(max(plus.max(), minus.max())) + 1,
+            n_queries=int(q.max()) + 1,
+            chance=np.full(n, 1.0 / n) if w is None else w / w.sum(),
+            weight=None if w is None else np.repeat(w, 2),
+        )
+
+    @classmethod
+    def stream(
+        cls, batches: Iterable[Any], query_ids: Sequence[str], doc_ids: Sequence[str], missing: str = "error"
+    ) -> Iterator[Preferences]:
+        """Preferences batch by batch, from records with columns query, better, worse (and weight).
+
+        `batches` is what `sparserank.data.stream_triples(path)` yields, of a log that may be larger than memory; ids
+        become places in the two lists.
+        """
+        check.choice("missing", missing, ("error", "drop"))
+        row_of = {q: i for i, q in enumerate(query_ids)}
+        place = {d: i for i, d in enumerate(doc_ids)}
+        for batch in batches:
+            named = ((batch.query, row_of), (batch.better, place), (batch.worse, place))
+            columns = np.array([[place_of.get(i, -1) for i in ids] for ids, place_of in named], np.int64)
+            known = (columns >= 0).all(axis=0)
+            if missing == "error" and not known.all():
+                at = int(np.flatnonzero(~known)[0])
+                triple = (batch.query[at], batch.better[at], batch.worse[at])
+                raise DataError(f"triple {triple!r} names an id that is not in the collection; missing='drop' skips it")
+            if known.any():
+                weight = None if batch.weight is None else np.asarray(batch.weight)[known]
+                query, better, worse = columns[:, known]
+                yield cls.from_triples(query, better, worse, weight)
+
+    @classmethod
+    def _graded(
+        cls,
+        code: Ints,
+        order: Ints,
+        grade: Floats,
+        weight: Floats | None,
+        *,
+        n_items: int,
+        query_ids: NDArray[Any],
+        rest: bool = False,
+    ) -> Preferences:
+        """Rows from items sorted by query, then falling grade: one row for each grade that has something below it."""
+        n = len(order)
+        new_query = np.flatnonzero(np.diff(code, prepend=-1))
+        new_level = np.flatnonzero((np.diff(code, prepend=-1) != 0) | (np.diff(grade, prepend=np.nan) != 0))
+        level_end = np.append(new_level, n)[1:]
+        of_query = np.searchsorted(new_query, new_level, side="right") - 1
+        begin, end = new_query[of_query], np.append(new_query, n)[1:][of_query]
+        beats = (level_end < end) | (rest & (end - begin < n_items))
+        rows = beats & np.isfinite(grade[new_level])
+        better = np.stack([new_level, level_end], axis=1)[rows].astype(np.int64)
+        total = np.concatenate([[0.0], np.cumsum(np.ones(n) if weight is None else weight)])
+        mass = total[better[:, 1]] - total[better[:, 0]]
+        owner = code[better[:, 0]] if len(better) else np.zeros(0, np.int64)
+        per_query = np.bincount(owner, weights=mass, minlength=len(query_ids))
+        chance = np.divide(mass, per_query[owner], out=np.zeros_like(mass), where=per_query[owner] > 0)
+        asking = int(np.count_nonzero(per_query))
+        return cls(
+            query=owner,
+            order=order,
+            better=better,
+            worse=np.stack([level_end, end], axis=1)[rows].astype(np.int64),
+            group=np.stack([begin, end], axis=1)[rows].astype(np.int64),
+            n_items=n_items,
+            n_queries=len(query_ids),
+            chance=chance / max(asking, 1),
+            weight=weight,
+            rest=rest,
+            skipped=len(query_ids) - asking,
+            query_ids=query_ids,
+        )
+
+    # ---- what solvers ask for
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    @cached_property
+    def losers(self) -> Ints:
+        """How many items each winner of a row beats."""
+        window = self.worse[:, 1] - self.worse[:, 0]
+        return window + (self.n_items - (self.group[:, 1] - self.group[:, 0])) if self.rest else window
+
+    @cached_property
+    def pairs(self) -> Ints:
+        """How many (query, better, worse) triples each row stands for."""
+        winners = self.better[:, 1] - self.better[:, 0]
+        asked = np.where(self.query == EACH, winners * (winners - 1), winners)
+        return np.asarray(asked * self.losers, np.int64)
+
+    @property
+    def n_pairs(self) -> int:
+        """How many triples all rows stand for."""
+        return int(self.pairs.sum())
+
+    def draw(self, n: int, seed: int, first: int = 0) -> Triples:
+        """Draws first … first + n - 1 of the sequence that `seed` names, with replacement.
+
+        >>> prefs = Preferences.from_labels([0, 0, 1, 1, 2])
+        >>> one, two = prefs.draw(6, seed=1), prefs.draw(3, seed=1, first=3)
+        >>> bool((one.query[3:] == two.query).all())
+        True
+        """
+        from .kernels.preferences import draw_triples
+
+        if len(self) == 0 or not self.chance.any():
+            raise DataError("there is nothing to draw: no query prefers any item")
+        out = np.empty((check.count("n", n), 3), np.int64)
+        chance = np.concatenate([[0.0], np.cumsum(self.chance)])
+        weight = np.empty(0) if self.weight is None else np.concatenate([[0.0], np.cumsum(self.weight)])
+        draw_triples(np.uint64(seed % 2**64), first, out, *self._windows, chance, weight)
+        return Triples(*np.ascontiguousarray(out.T))
+
+    def first(self, n: int, skip: int = 0) -> Triples:
+        """Triples skip … skip + n - 1 in order: row by row, winner by winner, loser by loser; fewer where they end."""
+        from .kernels.preferences import list_triples
+
+        out = np.empty((max(0, min(check.count("n", n), self.n_pairs - skip)), 3), np.int64)
+        list_triples(skip, out, *self._windows, np.concatenate([[0], np.cumsum(self.pairs)]))
+        return Triples(*np.ascontiguousarray(out.T))
+
+    @cached_property
+    def _windows(self) -> tuple[Ints, ...]:
+        """The arrays the kernels read; `members` is `order` with every group sorted, to count past it."""
+        members = self.order
+        if self.rest:
+            bounds = np.unique(self.group)
+            group_of = np.searchsorted(bounds, np.arange(len(self.order)), side="right")
+            members = self.order[np.lexsort((self.order, group_of))]
+        return self.query, self.order, self.better, self.worse, self.group, members, self.losers
+
+
+def _column(name: str, values: ArrayLike) -> Floats:
+    column = np.asarray(values, dtype=np.float64)
+    if column.ndim != 1:
+        raise DataError(f"{name} must be one column; got an array of shape {column.shape}")
+    if not np.isfinite(column).all():
+        raise DataError(f"{name}[{int(np.flatnonzero(~np.isfinite(column))[0])}] is not a finite number")
+    return column
+
+
+def _weights(values: ArrayLike, n: int) -> Floats:
+    weight = _column("weight", values)
+    if len(weight) != n:
+        raise DataError(f"{n} items need {n} weights; got {len(weight)}")
+    if (weight < 0).any() or not weight.any():
+        raise DataError("weights must not be negative, and not all zero")
+    return weight
+
+
+def _indices(name: str, values: ArrayLike) -> Ints:
+    column = np.asarray(values)
+    if column.ndim != 1 or (column.size and column.dtype.kind not in "iu"):
+        raise DataError(f"{name} must be one column of whole numbers; got {column.dtype} of shape {column.shape}")
+    if column.size and column.min() < 0:
+        raise DataError(f"{name}[{int(np.argmin(column))}] is negative; items are numbered from 0")
+    return column.astype(np.int64)
