@@ -38,6 +38,8 @@ def read_bytes(path: PathLike) -> bytes:
 
 
 def _unpack(raw: bytes, suffix: str) -> bytes:
+    if suffix in (".gz", ".xz", ".zst") and not raw:
+        raise EOFError("it is empty")
     if suffix == ".gz":
         return gzip.decompress(raw)
     if suffix == ".xz":
@@ -89,7 +91,7 @@ def writing(path: PathLike) -> Iterator[IO[bytes]]:
     """
     path = Path(path)
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent or Path())
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror}") from None
     try:
@@ -112,7 +114,7 @@ def writing(path: PathLike) -> Iterator[IO[bytes]]:
 def _packing(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
     if suffix == ".gz":
         with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
-            yield packed
+            yield packed  # type: ignore[misc]
     elif suffix == ".xz":
         with lzma.LZMAFile(raw, "wb") as packed:
             yield packed

@@ -1,6 +1,7 @@
 """What the readers hand on. Frozen; nothing downstream writes into a record.
 
-Judgments and runs are the nested mappings that every tool of this field understands: `{query id: {document id: number}}`.
+Judgments and runs are the nested mappings that every tool of this field understands:
+`{query id: {document id: number}}`.
 """
 
 from __future__ import annotations
@@ -111,11 +112,48 @@ class Letor:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Items with one class each: `items` are texts or the rows of an array; `classes[y[i]]` names item i's class."""
+    """Items with one class each: `items` are texts or the rows of an array; `classes[y[i]]` names item i's class.
+
+    `ids[i]` names item i where the items have names of their own, else `ids` is empty.
+    """
 
     items: Any
     y: NDArray[np.int64]
     classes: tuple[str, ...]
+    ids: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.y)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Labelled items in the two parts that their authors made."""
+
+    train: Labelled
+    test: Labelled
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fold of a LETOR set: rows to learn from, to choose settings on, and to report."""
+
+    train: Letor
+    vali: Letor
+    test: Letor
+
+
+@dataclass(frozen=True)
+class Stories:
+    """News stories with several topics each: story i has features X[i], and topic `topics[t]` where Y[i, t] is 1.
+
+    `half[i]` is 0 where the story is for training and 1 where it is for testing.
+    """
+
+    X: csr_array
+    Y: csr_array
+    half: NDArray[np.int8]
+    topics: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.half)

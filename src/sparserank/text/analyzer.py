@@ -21,6 +21,12 @@ from ..errors import DataError
 CHUNK = 1 << 23
 """Characters read at a time: bounds the memory of the integer form of the texts."""
 
+ENGLISH = frozenset(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
+    "to was will with".split()  # noqa: SIM905 - reads better as a sentence of words
+)
+"""Words that carry no topic: the short list that Lucene's English analysis has always used, so "fire" stays a word."""
+
 
 class Tokens(NamedTuple):
     """A chunk of texts: text i is names[t] for t in tokens[stops[i - 1]:stops[i]]."""
@@ -63,9 +69,7 @@ class Analyzer:
     def stopped(self) -> frozenset[str]:
         """The stop words as a set."""
         if self.stop_words == "english":
-            from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-            return frozenset(ENGLISH_STOP_WORDS)
+            return ENGLISH
         return frozenset(self.stop_words or ())
 
     def normal_forms(self, words: list[str]) -> list[str | None]:

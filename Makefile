@@ -1,0 +1,55 @@
+# Two commands for everybody:   make demo   ·   make test
+# Each sets up what it needs in .venv, from Python (>= 3.11) and the package index alone.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+ARGS   ?=
+
+.PHONY: demo test lint lock bench docs clean
+
+demo: $(VENV)/run.stamp
+	$(BIN)/sparserank demo
+
+test: $(VENV)/dev.stamp
+	rm -f .coverage .coverage.*
+	$(BIN)/python -m pytest -n auto --cov --cov-report= $(ARGS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto --cov --cov-append --cov-report= tests/kernels
+	$(BIN)/python -m coverage report
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.run $(ARGS)
+
+docs: $(VENV)/dev.stamp
+	$(BIN)/mkdocs build --strict
+
+# needs uv; a lock file holds names, versions and hashes, and no address
+lock:
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --no-annotate --no-header -o requirements/run.txt pyproject.toml
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --no-annotate --no-header --extra dev --extra bench --extra docs -o requirements/lock.txt pyproject.toml
+
+clean:
+	rm -rf $(VENV) build dist site .coverage .coverage.* reports
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "SparseRank needs Python 3.11 or newer; say: make PYTHON=python3.11 ...")'
+	@$(PYTHON) -c 'import venv, ensurepip' || { echo "Python lacks venv: apt-get install python3-venv"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.stamp: requirements/run.txt pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/lock.txt pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@ $(VENV)/run.stamp

@@ -1,0 +1,46 @@
+"""The commands, gathered."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from . import datasets, demo, evaluate, explain, index, search, train
+
+app = typer.Typer(
+    name="sparserank",
+    help="Learn to rank from raw words on a CPU, and keep what is learned sparse and readable.",
+    epilog="Start with: sparserank demo",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sparserank {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+for command in (
+    demo.demo,
+    train.train,
+    evaluate.evaluate,
+    search.search,
+    explain.explain,
+    index.index,
+    datasets.datasets,
+):
+    app.command()(command)

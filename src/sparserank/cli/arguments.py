@@ -1,0 +1,23 @@
+"""Arguments and options that several commands share, each described once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A BEIR folder (corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv) or the name of a known collection "
+        "(see: sparserank datasets).",
+    ),
+]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `sparserank train` wrote.")]
+IndexFile = Annotated[
+    Path | None, typer.Option("--index", help="Search this index instead of MODEL.index.", show_default=False)
+]
+Words = Annotated[str, typer.Argument(metavar="WORDS", help="What to search for, in quotes.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

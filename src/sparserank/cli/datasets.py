@@ -1,0 +1,23 @@
+"""sparserank datasets"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from .arguments import Json
+
+
+def datasets(as_json: Json = False) -> None:
+    """What data sets are known, where each one is on this machine, and how to get those that are not.
+
+    They are looked for in $SPARSERANK_DATA/NAME, then in the user's cache, then fetched from their public home.
+    """
+    from ..data import known
+    from .output import print_json, print_table
+
+    sets = known()
+    if as_json:
+        print_json({"datasets": [asdict(one) | {"path": one.path and str(one.path)} for one in sets]})
+        return
+    rows = [(one.name, f"{one.what} {one.size}", str(one.path) if one.path else one.how, one.terms) for one in sets]
+    print_table("", ("name", "what it is", "where it is, or how to get it", "terms"), rows)

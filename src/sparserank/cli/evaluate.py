@@ -1,0 +1,64 @@
+"""sparserank evaluate"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .arguments import Data, Json, ModelFile
+
+DEPTH = 1000
+
+
+def evaluate(
+    model: ModelFile,
+    data: Data,
+    split: Annotated[str, typer.Option(help="Which judgments to measure against.")] = "dev",
+    measures: Annotated[str, typer.Option(help="Names as in ir-measures, with blanks between.")] = "nDCG@10 AP R@100",
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Also write a report; by its ending .txt, .md, .json or .html.", show_default=False),
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="Also write the ranking as a TREC run file.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the intervals and the test.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Measure MODEL on one split of DATA, with 95 % intervals, beside BM25 on the same documents.
+
+    Example: sparserank evaluate model.safetensors nfcorpus --split dev --measures "nDCG@10 AP R@100"
+    """
+    from ..data.trec import write_run
+    from ..engine import load
+    from ..evaluate import Report, evaluate_run
+    from .collections import open_collection
+    from .output import print_json, working
+    from .systems import bm25_for, ranking
+
+    ranker = load(model)
+    collection = open_collection(data)
+    qrels = collection.split(split)
+    with working(f"searching for {len(qrels)} queries"):
+        found = ranking(ranker, collection, qrels, DEPTH)
+        lexical = ranking(bm25_for(collection), collection, qrels, DEPTH)
+    with working("measuring"):
+        ours = evaluate_run(found, qrels, measures, seed=seed)
+        bm25 = evaluate_run(lexical, qrels, measures, seed=seed)
+        whole = Report.of(
+            f"{model.name} on {collection.name} ({split})",
+            {"BM25": bm25, model.stem: ours},
+            settings={"data": collection.name, "split": split, "queries": len(qrels), "depth": DEPTH, "seed": seed},
+        )
+    if run is not None:
+        write_run(run, found)
+    if report is not None:
+        whole.write(report)
+    if as_json:
+        about = {"model": str(model), "data": collection.name, "split": split, "queries": len(qrels), "seed": seed}
+        comparison = whole.to_dict()["comparisons"]
+        print_json(about | {"measures": ours.to_dict(), "bm25": bm25.to_dict(), "comparisons": comparison})
+    else:
+        print(whole.text())

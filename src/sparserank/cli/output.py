@@ -1,0 +1,46 @@
+"""What commands print: one JSON object, or text for people; progress on a terminal, silence in a pipe."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+def print_json(content: Any) -> None:
+    """One object on stdout; numbers that JSON does not know are refused rather than written."""
+    print(json.dumps(content, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
+    """A table; columns whose numbers are in `right` are set flush right."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, name in enumerate(columns):
+        table.add_column(name, justify="right" if number in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(_plain(cell) for cell in row))
+    Console(width=None if sys.stdout.isatty() else 110, soft_wrap=False, highlight=False).print(table)
+
+
+def _plain(cell: str) -> Any:
+    from rich.text import Text
+
+    return Text(cell)
+
+
+@contextmanager
+def working(message: str) -> Iterator[None]:
+    """Show that long work is going on, on a terminal's stderr; in a pipe, say nothing."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(message):
+        yield

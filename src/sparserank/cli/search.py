@@ -1,0 +1,49 @@
+"""sparserank search"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .arguments import IndexFile, Json, ModelFile, Words
+
+if TYPE_CHECKING:
+    from ..engine import TextRanker
+    from ..search import Hit
+
+
+def search(
+    model: ModelFile,
+    words: Words,
+    k: Annotated[int, typer.Option("-k", help="How many results at most.", min=1)] = 10,
+    index: IndexFile = None,
+    as_json: Json = False,
+) -> None:
+    """The best documents for WORDS.
+
+    Example: sparserank search pydocs.safetensors "solve a linear system"
+    """
+    from ..engine import load
+    from .output import print_json, print_table
+
+    ranker = load(model, index)
+    hits = ranker.search(words, k)
+    unknown = ranker.unknown(words)
+    if as_json:
+        print_json({"results": [hit._asdict() for hit in hits], "unknown": unknown})
+        return
+    if not hits:
+        print("no document has any of these words")
+    else:
+        rows = [(str(n), f"{hit.score:.3f}", hit.id, _shown(ranker, hit)) for n, hit in enumerate(hits, start=1)]
+        print_table("", ("", "score", "document", ""), rows, right=(0, 1))
+    if unknown:
+        print("in no document: " + ", ".join(unknown))
+
+
+def _shown(ranker: TextRanker, hit: Hit) -> str:
+    """The title, or how the text begins."""
+    documents = ranker.index_.documents
+    text = hit.title or " ".join(documents.texts[ranker.index_.places[hit.id]][:400].split())
+    return text if len(text) <= 70 else text[:69] + "…"

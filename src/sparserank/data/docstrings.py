@@ -1,0 +1,130 @@
+"""Reading numpydoc docstrings: the summary, the *See Also* names, and the text with that section cut out.
+
+A section is a line at the margin with a rule of dashes under it; it ends where the next one begins. A signature such
+as `add(x1, x2, /, out=None)` is not a summary, wherever it stands.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+_RULE = re.compile(r"(-{3,}|={3,}|~{3,})\s*")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_SET = re.compile(r"\{'\w+'(?:, '\w+')+\}")
+_VARIES = re.compile(r"#\s*(?:may vary|random)\b")
+_SIGNATURE = re.compile(r"(?:[\w\s,]+=\s*)?[A-Za-z_][\w.]*\(")
+_SENTENCE = re.compile(r".*?(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bcf)[.!?](?=\s+[A-Z`\"'(]|\s*$)", re.DOTALL)
+_ROLE = re.compile(r"(?P<role>:[\w:]+:)?`~?(?:[^`<]*<)?\.?(?P<quoted>[\w.]+)>?`|(?P<bare>[A-Za-z_][\w.]*)(?:\(\))?")
+_NOT_OBJECTS = (":ref:", ":doc:", ":mod:", ":term:")
+
+
+@dataclass(frozen=True)
+class Docstring:
+    """What is taken from one docstring; `summary` is "" where there is none."""
+
+    summary: str
+    text: str
+    see_also: tuple[str, ...]
+
+
+def parse(raw: str) -> Docstring:
+    """Take a docstring apart.
+
+    >>> doc = parse('''sort(a)
+    ...
+    ... Return a sorted copy of an array. It is new.
+    ...
+    ... See Also
+    ... --------
+    ... lexsort, numpy.argsort : Indirect sorts.
+    ...     They give indices.
+    ...
+    ... Notes
+    ... -----
+    ... Stable.
+    ... ''')
+    >>> doc.summary, doc.see_also
+    ('Return a sorted copy of an array.', ('lexsort', 'numpy.argsort'))
+    >>> doc.text
+    'sort(a)\\n\\nReturn a sorted copy of an array. It is new.\\n\\nNotes\\n-----\\nStable.'
+    """
+    lines = _steady(inspect.cleandoc(raw))
+    heads = [at for at, (line, rule) in enumerate(pairwise(lines)) if _is_heading(line, rule)]
+    kept, names = lines[: heads[0] if heads else len(lines)], []
+    summary = _summary(kept)
+    for start, stop in pairwise([*heads, len(lines)]):
+        if lines[start].strip().lower() == "see also":
+            names += [name for line in lines[start + 2 : stop] for name in _names(line)]
+        else:
+            kept = kept + lines[start:stop]
+    return Docstring(summary, "\n".join(kept).strip(), tuple(dict.fromkeys(names)))
+
+
+def _steady(text: str) -> list[str]:
+    """The lines without what differs from run to run: addresses, the order of sets, and output that is drawn."""
+    text = _ADDRESS.sub("", text)
+    text = _SET.sub(lambda found: "{" + ", ".join(sorted(found[0][1:-1].split(", "))) + "}", text)
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if _VARIES.search(line) and not line.lstrip().startswith((">>>", "...")):
+            while lines and lines[-1].strip() and not lines[-1].lstrip().startswith((">>>", "...")):
+                lines.pop()
+        else:
+            lines.append(line)
+    return lines
+
+
+def _is_heading(line: str, rule: str) -> bool:
+    return bool(line.strip()) and not line[0].isspace() and not _RULE.fullmatch(line) and bool(_RULE.fullmatch(rule))
+
+
+def _summary(lines: list[str]) -> str:
+    """The first sentence of the first paragraph that is prose."""
+    for paragraph in "\n".join(lines).split("\n\n"):
+        prose = _after_signatures(paragraph.strip())
+        if not prose or prose.startswith((".. ", ">>>")) or not any(character.isalpha() for character in prose):
+            continue
+        sentence = _SENTENCE.match(prose)
+        return " ".join((sentence[0] if sentence else prose).split())
+    return ""
+
+
+def _after_signatures(paragraph: str) -> str:
+    """What is left when the calls that the paragraph opens with, one a line, are taken away."""
+    while (call := _SIGNATURE.match(paragraph)) is not None:
+        end = _closing(paragraph, call.end())
+        rest = re.sub(r"[ \t]*(->[^\n]*)?", "", paragraph[end:], count=1)
+        if rest and not rest.startswith("\n"):
+            break
+        paragraph = rest.strip()
+    return paragraph
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the bracket that was opened just before `start` is closed, or the end of the text."""
+    depth = 1
+    for place in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[place], 0)
+        if depth == 0:
+            return place + 1
+    return len(text)
+
+
+def _names(line: str) -> list[str]:
+    """The names before the colon of one line; an indented line goes on describing the names above it."""
+    if not line or line[0].isspace():
+        return []
+    names, place, line = [], 0, line.strip()
+    while (item := _ROLE.match(line, place)) is not None:
+        after = line[item.end() :].lstrip()
+        if after and after[0] not in ",:":
+            break
+        if item["role"] not in _NOT_OBJECTS:
+            names.append((item["quoted"] or item["bare"]).strip("."))
+        if not after.startswith(","):
+            break
+        place = len(line) - len(after[1:].lstrip())
+    return names

@@ -1,0 +1,1 @@
+"""What a user holds: rankers with scikit-learn's manners."""

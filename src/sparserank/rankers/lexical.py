@@ -1,0 +1,120 @@
+"""Rankers that learn nothing but word counts: BM25 and tf-idf cosine. Score = query row · document row.
+
+Title and text are fields: their counts are added, each times its weight, before anything else is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import check
+from ..data.records import Documents
+from ..data.tensors import Tensors, pack_strings
+from ..errors import DataError, ModelError, SparseRankError
+from ..text import Analyzer, TextFeatures
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+KINDS = ("bm25", "cosine")
+
+
+@dataclass(frozen=True)
+class LexicalSettings:
+    """What a lexical ranker is told before it sees a document."""
+
+    kind: str = "bm25"
+    k1: float = 0.9
+    b: float = 0.4
+    title_weight: float = 1.0
+    text_weight: float = 1.0
+    analyzer: Analyzer = field(default_factory=Analyzer)
+
+    def __post_init__(self) -> None:
+        check.choice("ranker", self.kind, KINDS)
+        check.number("k1", self.k1, low=0)
+        check.number("b", self.b, low=0, high=1)
+        check.number("title_weight", self.title_weight, low=0)
+        check.number("text_weight", self.text_weight, low=0)
+
+
+class LexicalRanker:
+    """BM25 or cosine over words: `fit` gives the documents' rows, `queries` the queries' rows.
+
+    >>> ranker = LexicalRanker()
+    >>> docs = ranker.fit(Documents.of({"a": "red apple", "b": "green pear"}))
+    >>> (ranker.queries(["Apple!"]) @ docs.T).toarray().argmax()
+    0
+    """
+
+    def __init__(self, settings: LexicalSettings | None = None) -> None:
+        self.settings = settings or LexicalSettings()
+        self.features = TextFeatures(
+            "bm25" if self.settings.kind == "bm25" else "sublinear",
+            unit=self.settings.kind == "cosine",
+            analyzer=self.settings.analyzer,
+            k1=self.settings.k1,
+            b=self.settings.b,
+        )
+
+    @property
+    def _field_weights(self) -> tuple[float, float]:
+        return self.settings.title_weight, self.settings.text_weight
+
+    def fit(self, documents: Documents) -> csr_array:
+        """Learn vocabulary and document frequencies; returns the documents' rows."""
+        if len(documents) == 0:
+            raise DataError("there are no documents to learn from")
+        counts = self.features.fit_counts(documents.titles, documents.texts, field_weights=self._field_weights)
+        if counts.shape[1] == 0:
+            raise DataError(f"none of the {len(documents)} documents has a word")
+        return self.features.weighted(counts)
+
+    def documents(self, documents: Documents) -> csr_array:
+        """Rows of other documents, in the words and frequencies learned before."""
+        weights = self._field_weights
+        return self.features.weighted(
+            self.features.field_counts(documents.titles, documents.texts, field_weights=weights)
+        )
+
+    def queries(self, texts: Iterable[str]) -> csr_array:
+        """Rows of queries: plain counts for BM25, unit tf-idf for cosine."""
+        counts = self.features.counts(texts).matrix
+        return counts if self.settings.kind == "bm25" else self.features.weighted(counts)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The word of every column."""
+        return self.features.words_
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Settings and arrays for a model file."""
+        settings = asdict(self.settings) | {
+            "documents": self.features.documents_,
+            "mean_length": self.features.mean_length_,
+        }
+        return settings, pack_strings("words", self.words) | {"df": self.features.df_}
+
+    @classmethod
+    def from_file(cls, file: Tensors) -> LexicalRanker:
+        """The ranker that `state` described."""
+        words = file.strings("words")
+        df = file.array("df", "int64", len(words))
+        documents = file.setting("documents", int)
+        if len(df) and (df.min() < 1 or df.max() > documents):
+            raise ModelError(f"{file.path}: a document frequency is outside [1, {documents}]")
+        given: dict[str, Any] = {name: file.settings.get(name) for name in LexicalSettings.__dataclass_fields__}
+        try:
+            analyzer = Analyzer(**file.setting("analyzer", dict))
+            ranker = cls(LexicalSettings(**given | {"analyzer": analyzer}))
+        except (SparseRankError, TypeError) as error:
+            raise ModelError(f"{file.path}: its settings do not fit: {error}") from None
+        ranker.features.restore(words, df, documents, float(file.setting("mean_length", (int, float))))
+        if not np.isfinite(ranker.features.mean_length_) or len(ranker.features.vocabulary_) < len(words):
+            raise ModelError(f"{file.path}: its vocabulary is inconsistent")
+        return ranker

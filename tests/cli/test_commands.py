@@ -1,0 +1,180 @@
+"""The commands as a user types them: what they print, what they write, and how they refuse."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from sparserank.cli import main
+from sparserank.data.beir import write_beir
+from sparserank.data.records import Collection, Documents
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    documents = Documents.of(
+        {
+            "d1": {"title": "Apples", "text": "red apples are sweet"},
+            "d2": {"title": "Pears", "text": "green pears are sour"},
+            "d3": {"title": "", "text": "plums are blue and apples are red"},
+        }
+    )
+    queries = {"q1": "sweet apple", "q2": "sour pear", "q3": "blue"}
+    qrels = {"train": {"q1": {"d1": 2.0, "d3": 1.0}}, "dev": {"q2": {"d2": 1.0}, "q3": {"d3": 1.0, "d2": 0.0}}}
+    where = tmp_path_factory.mktemp("data") / "fruit"
+    write_beir(where, Collection("fruit", documents, queries, qrels))
+    return where
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    path = folder.parent / "fruit.safetensors"
+    assert call("train", folder, "--ranker", "bm25", "--output", path) == 0
+    return path
+
+
+def call(*words):
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    return ended.value.code
+
+
+def printed(capsys, *words):
+    assert call(*words, "--json") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out)
+
+
+def test_train_writes_a_model_and_its_index(capsys, folder, tmp_path):
+    said = printed(capsys, "train", folder, "--output", tmp_path / "m")
+    assert said["documents"] == 3
+    assert (tmp_path / "m").exists()
+    assert (tmp_path / "m.index").exists()
+
+
+def test_search_prints_what_the_contract_says(capsys, model):
+    said = printed(capsys, "search", model, "red apples zebra", "-k", "5")
+    assert [row["id"] for row in said["results"]] == ["d1", "d3"]
+    assert said["results"][0].keys() == {"id", "score", "title"}
+    assert said["unknown"] == ["zebra"]
+    assert len(printed(capsys, "search", model, "red apples", "-k", "1")["results"]) == 1
+
+
+def test_explain_sums_to_the_score_of_the_search(capsys, model):
+    hit = printed(capsys, "search", model, "red apples")["results"][0]
+    said = printed(capsys, "explain", model, "red apples", hit["id"])
+    assert said["score"] == hit["score"]
+    assert math.isclose(sum(pair["contribution"] for pair in said["pairs"]), said["score"], rel_tol=1e-6)
+    assert said["pairs"][0].keys() == {"query", "document", "contribution"}
+
+
+def test_evaluate_prints_measures_with_intervals_beside_bm25(capsys, model, folder, tmp_path):
+    said = printed(
+        capsys, "evaluate", model, folder, "--split", "dev", "--measures", "nDCG@10 AP R@100",
+        "--report", tmp_path / "r.html", "--run", tmp_path / "r.run",
+    )  # fmt: skip
+    assert list(said["measures"]) == ["nDCG@10", "AP", "R@100"]
+    for value in said["measures"].values():
+        assert value["low"] <= value["value"] <= value["high"]
+        assert value["value"] == 1.0
+    assert said["bm25"] == said["measures"]
+    assert "<html" in (tmp_path / "r.html").read_text()
+    assert (tmp_path / "r.run").read_text().startswith("q2 Q0 d2 1 ")
+
+
+def test_evaluate_indexes_documents_the_model_has_not_seen(capsys, model, folder, tmp_path):
+    other = Documents.of({"x1": "apples", "x2": "sour pears", "x3": "blue"})
+    write_beir(tmp_path / "other", Collection("other", other, {"q": "pear"}, {"test": {"q": {"x2": 1.0}}}))
+    said = printed(capsys, "evaluate", model, tmp_path / "other", "--split", "test")
+    assert said["measures"]["nDCG@10"]["value"] == 1.0
+
+
+def test_an_index_of_other_documents_can_be_made_and_searched(capsys, model, tmp_path):
+    other = Documents.of({"x1": "an apple a day", "x2": "pears"})
+    write_beir(tmp_path / "other", Collection("other", other, {"q": "pear"}, {"test": {"q": {"x2": 1.0}}}))
+    assert printed(capsys, "index", model, tmp_path / "other", "--output", tmp_path / "i")["documents"] == 2
+    said = printed(capsys, "search", model, "apples", "--index", tmp_path / "i")
+    assert [row["id"] for row in said["results"]] == ["x1"]
+
+
+def test_datasets_lists_every_known_set(capsys):
+    names = [row["name"] for row in printed(capsys, "datasets")["datasets"]]
+    assert names == "20newsgroups mnist digits rcv1 mq2007 mq2008 ohsumed nfcorpus cranfield pydocs".split()
+
+
+@pytest.mark.slow
+def test_demo_measures_and_searches_the_embedded_collection(capsys):
+    said = printed(capsys, "demo")
+    assert 0.3 < said["measures"]["BM25"]["nDCG@10"]["value"] < 0.7
+    assert len(said["searches"]) == 3
+    assert call("demo") == 0
+    assert "nDCG@10" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["train", "search", "explain", "evaluate", "index", "datasets", "demo"])
+def test_every_command_has_help_that_teaches(capsys, command):
+    assert call(command, "--help") == 0
+    assert "--json" in capsys.readouterr().out
+
+
+def test_people_get_tables(capsys, model, folder, tmp_path):
+    for words in (
+        ["search", model, "red apples zebra"],
+        ["search", model, "zebra"],
+        ["explain", model, "red apples", "d1"],
+        ["evaluate", model, folder],
+        ["index", model, folder, "--output", tmp_path / "i"],
+        ["train", folder, "--output", tmp_path / "m", "--ranker", "cosine"],
+        ["datasets"],
+    ):
+        assert call(*words) == 0
+        assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["search", "none.safetensors", "x"], "none.safetensors: no such file"),
+        (["search", "MODEL", "x", "-k", "0"], "-k"),
+        (["search", "FOLDER", "x"], "is a folder"),
+        (["search", "FOLDER/corpus.jsonl", "x"], "truncated, damaged or not a model file"),
+        (["explain", "MODEL", "x", "d9"], "no document 'd9'"),
+        (["train", "FOLDER", "--output", "/nowhere/m"], "cannot be written"),
+        (["train", "FOLDER/corpus.jsonl", "--output", "m"], "BEIR folder"),
+        (["train", "digits", "--output", "m"], "not a text collection"),
+        (["train", "unheard-of", "--output", "m"], "unheard-of"),
+        (["train", "FOLDER", "--output", "m", "--ranker", "magic"], "magic"),
+        (["train", "FOLDER", "--output", "m", "--stem", "klingon"], "klingon"),
+        (["train", "FOLDER"], "--output"),
+        (["evaluate", "MODEL", "FOLDER", "--split", "test"], "no split 'test'; it has: dev, train"),
+        (["evaluate", "MODEL", "FOLDER", "--measures", "nDCK@10"], "nDCK"),
+        (["evaluate", "MODEL", "FOLDER", "--report", "r.pdf"], ".pdf"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(capsys, monkeypatch, tmp_path, model, folder, words, says):
+    monkeypatch.chdir(tmp_path)
+    assert call(*(w.replace("MODEL", str(model)).replace("FOLDER", str(folder)) for w in words)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_version(capsys):
+    import sparserank
+
+    assert call("--version") == 0
+    assert capsys.readouterr().out == f"sparserank {sparserank.__version__}\n"
+
+
+@pytest.mark.data
+def test_bm25_on_nfcorpus_reaches_the_known_figure(capsys, real, tmp_path):
+    folder = real("nfcorpus")
+    assert call("train", folder, "--ranker", "bm25", "--output", tmp_path / "m") == 0
+    capsys.readouterr()
+    said = printed(capsys, "evaluate", tmp_path / "m", folder, "--split", "dev")
+    assert said["measures"]["nDCG@10"]["value"] >= 0.275

@@ -1,0 +1,156 @@
+"""TextRanker: text in, search out, and the same again from a file."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.data.tensors import read_tensors, write_tensors
+from sparserank.errors import ConfigError, DataError, ModelError, NotFitted
+
+DOCS = {
+    "d1": {"title": "Apples", "text": "red apples are sweet and red"},
+    "d2": {"title": "", "text": "a green pear"},
+    "d3": {"title": "Pears and apples", "text": "fruit"},
+    "d4": {"title": "", "text": ""},
+}
+
+
+@pytest.fixture
+def ranker():
+    return sr.TextRanker().fit(DOCS)
+
+
+def test_bm25_scores_by_the_formula():
+    ranker = sr.TextRanker(stem=None, stop_words=None, k1=1.2, b=0.75).fit(
+        {"a": "red red apple", "b": "apple", "c": "pear"}
+    )
+    idf = np.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
+    length = {"a": 3, "b": 1}
+    for doc in "ab":
+        expected = idf / (1 + 1.2 * (0.25 + 0.75 * length[doc] / (5 / 3)))
+        assert ranker.explain("apple", doc).score == pytest.approx(expected, rel=1e-6)
+    assert [hit.id for hit in ranker.search("apple")] == ["b", "a"]
+
+
+def test_cosine_of_a_document_with_itself_is_one():
+    ranker = sr.TextRanker("cosine").fit({"a": "red apple sweet", "b": "green pear"})
+    assert ranker.search("red apple sweet")[0].score == pytest.approx(1.0)
+
+
+def test_fields_with_weights_joined_by_default(ranker):
+    assert {h.id for h in ranker.search("apple")} == {"d1", "d3"}
+    assert sr.TextRanker(text_weight=0).fit(DOCS).search("apple")[0].id == "d1"
+    assert {h.id for h in sr.TextRanker(title_weight=0).fit(DOCS).search("apple")} == {"d1"}
+    joined = {k: f"{v['title']} {v['text']}" for k, v in DOCS.items()}
+    assert [h[:2] for h in sr.TextRanker().fit(joined).search("apple")] == [h[:2] for h in ranker.search("apple")]
+
+
+def test_unknown_words_and_empty_queries_find_nothing(ranker):
+    assert ranker.search("zebra") == ranker.search("") == ranker.search("the of") == []
+    assert ranker.unknown("zebra apples zebra") == ["zebra"]
+    assert ranker.explain("zebra", "d1").to_dict() == {"score": 0.0, "pairs": []}
+
+
+def test_scores_are_those_of_the_search(ranker):
+    scores = ranker.scores(["apple pear", "zebra"], ["d1", "d2", "d3", "d4"])
+    found = {h.id: h.score for h in ranker.search("apple pear")}
+    assert scores[0].tolist() == [found.get(d, 0.0) for d in ("d1", "d2", "d3", "d4")]
+    assert not scores[1].any()
+    assert ranker.scores(["apple"]).shape == (1, 4)
+
+
+def test_a_run_has_every_query(ranker):
+    run = ranker.run({"d1": "apple", "q2": "zebra"}, drop_self=True)
+    assert list(run["d1"]) == ["d3"]
+    assert run["q2"] == {}
+
+
+def test_a_saved_ranker_gives_the_same_results(ranker, tmp_path):
+    ranker.save(tmp_path / "m.safetensors")
+    again = sr.load(tmp_path / "m.safetensors")
+    assert again.search("red pears") == ranker.search("red pears")
+    assert again.explain("red pears", "d1") == ranker.explain("red pears", "d1")
+    assert vars(again).keys() == vars(ranker).keys()
+    assert again.stop_words == "english"
+
+
+def test_a_model_without_its_index_says_how_to_make_one(ranker, tmp_path):
+    ranker.save(tmp_path / "m")
+    (tmp_path / "m.index").unlink()
+    alone = sr.load(tmp_path / "m")
+    with pytest.raises(NotFitted, match="sparserank index"):
+        alone.search("apple")
+    alone.index({"new": "an apple"}).save(tmp_path / "other")
+    assert [h.id for h in sr.load(tmp_path / "m", tmp_path / "other").search("apples")] == ["new"]
+
+
+def test_an_index_of_another_model_is_refused(ranker, tmp_path):
+    ranker.save(tmp_path / "m")
+    sr.TextRanker(b=0.1).fit(DOCS).index_.save(tmp_path / "m.index")
+    with pytest.raises(ModelError, match="made for another model"):
+        sr.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"kind": "magic"}, "settings do not fit"),
+        ({"analyzer": {"colour": 1}}, "settings do not fit"),
+        ({"analyzer": "x"}, "'analyzer' is missing or of the wrong type"),
+        ({"documents": 1}, "outside [1, 1]"),
+        ({"mean_length": "x"}, "'mean_length'"),
+        ({"mean_length": float("nan")}, "inconsistent"),
+    ],
+)
+def test_a_hostile_model_is_refused_by_name(ranker, tmp_path, settings, says):
+    ranker.save(tmp_path / "m")
+    file = read_tensors(tmp_path / "m")
+    write_tensors(tmp_path / "bad", "text", dict(file.settings) | settings, file.arrays)
+    with pytest.raises(ModelError, match=re.escape(says)):
+        sr.load(tmp_path / "bad")
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: sr.TextRanker().search("x"), NotFitted, "call fit first"),
+        (lambda: sr.TextRanker("bm26").fit(DOCS), ConfigError, "'ranker'"),
+        (lambda: sr.TextRanker(k1=-1).fit(DOCS), ConfigError, "'k1'"),
+        (lambda: sr.TextRanker().fit({}), DataError, "no documents"),
+        (lambda: sr.TextRanker().fit({"a": ""}), DataError, "none of the 1 documents has a word"),
+        (lambda: sr.TextRanker().fit(["a"]), DataError, "mapping"),
+        (lambda: sr.TextRanker().fit({1: "a"}), DataError, "document ids must be text"),
+        (lambda: sr.TextRanker().fit({"a": 5}), DataError, "document 'a' must be a text"),
+        (lambda: sr.TextRanker().fit(DOCS, {}, {"q": {"d1": 1}}), DataError, "1 judged queries have no text"),
+        (lambda: sr.TextRanker().fit(DOCS).explain("x", "zz"), DataError, "no document 'zz'"),
+        (lambda: sr.TextRanker().fit(DOCS).scores(["x"], ["zz"]), DataError, "no document 'zz'"),
+        (lambda: sr.TextRanker().fit(DOCS).search("x", k=0), ConfigError, "'k'"),
+    ],
+)
+def test_bad_input_is_refused_by_name(make, error, says):
+    with pytest.raises(error, match=re.escape(says)):
+        make()
+
+
+def test_importing_the_package_and_its_help_brings_in_nothing_heavy():
+    code = (
+        "import sys, json, sparserank, sparserank.cli as c\n"
+        "try: c.main(['--help'])\nexcept SystemExit: pass\n"
+        "print('\\n' + json.dumps(sorted({m.split('.')[0] for m in sys.modules})))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    loaded = set(json.loads(out.splitlines()[-1]))
+    assert not loaded & {"numba", "scipy", "sklearn", "polars", "pyarrow", "matplotlib", "numpy"}
+
+
+def test_unknown_public_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        sr.nothing  # noqa: B018
+    assert {"TextRanker", "Preferences", "load"} <= set(dir(sr))
