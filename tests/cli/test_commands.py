@@ -102,7 +102,18 @@ def test_an_index_of_other_documents_can_be_made_and_searched(capsys, model, tmp
 
 def test_datasets_lists_every_known_set(capsys):
     names = [row["name"] for row in printed(capsys, "datasets")["datasets"]]
-    assert names == "20newsgroups mnist digits rcv1 mq2007 mq2008 ohsumed nfcorpus cranfield pydocs".split()
+    assert names == [
+        "20newsgroups",
+        "mnist",
+        "digits",
+        "rcv1",
+        "mq2007",
+        "mq2008",
+        "ohsumed",
+        "nfcorpus",
+        "cranfield",
+        "pydocs",
+    ]
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # the reader of our output has gone (`| head`): nothing is wrong, and nothing more can be said
         sys.stderr.close()
         code = 0
-    raise SystemExit(code)
+    raise SystemExit(code or 0)
 
 
 def _complain(message: str) -> int:

@@ -49,7 +49,7 @@ def evaluate(
         bm25 = evaluate_run(lexical, qrels, measures, seed=seed)
         whole = Report.of(
             f"{model.name} on {collection.name} ({split})",
-            {"BM25": bm25, model.stem: ours},
+            {"BM25": bm25, model.name: ours},
             settings={"data": collection.name, "split": split, "queries": len(qrels), "depth": DEPTH, "seed": seed},
         )
     if run is not None:

@@ -19,19 +19,17 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    console = Console(width=None if sys.stdout.isatty() else 110, soft_wrap=False, highlight=False)
+    if title:
+        console.print(Text(title, style="bold"))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, name in enumerate(columns):
         table.add_column(name, justify="right" if number in right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(_plain(cell) for cell in row))
-    Console(width=None if sys.stdout.isatty() else 110, soft_wrap=False, highlight=False).print(table)
-
-
-def _plain(cell: str) -> Any:
-    from rich.text import Text
-
-    return Text(cell)
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
 
 
 @contextmanager

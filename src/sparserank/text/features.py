@@ -243,6 +243,8 @@ def _count_chunks(
                 columns = np.fromiter((vocabulary.get(n, -1) for n in names), np.int32, len(names))
             width = len(vocabulary)
         indptr, indices, counts, unseen = count_tokens(tokens, stops, columns)
+        if indptr[-1] <= np.iinfo(np.int32).max:
+            indptr = indptr.astype(np.int32)
         matrix = csr_array((counts, indices, indptr), shape=(len(stops), width))
         if features.hashing is not None:
             matrix.sum_duplicates()
