@@ -59,9 +59,8 @@ def test_the_version_is_the_same_everywhere():
 
 @pytest.mark.slow
 def test_the_built_wheel_installs_and_works(tmp_path):
-    built = run(
-        sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT)
-    )  # fmt: skip
+    pip = [sys.executable, "-m", "pip"]
+    built = run(*pip, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT))
     assert built.returncode == 0, built.stderr
     (wheel,) = tmp_path.glob("*.whl")
     venv.create(tmp_path / "env", with_pip=True)

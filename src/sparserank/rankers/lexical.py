@@ -48,8 +48,8 @@ class LexicalRanker:
 
     >>> ranker = LexicalRanker()
     >>> docs = ranker.fit(Documents.of({"a": "red apple", "b": "green pear"}))
-    >>> (ranker.queries(["Apple!"]) @ docs.T).toarray().argmax()
-    0
+    >>> (ranker.queries(["Apple!"]) @ docs.T).toarray()[0].nonzero()[0].tolist()
+    [0]
     """
 
     def __init__(self, settings: LexicalSettings | None = None) -> None:
