@@ -101,7 +101,7 @@ def _difference_panel(panel: Any, comparison: Comparison) -> None:
     for colour, side in (("--better", sign * differences > 0), ("--worse", sign * differences < 0)):
         _steps(panel, differences, np.flatnonzero(side), COLOURS[colour])
     panel.axhline(0, color=COLOURS["--soft"], linewidth=0.8)
-    reach = max(float(np.abs(differences).max()), 1e-9) * 1.15
+    reach = 1.15 * (float(np.abs(differences).max()) or 1.0)
     panel.set_ylim(-reach, reach)
     panel.set_xlim(-0.01, 1.01)
     panel.set_xticks([])
