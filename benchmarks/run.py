@@ -1,6 +1,7 @@
-"""`make bench`: every benchmark in a process of its own, as a table and as JSON (reports/bench.json).
+"""`make bench`: every benchmark in a process of its own, as a table and as JSON: the last line, and reports/bench.json.
 
-Each ratio is to a named peer in the same run on the same data; results are checked equal before anything is timed.
+Each ratio is to a named peer in the same run on the same data; results are checked equal before anything is timed. A
+case that fails to run is named, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ def main() -> None:
     given.output.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(given.output, (json.dumps(results, indent=2) + "\n").encode())
     print(f"\n{given.output}")
+    print(json.dumps(results))
+    if any("error" in result for result in results):
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

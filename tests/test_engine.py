@@ -6,12 +6,14 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import sparserank as sr
 from sparserank.data.tensors import read_tensors, write_tensors
+from sparserank.engine import load_model
 from sparserank.errors import ConfigError, DataError, ModelError, NotFitted
 
 DOCS = {
@@ -55,7 +57,29 @@ def test_fields_with_weights_joined_by_default(ranker):
 def test_unknown_words_and_empty_queries_find_nothing(ranker):
     assert ranker.search("zebra") == ranker.search("") == ranker.search("the of") == []
     assert ranker.unknown("zebra apples zebra") == ["zebra"]
+    assert ranker.unknown("The Zebras of zebra and Apples") == ["Zebras"], "as written, once, no stop words"
+    assert sr.TextRanker(ngrams=2).fit(DOCS).unknown("sweet apples") == [], "words, not pairs of them"
     assert ranker.explain("zebra", "d1").to_dict() == {"score": 0.0, "pairs": []}
+
+
+def test_unknown_words_go_by_the_documents_that_are_searched(ranker):
+    other = ranker.over({"x": "a sour apple"})
+    assert other.unknown("apples pears sour") == ["pears", "sour"], "sour has no column, pears no document"
+    del other.index_
+    assert other.unknown("apples pears sour") == ["sour"]
+
+
+def test_words_of_a_field_without_weight_are_no_words(tmp_path):
+    sr.TextRanker(text_weight=0).fit(DOCS).save(tmp_path / "m")
+    assert [h.id for h in sr.load(tmp_path / "m").search("apple pears")] == ["d3", "d1"]
+    with pytest.raises(DataError, match="none of the 4 documents has a word"):
+        sr.TextRanker(title_weight=0, text_weight=0).fit(DOCS)
+
+
+def test_a_light_field_adds_to_a_cosine_and_never_takes_away():
+    ranker = sr.TextRanker("cosine", text_weight=0.2).fit(DOCS)
+    assert all(score >= 0 for row in ranker.scores(["sweet", "green pear"]) for score in row)
+    assert {h.id for h in ranker.search("sweet")} == {"d1"}
 
 
 def test_scores_are_those_of_the_search(ranker):
@@ -96,6 +120,21 @@ def test_an_index_of_another_model_is_refused(ranker, tmp_path):
     sr.TextRanker(b=0.1).fit(DOCS).index_.save(tmp_path / "m.index")
     with pytest.raises(ModelError, match="made for another model"):
         sr.load(tmp_path / "m")
+    assert not hasattr(load_model(tmp_path / "m"), "index_")
+
+
+def test_an_index_with_another_number_of_words_is_refused(ranker, tmp_path):
+    ranker.save(tmp_path / "m")
+    starts = np.append(ranker.index_.starts, ranker.index_.starts[-1])
+    replace(ranker.index_, starts=starts).save(tmp_path / "m.index")
+    with pytest.raises(ModelError, match="made for another model"):
+        sr.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("name", ["m.gz", "m.xz", "m.zst"])
+def test_model_files_are_never_packed(ranker, tmp_path, name):
+    ranker.save(tmp_path / name)
+    assert sr.load(tmp_path / name).search("red pears") == ranker.search("red pears")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +145,16 @@ def test_an_index_of_another_model_is_refused(ranker, tmp_path):
         ({"analyzer": "x"}, "'analyzer' is missing or of the wrong type"),
         ({"documents": 1}, "outside [1, 1]"),
         ({"mean_length": "x"}, "'mean_length'"),
-        ({"mean_length": float("nan")}, "inconsistent"),
+        ({"mean_length": float("nan")}, "'mean_length'"),
+        ({"mean_length": 0}, "'mean_length'"),
+        ({"mean_length": True}, "'mean_length'"),
+        ({"mean_length": 10**400}, "'mean_length'"),
+        ({"documents": 10**30}, "'documents'"),
+        ({"documents": True}, "'documents'"),
+        ({"k1": 10**400}, "'k1'"),
+        ({"analyzer": {"shortest": 10**30}}, "'shortest'"),
+        ({"analyzer": {"lowercase": "no"}}, "'lowercase'"),
+        ({"analyzer": {"stop_words": [["a"]]}}, "'stop_words'"),
     ],
 )
 def test_a_hostile_model_is_refused_by_name(ranker, tmp_path, settings, says):
@@ -129,6 +177,11 @@ def test_a_hostile_model_is_refused_by_name(ranker, tmp_path, settings, says):
         (lambda: sr.TextRanker().fit({1: "a"}), DataError, "document ids must be text"),
         (lambda: sr.TextRanker().fit({"a": 5}), DataError, "document 'a' must be a text"),
         (lambda: sr.TextRanker().fit(DOCS, {}, {"q": {"d1": 1}}), DataError, "1 judged queries have no text"),
+        (
+            lambda: sr.TextRanker().fit(DOCS, {"q": "x"}, {"q": {"d1": 1, "d8": 1, "d9": 0}}),
+            DataError,
+            "2 judged documents are not among the documents, the first is 'd8'",
+        ),
         (lambda: sr.TextRanker().fit(DOCS).explain("x", "zz"), DataError, "no document 'zz'"),
         (lambda: sr.TextRanker().fit(DOCS).scores(["x"], ["zz"]), DataError, "no document 'zz'"),
         (lambda: sr.TextRanker().fit(DOCS).search("x", k=0), ConfigError, "'k'"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -48,8 +50,55 @@ def test_lock_files_hold_no_address():
 
 def test_kernels_import_only_numpy_numba_and_math():
     for file in (ROOT / "src/sparserank/kernels").glob("*.py"):
-        imported = re.findall(r"^(?:from|import) (\S+)", file.read_text(), re.M)
-        assert set(imported) <= {"math", "numba", "numpy"}, file.name
+        imported = set(re.findall(r"^\s*(?:from|import) (\S+)", file.read_text(), re.M))
+        if file.name == "__init__.py":  # no kernel, and numba must not be there before it has run
+            assert imported <= sys.stdlib_module_names
+        else:
+            assert imported <= {"math", "numba", "numpy"}, file.name
+
+
+def test_kernels_run_where_neither_the_package_nor_the_home_can_be_written(tmp_path):
+    shutil.copytree(ROOT / "src/sparserank", tmp_path / "sparserank", ignore=shutil.ignore_patterns("__pycache__"))
+    # a file in the folder's place keeps even root from writing there
+    (tmp_path / "sparserank/kernels/__pycache__").touch()
+    (tmp_path / "tmp").mkdir()
+    code = (
+        "import os, numpy as np; from sparserank.kernels.weights import row_lengths as r; "
+        "print(r.__module__, r(np.array([0, 2]), np.array([3.0, 4.0]))[0], os.environ['NUMBA_CACHE_DIR'])"
+    )
+    env = {"PYTHONPATH": str(tmp_path), "HOME": "/dev/null", "TMPDIR": str(tmp_path / "tmp")}
+    done = run(sys.executable, "-B", "-c", code, env=env)
+    assert done.returncode == 0, done.stderr
+    module, length, folder = done.stdout.split()
+    assert (module, length) == ("sparserank.kernels.weights", "5.0")
+    assert Path(folder).parent == tmp_path / "tmp"
+    assert not Path(folder).exists(), "it goes with the process"
+
+
+def test_a_cache_that_can_be_written_is_left_to_numba(tmp_path):
+    code = "import os, sparserank.kernels; print(os.environ.get('NUMBA_CACHE_DIR'))"
+    env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    assert run(sys.executable, "-c", code, env=env).stdout == "None\n"
+    assert run(sys.executable, "-c", code, env=env | {"NUMBA_CACHE_DIR": "/dev/null"}).stdout == "/dev/null\n"
+
+
+def test_the_bench_prints_json_last_and_fails_where_a_case_fails(tmp_path):
+    done = run(sys.executable, "-m", "benchmarks.run", "no_such_case", "--output", str(tmp_path / "bench.json"))
+    assert done.returncode == 1
+    (result,) = json.loads(done.stdout.splitlines()[-1])
+    assert result["case"] == "no_such_case"
+    assert "No module named" in result["error"]
+    assert json.loads((tmp_path / "bench.json").read_text()) == [result]
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_a_bench_that_runs_is_exit_code_0_and_its_last_line_is_json(real, tmp_path):
+    real("20newsgroups")
+    done = run(sys.executable, "-m", "benchmarks.run", "text_features", "--quick", "--output", str(tmp_path / "b.json"))
+    assert done.returncode == 0, done.stderr
+    (result,) = json.loads(done.stdout.splitlines()[-1])
+    assert result["rows"]
 
 
 def test_the_version_is_the_same_everywhere():

@@ -237,6 +237,7 @@ def test_lower_is_better_for_errors_only() -> None:
         ("nDCG@0", "cutoff must be a whole number above 0"),
         ("nDCG@-1", "cutoff must be a whole number above 0"),
         ("nDCG@ten", "cutoff must be a whole number above 0; got 'ten'"),
+        ("nDCG@" + "9" * 5000, "cutoff must be a whole number above 0; got '999"),
         ("AP(rel=0)", "'rel', the least relevant grade, must be"),
         ("PairError(rel=2)", "PairError takes no parameters"),
         ("nDCG-letor4(rel=2)", "nDCG-letor4 takes no parameters"),
@@ -333,7 +334,7 @@ def test_a_query_answered_with_nothing_counts_zero_and_one_judged_with_nothing_i
         (([1.0, 1.0], [1, math.inf], [5, 5]), None, "row 1 \\(query 5\\): the grade is inf"),
         ((["x"], [1], [1]), None, "every score must be a number; got \\['x'\\]"),
         (([1.0, 2.0], [1, 0], [1, 1]), ["a"], "every row needs one id; got 1 ids for 2 rows"),
-        (([1.0, 2.0, 3.0], [1, 0, 0], [1, 2, 1]), ["a", "a", "a"], "row 2: document 'a' occurs more than once"),
+        (([1.0, 2.0, 3.0], [1, 0, 0], [1, 2, 1]), ["a", "a", "a"], "row 2: id 'a' occurs more than once"),
     ],
 )
 def test_rows_that_cannot_be_measured_are_refused(rows: Any, ids: Any, message: str) -> None:

@@ -145,11 +145,36 @@ def test_a_stream_gives_the_triples_of_its_batches():
         SimpleNamespace(query=["q1", "q0"], better=["b", "a"], worse=["a", "c"], weight=None),
         SimpleNamespace(query=["q1", "zz"], better=["c", "a"], worse=["a", "b"], weight=[2.0, 1.0]),
     ]
-    streamed = list(Preferences.stream(iter(batches), ["q0", "q1"], ["a", "b", "c"], missing="drop"))
+    streamed = list(Preferences.stream(iter(batches), ["q0", "q1", "q2"], ["a", "b", "c", "d"], missing="drop"))
     assert [listed(p) for p in streamed] == [Counter([(1, 1, 0), (0, 0, 2)]), Counter([(1, 2, 0)])]
     assert streamed[1].weight.tolist() == [2.0, 2.0]
+    assert [(p.n_items, p.n_queries) for p in streamed] == [(4, 3), (4, 3)], "those of the collection, not the batch"
     with pytest.raises(DataError, match="'zz'"):
-        list(Preferences.stream(iter(batches), ["q0", "q1"], ["a", "b", "c"]))
+        list(Preferences.stream(iter(batches), ["q0", "q1", "q2"], ["a", "b", "c", "d"]))
+
+
+def test_a_batch_with_nothing_to_draw_is_skipped_and_a_negative_weight_is_not():
+    def batch(*weight):
+        return SimpleNamespace(query=["q"] * 2, better=["a"] * 2, worse=["b", "c"], weight=weight)
+
+    streamed = Preferences.stream([batch(0.0, 0.0), batch(0.0, 2.0)], ["q"], ["a", "b", "c"])
+    assert [p.weight.tolist() for p in streamed] == [[0.0, 0.0, 2.0, 2.0]]
+    with pytest.raises(DataError, match="negative"):
+        list(Preferences.stream([batch(-1.0, 0.0)], ["q"], ["a", "b", "c"]))
+
+
+def test_the_arrays_of_a_record_cannot_be_written_and_the_users_own_still_can():
+    query, better, worse = np.array([0, 1]), np.array([1, 2]), np.array([3, 3])
+    prefs = Preferences.from_triples(query, better, worse)
+    for array in (prefs.query, prefs.order, prefs.better, prefs.worse, prefs.group, prefs.chance, prefs.query_ids):
+        assert not array.flags.writeable
+    assert query.flags.writeable
+    assert Preferences(**{**vars(prefs), "query": query}).first(2).better.tolist() == [1, 2]
+    assert query.flags.writeable
+
+
+def test_a_skip_past_the_end_lists_nothing():
+    assert Preferences.from_labels([0, 0, 1]).first(5, skip=2**70).query.tolist() == []
 
 
 def test_missing_ids_are_dropped_on_request():
@@ -165,7 +190,12 @@ def test_missing_ids_are_dropped_on_request():
         (lambda: Preferences.from_labels([]), DataError, "at least two classes"),
         (lambda: Preferences.from_labels([1, 2, 3]), DataError, "every class has one member"),
         (lambda: Preferences.from_labels([[1], [2]]), DataError, "shape (2, 1)"),
-        (lambda: Preferences.from_labels([0.0, np.nan, 1.0]), DataError, "label 1 is not finite"),
+        (lambda: Preferences.from_labels([0.0, np.nan, 1.0]), DataError, "labels[1] is not finite"),
+        (lambda: Preferences.from_labels([None, 1, 1]), DataError, "labels must be a column of one kind"),
+        (lambda: Preferences.from_labels([[1], [1, 2]]), DataError, "labels must be a column of one kind"),
+        (lambda: Preferences.from_grades([1, 2, 0], qid=["a", None, "a"]), DataError, "qid must be a column of one"),
+        (lambda: Preferences.from_grades([1, 2], qid=[[1], [1]]), DataError, "qid must be one column"),
+        (lambda: Preferences.from_grades(["a", "b"]), DataError, "grades must be a column of numbers; got ['a', 'b']"),
         (lambda: Preferences.from_grades([1.0, np.nan]), DataError, "grades[1]"),
         (lambda: Preferences.from_grades([[1.0]]), DataError, "one column"),
         (lambda: Preferences.from_grades([1.0, 2.0], qid=[1]), DataError, "2 qids; got 1"),
@@ -183,9 +213,31 @@ def test_missing_ids_are_dropped_on_request():
             DataError,
             "document 'x', judged for query 'q'",
         ),
-        (lambda: Preferences.from_qrels({"q": {"a": np.nan}}, ["q"], ["a"]), DataError, "query 'q' is not a number"),
+        *(
+            (lambda grade=grade: Preferences.from_qrels({"q": {"a": grade}}, ["q"], ["a", "b"]), DataError, says)
+            for grade, says in (
+                (np.nan, "the grade of document 'a' for query 'q' is not a finite number: nan"),
+                (np.inf, "is not a finite number: inf"),
+                (-np.float32("inf"), "is not a finite number: "),
+                (10**400, "is not a finite number: 1000"),
+                ("2", "is not a finite number: '2'"),
+                (None, "is not a finite number: None"),
+            )
+        ),
+        (
+            lambda: Preferences.from_qrels({"q": {"a": 1}}, ["q"], ["a", "b", "a"]),
+            DataError,
+            "document id 'a' occurs more than once, at 0 and 2",
+        ),
+        (lambda: Preferences.from_qrels({}, ["q", "q"], ["a"]), DataError, "query id 'q' occurs more than once"),
+        (lambda: list(Preferences.stream([], ["q"], ["a", "a"])), DataError, "document id 'a' occurs more than once"),
         (lambda: Preferences.from_qrels({}, ["q"], ["a"], unjudged="bad"), ConfigError, "'unjudged'"),
         (lambda: Preferences.from_labels([0, 0, 1]).draw(-1, seed=0), ConfigError, "'n'"),
+        (lambda: Preferences.from_labels([0, 0, 1]).draw(1, None), ConfigError, "'seed'"),
+        (lambda: Preferences.from_labels([0, 0, 1]).draw(1, seed=1.5), ConfigError, "'seed'"),
+        (lambda: Preferences.from_labels([0, 0, 1]).draw(1, seed=0, first=-1), ConfigError, "'first'"),
+        (lambda: Preferences.from_labels([0, 0, 1]).draw(1, seed=0, first=2**64), ConfigError, "'first'"),
+        (lambda: Preferences.from_labels([0, 0, 1]).first(1, skip=-1), ConfigError, "'skip'"),
     ],
 )
 def test_bad_input_is_refused_by_name(make, error, says):

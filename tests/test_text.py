@@ -143,6 +143,23 @@ def test_fields_are_summed_by_their_weights():
     assert ours.field_counts(["pear"], ["pear"], field_weights=[0, 1]).toarray().tolist() == [[0, 1]]
 
 
+def test_a_word_that_only_a_field_of_no_weight_has_gets_no_column():
+    ours = TextFeatures("raw", unit=False)
+    total = ours.fit_counts(["apple", ""], ["pear apple", "pear"], field_weights=[1, 0])
+    assert ours.words_ == ("apple",)
+    assert total.toarray().tolist() == [[1], [0]]
+    assert ours.df_.tolist() == [1]
+    assert TextFeatures(columns=2).fit_counts(["bb bb aa"], ["cc cc cc"], field_weights=[1, 0]).shape == (1, 2)
+    assert TextFeatures(hashing=4).fit_counts(["aa"], ["bb"], field_weights=[0, 0]).shape == (1, 16)
+
+
+def test_sublinear_weights_are_linear_below_one_and_never_negative():
+    ours = TextFeatures("sublinear", unit=False)
+    counts = ours.fit_counts(["aa", "bb"], ["cc", "cc cc"], field_weights=[0.1, 2.0])
+    found = ours.weighted(counts).toarray() / ours.idf_
+    assert_allclose(found, [[0.1, 0.0, 1 + np.log(2)], [0.0, 0.1, 1 + np.log(4)]], rtol=1e-6)
+
+
 def test_restored_features_give_the_same_rows():
     ours = TextFeatures("bm25").fit(WORLD)
     again = TextFeatures("bm25").restore(ours.words_, ours.df_, ours.documents_, ours.mean_length_)
@@ -170,6 +187,10 @@ def test_no_text_at_all_is_an_empty_matrix():
         (lambda: Analyzer(stem="klingon"), ConfigError, "'stem'"),
         (lambda: Analyzer(stop_words="french"), ConfigError, "'stop_words'"),
         (lambda: Analyzer(ngrams=0), ConfigError, "'ngrams'"),
+        (lambda: Analyzer(shortest=10**30), ConfigError, "'shortest'"),
+        (lambda: Analyzer(lowercase=1), ConfigError, "'lowercase' parameter must be True or False. Got 1"),
+        (lambda: Analyzer(stop_words=(["a"],)), ConfigError, "'stop_words' parameter must hold words"),
+        (lambda: TextFeatures(k1=10**400).fit([]), ConfigError, "'k1'"),
         (lambda: TextFeatures().fit_counts(["a"], ["b", "c"]), DataError, "unequal length"),
         (lambda: TextFeatures().fit_counts(["a"], field_weights=[1, 2]), ConfigError, "need 1 weights"),
         (lambda: TextFeatures().restore(("a",), np.zeros(2, np.int64), 1, 1.0), DataError, "2 document frequencies"),

@@ -32,7 +32,10 @@ def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf
     )
     if isinstance(value, bool) or not isinstance(value, Real):
         raise _refuse(name, wanted, value)
-    given = float(value)
+    try:
+        given = float(value)
+    except OverflowError:
+        given = math.inf
     if not (low <= given <= high) or (open_low and given == low) or math.isinf(given):
         raise _refuse(name, wanted, value)
     return given
@@ -48,6 +51,17 @@ def count(name: str, value: Any, low: int = 0, high: int | None = None) -> int:
     if given is None or given < low or (high is not None and given > high):
         raise _refuse(name, f"a whole number in [{low}, {'inf)' if high is None else f'{high}]'}", value)
     return given
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, and nothing that merely counts as one of them.
+
+    >>> flag("lowercase", True)
+    True
+    """
+    if not isinstance(value, bool):
+        raise _refuse(name, "True or False", value)
+    return value
 
 
 def choice(name: str, value: T, options: Collection[T]) -> T:

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -77,6 +78,10 @@ class TextRanker:
         unknown = [q for q in qrels or {} if q not in (queries or {})]
         if unknown:
             raise DataError(f"{len(unknown)} judged queries have no text, the first is {unknown[0]!r}")
+        there = set(documents.ids)
+        absent = list(dict.fromkeys(d for judged in (qrels or {}).values() for d in judged if d not in there))
+        if absent:
+            raise DataError(f"{len(absent)} judged documents are not among the documents, the first is {absent[0]!r}")
         stop_words = self.stop_words if isinstance(self.stop_words, str | None) else tuple(self.stop_words)
         settings = LexicalSettings(
             self.ranker, self.k1, self.b, self.title_weight, self.text_weight,
@@ -142,10 +147,25 @@ class TextRanker:
         return explain_score(self._searched(), lexical.queries([text]), doc_id, lexical.words)
 
     def unknown(self, text: str) -> list[str]:
-        """The words of a text that no document has."""
+        """The words of a text that no document of the index has, as the text spells them; stop words do not count.
+
+        >>> TextRanker().fit({"d1": "apples"}).unknown("The Plums and the apple")
+        ['Plums']
+        """
         lexical = self._fitted()
-        tokens = lexical.settings.analyzer.tokens(text)
-        return [word for word in dict.fromkeys(tokens) if word not in lexical.features.vocabulary_]
+        analyzer = replace(lexical.settings.analyzer, ngrams=1)
+        as_written = replace(analyzer, lowercase=False, stem=None, stop_words=None)
+        spelled: dict[str, str] = {}
+        for word in as_written.tokens(text):
+            for form in analyzer.tokens(word):
+                spelled.setdefault(form, word)
+        return list(dict.fromkeys(word for form, word in spelled.items() if not self._occurs(form)))
+
+    def _occurs(self, form: str) -> bool:
+        column = self._fitted().features.vocabulary_.get(form)
+        if column is None or not hasattr(self, "index_"):
+            return column is not None
+        return bool(self.index_.starts[column] < self.index_.starts[column + 1])
 
     def save(self, path: PathLike) -> None:
         """Write the model, and the index beside it as `PATH.index`; each file appears whole or not at all."""
@@ -186,8 +206,8 @@ def index_path(model: PathLike) -> Path:
     return Path(f"{model}.index")
 
 
-def load(path: PathLike, index: PathLike | None = None) -> TextRanker:
-    """Read a saved ranker and the index beside it (or another one); an index of another model is refused."""
+def load_model(path: PathLike) -> TextRanker:
+    """Read a saved ranker without any index: enough to make one, whatever has become of the one beside it."""
     file = read_tensors(path, MODEL_KIND)
     lexical = LexicalRanker.from_file(file)
     told: Mapping[str, Any] = {
@@ -198,10 +218,16 @@ def load(path: PathLike, index: PathLike | None = None) -> TextRanker:
         lexical.settings.kind, **told, stem=analyzer.stem, stop_words=analyzer.stop_words, ngrams=analyzer.ngrams
     )
     ranker.lexical_ = lexical
+    return ranker
+
+
+def load(path: PathLike, index: PathLike | None = None) -> TextRanker:
+    """Read a saved ranker and the index beside it (or another one); an index of another model is refused."""
+    ranker = load_model(path)
     where = index_path(path) if index is None else Path(index)
     if index is not None or where.exists():
         found = Index.load(where)
-        if found.made_for != ranker.fingerprint():
+        if found.made_for != ranker.fingerprint() or found.n_terms != len(ranker.lexical_.words):
             raise ModelError(f"{where}: made for another model than {path}; make it again with `sparserank index`")
         ranker.index_ = found
     return ranker

@@ -6,9 +6,12 @@ Row r says: for `query[r]`, every item of the window `better[r]` of `order` shou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +62,13 @@ class Preferences:
     skipped: int = 0
     query_ids: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
 
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                frozen = value.view()
+                frozen.setflags(write=False)
+                object.__setattr__(self, name, frozen)
+
     # ---- the four constructors
 
     @classmethod
@@ -68,15 +78,10 @@ class Preferences:
         A draw takes the query uniformly, d⁺ uniformly from its class (not the query itself) and d⁻ uniformly from the
         other classes. A class with one member never asks (it has no d⁺) and counts as skipped; it still loses.
         """
-        labels = np.asarray(y)
-        if labels.ndim != 1:
-            raise DataError(f"labels must be one row of classes; got an array of shape {labels.shape}")
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise DataError(f"label {int(np.flatnonzero(~np.isfinite(labels))[0])} is not finite")
-        classes, code = np.unique(labels, return_inverse=True)
+        classes, code = _groups("labels", y)
         if len(classes) < 2:
             raise DataError(f"preferences need at least two classes; got {len(classes)}")
-        n = len(labels)
+        n = len(code)
         by_class = np.argsort(code, kind="stable").astype(np.int64)
         size = np.bincount(code)
         stop = np.cumsum(size)
@@ -109,7 +114,7 @@ class Preferences:
         """
         grade = _column("grades", grades)
         n = len(grade)
-        ids, code = np.unique(np.zeros(n, np.int64) if qid is None else np.asarray(qid), return_inverse=True)
+        ids, code = _groups("qid", np.zeros(n, np.int64) if qid is None else qid)
         if len(code) != n:
             raise DataError(f"{n} grades need {n} qids; got {len(code)}")
         order = np.lexsort((np.arange(n), -grade, code)).astype(np.int64)
@@ -135,32 +140,10 @@ class Preferences:
         """
         check.choice("unjudged", unjudged, ("worse", "ignore"))
         check.choice("missing", missing, ("error", "drop"))
-        row_of = {q: i for i, q in enumerate(query_ids)}
-        place = {d: i for i, d in enumerate(doc_ids)}
-        codes, items, grades = [], [], []
-        for query, judged in qrels.items():
-            if query not in row_of:
-                if missing == "error":
-                    raise DataError(f"judged query {query!r} is not among the queries; missing='drop' skips it")
-                continue
-            if drop_self and query in place:
-                codes.append(row_of[query])
-                items.append(place[query])
-                grades.append(np.inf)  # in the group, so that it never loses as one of the rest; in no window itself
-            for doc, grade in judged.items():
-                if doc not in place:
-                    if missing == "error":
-                        raise DataError(
-                            f"document {doc!r}, judged for query {query!r}, is not in the collection; "
-                            "missing='drop' skips it"
-                        )
-                elif not (drop_self and doc == query):
-                    codes.append(row_of[query])
-                    items.append(place[doc])
-                    grades.append(grade)
-        code, item, level = np.array(codes, np.int64), np.array(items, np.int64), np.array(grades, np.float64)
-        if np.isnan(level).any():
-            raise DataError(f"a grade of query {query_ids[int(code[np.isnan(level)][0])]!r} is not a number")
+        row_of, place = _places("query", query_ids), _places("document", doc_ids)
+        rows = list(_judged(qrels, row_of, place, missing == "drop", drop_self))
+        code, item = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
+        level = np.array([grade for _, _, grade in rows], np.float64)
         if unjudged == "worse":
             positive = level > 0
             code, item, level = code[positive], item[positive], level[positive]
@@ -208,11 +191,10 @@ class Preferences:
         """Preferences batch by batch, from records with columns query, better, worse (and weight).
 
         `batches` is what `sparserank.data.stream_triples(path)` yields, of a log that may be larger than memory; ids
-        become places in the two lists.
+        become places in the two lists. A batch that has nothing to draw – no known id, no positive weight – is skipped.
         """
         check.choice("missing", missing, ("error", "drop"))
-        row_of = {q: i for i, q in enumerate(query_ids)}
-        place = {d: i for i, d in enumerate(doc_ids)}
+        row_of, place = _places("query", query_ids), _places("document", doc_ids)
         for batch in batches:
             named = ((batch.query, row_of), (batch.better, place), (batch.worse, place))
             columns = np.array([[place_of.get(i, -1) for i in ids] for ids, place_of in named], np.int64)
@@ -221,10 +203,11 @@ class Preferences:
                 at = int(np.flatnonzero(~known)[0])
                 triple = (batch.query[at], batch.better[at], batch.worse[at])
                 raise DataError(f"triple {triple!r} names an id that is not in the collection; missing='drop' skips it")
-            if known.any():
-                weight = None if batch.weight is None else np.asarray(batch.weight)[known]
+            weight = None if batch.weight is None else _column("weight", batch.weight)[known]
+            if known.any() and (weight is None or weight.any()):
                 query, better, worse = columns[:, known]
-                yield cls.from_triples(query, better, worse, weight)
+                prefs = cls.from_triples(query, better, worse, weight)
+                yield replace(prefs, n_items=len(doc_ids), n_queries=len(query_ids))
 
     @classmethod
     def _graded(
@@ -305,6 +288,7 @@ class Preferences:
         if len(self) == 0 or not self.chance.any():
             raise DataError("there is nothing to draw: no query prefers any item")
         out = np.empty((check.count("n", n), 3), np.int64)
+        seed, first = check.count("seed", seed), check.count("first", first, high=2**62)
         chance = np.concatenate([[0.0], np.cumsum(self.chance)])
         weight = np.empty(0) if self.weight is None else np.concatenate([[0.0], np.cumsum(self.weight)])
         draw_triples(np.uint64(seed % 2**64), first, out, *self._windows, chance, weight)
@@ -314,7 +298,8 @@ class Preferences:
         """Triples skip … skip + n - 1 in order: row by row, winner by winner, loser by loser; fewer where they end."""
         from .kernels.preferences import list_triples
 
-        out = np.empty((max(0, min(check.count("n", n), self.n_pairs - skip)), 3), np.int64)
+        skip = min(check.count("skip", skip), self.n_pairs)
+        out = np.empty((min(check.count("n", n), self.n_pairs - skip), 3), np.int64)
         list_triples(skip, out, *self._windows, np.concatenate([[0], np.cumsum(self.pairs)]))
         return Triples(*np.ascontiguousarray(out.T))
 
@@ -329,8 +314,70 @@ class Preferences:
         return self.query, self.order, self.better, self.worse, self.group, members, self.losers
 
 
+def _groups(name: str, values: ArrayLike) -> tuple[NDArray[Any], Ints]:
+    """The different values, sorted, and the number of each row's own among them."""
+    try:
+        column = np.asarray(values)
+        distinct, code = np.unique(column, return_inverse=True)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} must be a column of one kind, all numbers or all texts; got {values!r:.100}") from None
+    if column.ndim != 1:
+        raise DataError(f"{name} must be one column; got an array of shape {column.shape}")
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        raise DataError(f"{name}[{int(np.flatnonzero(~np.isfinite(column))[0])}] is not finite")
+    return distinct, code.astype(np.int64, copy=False)
+
+
+def _places(what: str, ids: Sequence[str]) -> dict[str, int]:
+    """Where each id stands."""
+    place: dict[str, int] = {}
+    for number, one in enumerate(ids):
+        if place.setdefault(one, number) != number:
+            raise DataError(f"{what} id {one!r} occurs more than once, at {place[one]} and {number}")
+    return place
+
+
+def _judged(
+    qrels: Mapping[str, Mapping[str, float]], row_of: dict[str, int], place: dict[str, int], drop: bool, drop_self: bool
+) -> Iterator[tuple[int, int, float]]:
+    """(query, document, grade) of every judgment whose ids are known; others are dropped or refused.
+
+    With drop_self a query's own document has grade infinity: it is in the group, so that it never loses as one of the
+    rest, and in no window.
+    """
+    for query, judged in qrels.items():
+        if query not in row_of:
+            if not drop:
+                raise DataError(f"judged query {query!r} is not among the queries; missing='drop' skips it")
+            continue
+        if drop_self and query in place:
+            yield row_of[query], place[query], np.inf
+        for doc, grade in judged.items():
+            level = _grade(query, doc, grade)
+            if doc not in place:
+                if not drop:
+                    raise DataError(
+                        f"document {doc!r}, judged for query {query!r}, is not in the collection; "
+                        "missing='drop' skips it"
+                    )
+            elif not (drop_self and doc == query):
+                yield row_of[query], place[doc], level
+
+
+def _grade(query: str, doc: str, grade: Any) -> float:
+    if isinstance(grade, Real | np.bool_):
+        with suppress(OverflowError):
+            level = float(grade)
+            if math.isfinite(level):
+                return level
+    raise DataError(f"the grade of document {doc!r} for query {query!r} is not a finite number: {grade!r}")
+
+
 def _column(name: str, values: ArrayLike) -> Floats:
-    column = np.asarray(values, dtype=np.float64)
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"{name} must be a column of numbers; got {values!r:.100}") from None
     if column.ndim != 1:
         raise DataError(f"{name} must be one column; got an array of shape {column.shape}")
     if not np.isfinite(column).all():

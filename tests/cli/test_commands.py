@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +103,90 @@ def test_an_index_of_other_documents_can_be_made_and_searched(capsys, model, tmp
     assert [row["id"] for row in said["results"]] == ["x1"]
 
 
+@pytest.fixture
+def own_model(model, tmp_path):
+    path = tmp_path / "m"
+    path.write_bytes(model.read_bytes())
+    return path
+
+
+@pytest.mark.parametrize("damage", ["missing", "damaged", "foreign"])
+def test_an_index_that_cannot_be_used_is_made_again_by_the_command_its_error_names(
+    capsys, own_model, folder, tmp_path, damage
+):
+    beside = tmp_path / "m.index"
+    if damage == "damaged":
+        beside.write_bytes(b"not an index")
+    if damage == "foreign":
+        assert call("train", folder, "--output", tmp_path / "other", "--b", "0.1") == 0
+        beside.write_bytes((tmp_path / "other.index").read_bytes())
+        capsys.readouterr()
+    assert printed(capsys, "evaluate", own_model, folder)["measures"]["AP"]["value"] == 1.0
+    assert call("search", own_model, "apple") == 2
+    capsys.readouterr()
+    assert printed(capsys, "index", own_model, folder, "--output", beside)["documents"] == 3
+    assert printed(capsys, "search", own_model, "apple")["results"]
+
+
+def test_a_damaged_model_is_refused_by_evaluate(capsys, folder, tmp_path):
+    (tmp_path / "m").write_bytes(b"not a model")
+    assert call("evaluate", tmp_path / "m", folder) == 2
+    assert "m: truncated, damaged or not a model file" in capsys.readouterr().err
+
+
+def test_a_cutoff_beyond_a_thousand_is_searched_that_deep(capsys, tmp_path):
+    docs = Documents.of({f"d{i:04d}": "apple" for i in range(1500)})
+    relevant = {f"d{i:04d}": 1.0 for i in range(1500)}
+    write_beir(tmp_path / "many", Collection("many", docs, {"q": "apple"}, {"dev": {"q": relevant}}))
+    assert call("train", tmp_path / "many", "--output", tmp_path / "m") == 0
+    capsys.readouterr()
+    for measures in ("R@1500", "SetP P@10 R(rel=1)@1500", "IPrec@0.1 Judged@1500 R@10"):
+        run = tmp_path / "run"
+        assert call("evaluate", tmp_path / "m", tmp_path / "many", "--measures", measures, "--run", run) == 0
+        assert len(run.read_text().splitlines()) == 1500, measures
+    capsys.readouterr()
+    said = printed(capsys, "evaluate", tmp_path / "m", tmp_path / "many", "--measures", "R@1500")
+    assert said["measures"]["R@1500"]["value"] == 1.0
+
+
+def test_a_bad_measure_is_refused_before_anything_is_read(capsys):
+    assert call("evaluate", "no-model", "no-data", "--measures", "nDCK@10") == 2
+    assert "nDCK" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("report", ["r.pdf", "r.html", "nowhere/r.md"])
+def test_a_report_that_cannot_be_written_leaves_no_run_behind(capsys, monkeypatch, model, folder, tmp_path, report):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.chdir(tmp_path)
+    assert call("evaluate", model, folder, "--report", report, "--run", "r.run") == 2
+    assert list(tmp_path.iterdir()) == []
+    assert "sparserank[plot]" in capsys.readouterr().err or report != "r.html"
+    if report != "nowhere/r.md":
+        assert call("evaluate", "no-model", "no-data", "--report", report) == 2
+        assert report in capsys.readouterr().err or report == "r.html", "judged before anything is read"
+
+
+def test_a_model_called_bm25_is_told_from_the_baseline(capsys, model, folder, tmp_path):
+    (tmp_path / "BM25").write_bytes(model.read_bytes())
+    said = printed(capsys, "evaluate", tmp_path / "BM25", folder)
+    assert list(said["comparisons"]) == ["BM25 (model)"]
+
+
+def test_a_split_is_judged_only_where_the_user_names_it(capsys, folder, tmp_path):
+    assert call("train", folder, "--output", tmp_path / "m", "--split", "nonsense") == 2
+    assert "no split 'nonsense'; it has: dev, train" in capsys.readouterr().err
+    assert call("train", folder, "--output", tmp_path / "m", "--split", "dev") == 0
+    plain = Collection("plain", Documents.of({"a": "apple"}), {"q": "x"}, {})
+    write_beir(tmp_path / "plain", plain)
+    assert call("train", tmp_path / "plain", "--output", tmp_path / "m") == 0
+
+
+def test_a_packed_name_is_still_a_model(capsys, folder, tmp_path):
+    assert call("train", folder, "--output", tmp_path / "m.gz") == 0
+    capsys.readouterr()
+    assert printed(capsys, "search", tmp_path / "m.gz", "apple")["results"]
+
+
 def test_datasets_lists_every_known_set(capsys):
     names = [row["name"] for row in printed(capsys, "datasets")["datasets"]]
     assert names == [
@@ -128,7 +215,9 @@ def test_demo_measures_and_searches_the_embedded_collection(capsys):
 @pytest.mark.parametrize("command", ["train", "search", "explain", "evaluate", "index", "datasets", "demo"])
 def test_every_command_has_help_that_teaches(capsys, command):
     assert call(command, "--help") == 0
-    assert "--json" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "--json" in said
+    assert command != "demo" or "Nothing but the cached collection" in said
 
 
 def test_people_get_tables(capsys, model, folder, tmp_path):
@@ -160,6 +249,8 @@ def test_people_get_tables(capsys, model, folder, tmp_path):
         (["train", "FOLDER", "--output", "m", "--ranker", "magic"], "magic"),
         (["train", "FOLDER", "--output", "m", "--stem", "klingon"], "klingon"),
         (["train", "FOLDER"], "--output"),
+        (["train", "FOLDER", "--output", ""], "it is a folder; give the name of a file"),
+        (["train", "x" * 5000, "--output", "m"], "File name too long"),
         (["evaluate", "MODEL", "FOLDER", "--split", "test"], "no split 'test'; it has: dev, train"),
         (["evaluate", "MODEL", "FOLDER", "--measures", "nDCK@10"], "nDCK"),
         (["evaluate", "MODEL", "FOLDER", "--report", "r.pdf"], ".pdf"),
@@ -173,6 +264,13 @@ def test_a_mistake_is_one_line_and_exit_code_2(capsys, monkeypatch, tmp_path, mo
     assert out == ""
     assert says in err
     assert err.count("\n") == 1
+
+
+def test_without_words_there_is_help_and_no_complaint(capsys):
+    assert call() == 2
+    out, err = capsys.readouterr()
+    assert "Usage" in out + err
+    assert "sparserank: " not in out + err
 
 
 def test_version(capsys):
@@ -189,3 +287,6 @@ def test_bm25_on_nfcorpus_reaches_the_known_figure(capsys, real, tmp_path):
     capsys.readouterr()
     said = printed(capsys, "evaluate", tmp_path / "m", folder, "--split", "dev")
     assert said["measures"]["nDCG@10"]["value"] >= 0.275
+    shown = (Path(__file__).parents[2] / "docs/index.md").read_text()
+    words, document = re.search(r'explain model.safetensors "(.*)" (\S+)', shown).groups()
+    assert len(printed(capsys, "explain", tmp_path / "m", words, document)["pairs"]) == 2, "the example has an answer"

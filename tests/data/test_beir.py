@@ -59,6 +59,14 @@ def test_no_judgments_at_all_are_no_splits(tmp_path: Path) -> None:
     assert read_beir(folder_of(tmp_path, train="")).qrels == {}
 
 
+@pytest.mark.parametrize("content", ["\n", "query-id\tcorpus-id\tscore\n"])
+def test_an_empty_file_of_judgments_is_a_split_that_says_so(tmp_path: Path, content: str) -> None:
+    collection = read_beir(folder_of(tmp_path, dev=content))
+    assert collection.split("train")
+    with pytest.raises(DataError, match=r"the split 'dev' of .* has no judgments"):
+        collection.split("dev")
+
+
 def test_an_agreeing_judgment_said_twice_is_taken_once(tmp_path: Path) -> None:
     assert read_beir(folder_of(tmp_path, train=TRAIN + "q1\td2\t2.0\r\n")).qrels["train"]["q1"]["d2"] == 2
 
@@ -77,6 +85,7 @@ def test_packed_files_read_as_plain_ones(tmp_path: Path, suffix: str, pack: Call
 BAD_FILES = [
     ("corpus", '{"_id": "d1", "text": "x"}\n{"_id": "d2"', ":2: not a line of JSON"),
     ("corpus", "[" * 100_000, ":1: not a line of JSON"),
+    ("corpus", '{"_id": ' + "7" * 5_000 + ', "text": "x"}', ":1: not a line of JSON"),
     ("corpus", '["d1", "x"]', ":1: a line must be an object with '_id' and 'text'"),
     ("corpus", '{"text": "x"}', ":1: '_id' must be text that is not empty, or a whole number; it is missing"),
     ("corpus", '{"_id": "", "text": "x"}', ":1: '_id' must be text that is not empty, or a whole number; got ''"),

@@ -270,6 +270,10 @@ def test_the_users_folder_comes_before_the_cache(
     (own / "words.txt").write_bytes(WORDS)
     monkeypatch.setenv("SPARSERANK_DATA", str(tmp_path / "mine"))
     assert fetch.obtain(replace(row, folder="letor/tiny")).folder == own
+    named = tmp_path / "mine" / "tiny"
+    named.mkdir()
+    (named / "words.txt").write_bytes(WORDS)
+    assert fetch.obtain(replace(row, folder="letor/tiny")).folder == named, "by its name alone, too"
 
 
 @pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])

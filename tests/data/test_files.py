@@ -80,6 +80,21 @@ def test_a_file_that_is_not_packed_as_its_name_says_is_refused(tmp_path: Path, s
         read_bytes(path)
 
 
+def test_a_packed_file_with_a_wrong_byte_is_refused(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(WORDS))
+    packed[12] ^= 0xFF
+    path = tmp_path / "a.gz"
+    path.write_bytes(packed)
+    with pytest.raises(DataError, match=f"{path}: not a whole .gz file"):
+        read_bytes(path)
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_format_that_is_never_packed_is_written_as_it_is(tmp_path: Path, suffix: str) -> None:
+    write_bytes(tmp_path / f"a{suffix}", WORDS, pack=False)
+    assert (tmp_path / f"a{suffix}").read_bytes() == WORDS
+
+
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"{tmp_path / 'no'}: no such file"):
         read_bytes(tmp_path / "no")
@@ -135,8 +150,10 @@ def test_a_folder_that_is_not_there_or_in_the_way_is_named(tmp_path: Path) -> No
     with pytest.raises(DataError, match="cannot be written"):
         write_bytes(tmp_path / "no" / "a.txt", b"x")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(DataError, match="cannot be written: it is a folder; give the name of a file"):
         write_bytes(tmp_path / "folder", b"x")
+    with pytest.raises(DataError, match="cannot be written: it is a folder; give the name of a file"):
+        write_bytes("", b"x")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 

@@ -95,6 +95,8 @@ def test_an_unknown_name_is_refused_with_the_nearest_ones() -> None:
         sr.data.load("MQ2009")
     with pytest.raises(DataError, match="There are: 20newsgroups, mnist"):
         sr.data.load("zzz")
+    with pytest.raises(DataError, match=r"no data set is called \['a'\]"):
+        sr.data.load(["a"])  # type: ignore[arg-type]
 
 
 def test_an_unknown_option_is_refused_before_anything_is_read(nothing_here: None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 
 import numpy as np
 import pytest
@@ -42,6 +43,14 @@ def ours(**about):
     return save({"x": np.zeros(1)}, metadata={"sparserank": header})
 
 
+def typed(name):
+    """A file of ours with one array of a type that numpy does not have."""
+    about = json.dumps({"format": VERSION, "kind": "thing", "settings": {}})
+    array = {"dtype": name, "shape": [2 if name.startswith("F8") else 1], "data_offsets": [0, 2]}
+    header = json.dumps({"__metadata__": {"sparserank": about}, "x": array}).encode()
+    return struct.pack("<Q", len(header)) + header + b"\0\0"
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -53,6 +62,9 @@ def ours(**about):
         (ours(kind="other"), "holds a 'other'; a 'thing' is wanted"),
         (save({"x": np.zeros(1)}, metadata={"sparserank": "{"}), "settings cannot be read"),
         (ours(settings=[1]), "settings are not a table"),
+        (save({"x": np.zeros(1)}, metadata={"sparserank": "[" * 200_000}), "settings cannot be read"),
+        (save({"x": np.zeros(1)}, metadata={"sparserank": "9" * 5_000}), "settings cannot be read"),
+        *((typed(name), "truncated, damaged or not") for name in ("BF16", "F8_E4M3", "F8_E5M2")),
     ],
 )
 def test_a_foreign_file_is_refused_by_name(tmp_path, content, says):

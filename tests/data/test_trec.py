@@ -105,6 +105,7 @@ def test_a_bad_line_is_named(tmp_path: Path, read: Callable[[Path], Any], conten
         (write_qrels, {"q": {7: 1}}, "a document id in a TREC file"),
         (write_qrels, {"q": {"d": math.inf}}, "the grade of query 'q' and document 'd' must be finite"),
         (write_run, {"q": {"d\n": 1}}, "a document id in a TREC file"),
+        (write_run, {"q": {"d\ud800": 1}}, "a document id in a TREC file must be text that UTF-8 can write"),
         (write_run, {"q": {"d": math.nan}}, "the score of query 'q' and document 'd' must be finite"),
     ],
 )

@@ -96,6 +96,22 @@ def test_a_saved_index_finds_the_same(tmp_path):
     assert (tmp_path / "i").read_bytes() == first
 
 
+def test_the_documents_of_the_next_word_may_begin_below(tmp_path):
+    index = Index.build(csr_array([[1.0, 1.0], [2.0, 0.0]]), Documents.of({"b": "", "a": ""}))
+    index.save(tmp_path / "i")
+    assert Index.load(tmp_path / "i").docs.tolist() == [0, 1, 0]
+
+
+def test_the_arrays_of_an_index_cannot_be_written(tmp_path):
+    built = Index.build(csr_array([[1.0], [2.0]]), Documents.of({"a": "", "b": ""}))
+    built.save(tmp_path / "i")
+    for index in (built, Index.load(tmp_path / "i")):
+        with pytest.raises(ValueError, match="read-only"):
+            index.weights[0] = 5.0
+        assert not index.starts.flags.writeable
+        assert not index.docs.flags.writeable
+
+
 def damaged(index, **changes):
     from sparserank.data.tensors import pack_strings
 
@@ -113,6 +129,9 @@ def damaged(index, **changes):
         ({"docs": np.array([0], np.int32)}, "must have 2 entries; got 1"),
         ({"starts": np.array([0, 3], np.int64)}, "does not rise from 0 to 2"),
         ({"starts": np.array([0, 2, 1, 2], np.int64)}, "does not rise"),
+        ({"starts": np.array([0, 2**63 - 1, -2, 2], np.int64)}, "does not rise"),
+        ({"docs": np.array([1, 0], np.int32)}, "the documents of a word do not rise"),
+        ({"docs": np.array([1, 1], np.int32)}, "the documents of a word do not rise"),
         ({"starts": np.array([0, 2], np.int32)}, "must be a row of int64"),
         ({"weights": np.array([1.0, np.nan], np.float32)}, "not finite"),
         ({"ids.utf8": np.frombuffer(b"ab", np.uint8)}, "not in order"),

@@ -14,10 +14,11 @@ SPLIT = "dev"
 
 
 def demo(as_json: Json = False) -> None:
-    """The main job on the embedded collection, pydocs: train, measure, search. No network, no files left behind.
+    """The main job on the embedded collection, pydocs: train, measure, search. No network.
 
     The documents are the docstrings of the numpy, scipy and scikit-learn installed here; a query is the first line of
-    one of them, and what its "See Also" section names is what should be found.
+    one of them, and what its "See Also" section names is what should be found. Nothing but the cached collection is
+    left behind.
     """
     from ..data import load
     from ..evaluate import evaluate_run

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .arguments import Data, Json, ModelFile
+
+if TYPE_CHECKING:
+    from ..engine import TextRanker
 
 DEPTH = 1000
 
@@ -19,7 +23,10 @@ def evaluate(
     measures: Annotated[str, typer.Option(help="Names as in ir-measures, with blanks between.")] = "nDCG@10 AP R@100",
     report: Annotated[
         Path | None,
-        typer.Option(help="Also write a report; by its ending .txt, .md, .json or .html.", show_default=False),
+        typer.Option(
+            help="Also write a report; by its ending .txt, .md, .json or .html (which needs the extra `plot`).",
+            show_default=False,
+        ),
     ] = None,
     run: Annotated[
         Path | None, typer.Option(help="Also write the ranking as a TREC run file.", show_default=False)
@@ -32,33 +39,49 @@ def evaluate(
     Example: sparserank evaluate model.safetensors nfcorpus --split dev --measures "nDCG@10 AP R@100"
     """
     from ..data.trec import write_run
-    from ..engine import load
     from ..evaluate import Report, evaluate_run
+    from ..evaluate.report import report_suffix
+    from ..measures import parse_all
     from .collections import open_collection
     from .output import print_json, working
     from .systems import bm25_for, ranking
 
-    ranker = load(model)
+    wanted = parse_all(measures)
+    depth = max([DEPTH, *(int(cutoff) for cutoff in re.findall(r"@(\d+)", " ".join(map(str, wanted))))])
+    if report is not None:
+        report_suffix(report)
+    ranker = _ranker(model)
     collection = open_collection(data)
     qrels = collection.split(split)
     with working(f"searching for {len(qrels)} queries"):
-        found = ranking(ranker, collection, qrels, DEPTH)
-        lexical = ranking(bm25_for(collection), collection, qrels, DEPTH)
+        found = ranking(ranker, collection, qrels, depth)
+        lexical = ranking(bm25_for(collection), collection, qrels, depth)
     with working("measuring"):
-        ours = evaluate_run(found, qrels, measures, seed=seed)
-        bm25 = evaluate_run(lexical, qrels, measures, seed=seed)
+        ours = evaluate_run(found, qrels, wanted, seed=seed)
+        bm25 = evaluate_run(lexical, qrels, wanted, seed=seed)
         whole = Report.of(
             f"{model.name} on {collection.name} ({split})",
-            {"BM25": bm25, model.name: ours},
-            settings={"data": collection.name, "split": split, "queries": len(qrels), "depth": DEPTH, "seed": seed},
+            {"BM25": bm25, "BM25 (model)" if model.name == "BM25" else model.name: ours},
+            settings={"data": collection.name, "split": split, "queries": len(qrels), "depth": depth, "seed": seed},
         )
-    if run is not None:
-        write_run(run, found)
     if report is not None:
         whole.write(report)
+    if run is not None:
+        write_run(run, found)
     if as_json:
         about = {"model": str(model), "data": collection.name, "split": split, "queries": len(qrels), "seed": seed}
         comparison = whole.to_dict()["comparisons"]
         print_json(about | {"measures": ours.to_dict(), "bm25": bm25.to_dict(), "comparisons": comparison})
     else:
         print(whole.text())
+
+
+def _ranker(model: Path) -> TextRanker:
+    """The model, with its index where there is a good one; without, the collection's documents are indexed anew."""
+    from ..engine import load, load_model
+    from ..errors import ModelError
+
+    try:
+        return load(model)
+    except ModelError:
+        return load_model(model)  # refuses a bad model once more, but not a bad index

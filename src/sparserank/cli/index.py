@@ -20,11 +20,11 @@ def index(
 
     Example: sparserank index model.safetensors other-collection --output other.index
     """
-    from ..engine import load
+    from ..engine import load_model
     from .collections import open_collection
     from .output import print_json, working
 
-    ranker = load(model)
+    ranker = load_model(model)
     collection = open_collection(data)
     with working("indexing"):
         made = ranker.index(collection.documents)

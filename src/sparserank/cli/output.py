@@ -11,7 +11,12 @@ from typing import Any
 
 def print_json(content: Any) -> None:
     """One object on stdout; numbers that JSON does not know are refused rather than written."""
-    print(json.dumps(content, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:  # half of a surrogate pair, or a terminal that knows ASCII only
+        text = json.dumps(content, allow_nan=False)
+    print(text)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:

@@ -27,7 +27,12 @@ def train(
     ranker: Annotated[
         Ranker, typer.Option(help="What to train; the default is the best text model there is.")
     ] = Ranker.bm25,
-    split: Annotated[str, typer.Option(help="The judgments to learn from; lexical rankers need none.")] = "train",
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="The judgments to learn from: train, unless given; lexical rankers need none.", show_default=False
+        ),
+    ] = None,
     k1: Annotated[float, typer.Option(help="BM25: how soon repeated words stop counting.")] = 0.9,
     b: Annotated[float, typer.Option(help="BM25: how much long documents are held back, 0 to 1.")] = 0.4,
     title_weight: Annotated[float, typer.Option(help="What a word in the title counts.")] = 1.0,
@@ -47,6 +52,8 @@ def train(
 
     started = perf_counter()
     collection = open_collection(data)
+    if split is not None and collection.qrels:
+        collection.split(split)
     model = TextRanker(
         str(ranker), k1=k1, b=b, title_weight=title_weight, text_weight=text_weight, ngrams=ngrams,
         stem=None if stem == "none" else stem, stop_words=None if stop_words == "none" else stop_words,

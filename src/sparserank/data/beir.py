@@ -18,11 +18,10 @@ from typing import Any, Literal
 
 from .. import check
 from ..errors import DataError
-from .files import PathLike, numbered_lines, write_bytes
+from .files import PACKINGS, PathLike, numbered_lines, write_bytes
 from .records import Collection, Documents, Qrels
 from .trec import Judgments, finite, shortest
 
-_PACKED = ("", ".gz", ".xz", ".zst")
 _HEADER = "query-id\tcorpus-id\tscore"
 
 
@@ -50,7 +49,7 @@ def read_beir(folder: PathLike, *, missing: Literal["error", "drop"] = "error") 
 
 def _file(folder: Path, name: str) -> Path:
     """The one file of that name, packed or not."""
-    found = [path for path in (folder / f"{name}{packed}" for packed in _PACKED) if path.is_file()]
+    found = [path for path in (folder / f"{name}{packed}" for packed in PACKINGS) if path.is_file()]
     if len(found) > 1:
         raise DataError(f"{folder}: both {found[0].name} and {found[1].name} are there; keep one")
     if not found:
@@ -68,7 +67,7 @@ def _records(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
         where = f"{path}:{number}"
         try:
             record = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{where}: not a line of JSON: {error}") from None
         if not isinstance(record, dict):
             raise DataError(f"{where}: a line must be an object with '_id' and 'text'; got {line[:40]!r}")
@@ -104,7 +103,7 @@ def _documents(path: Path) -> Documents:
 
 def _splits(folder: Path) -> list[tuple[str, Path]]:
     names = set()
-    for packed in _PACKED:
+    for packed in PACKINGS:
         names |= {path.name.removesuffix(packed) for path in (folder / "qrels").glob(f"*.tsv{packed}")}
     return [(name.removesuffix(".tsv"), _file(folder / "qrels", name)) for name in sorted(names)]
 

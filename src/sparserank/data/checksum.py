@@ -19,10 +19,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import DataError
-from .files import read_bytes
+from .files import PACKINGS, read_bytes
 
 KINDS = ("file", "content", "text", "members")
-PACKINGS = ("", ".gz", ".xz", ".zst")
 
 
 def is_archive(name: str) -> bool:

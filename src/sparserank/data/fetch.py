@@ -1,6 +1,7 @@
 """Where a named set's files are, and how they get there: nothing unverified is handed on or enters the cache.
 
-A set is looked for in `$SPARSERANK_DATA/<folder>`, then in `<cache>/data/<name>`, and is then fetched into the latter.
+A set is looked for in `$SPARSERANK_DATA/<name>` (and in `<folder>` there, where its row names one), then in
+`<cache>/data/<name>`, and is then fetched into the latter.
 The cache is `$SPARSERANK_CACHE` where that is set, else the folder that the system keeps for caches.
 """
 
@@ -18,8 +19,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import DataError
-from .checksum import PACKINGS, digest, is_archive, members, verify
-from .files import read_bytes
+from .checksum import digest, is_archive, members, verify
+from .files import PACKINGS, read_bytes
 
 TIMEOUT = 30.0
 _CHUNK = 1 << 18
@@ -104,7 +105,7 @@ def cache_folder() -> Path:
 def places(row: DataSet) -> tuple[Path, ...]:
     """The folders in which a set is looked for, in this order."""
     root = os.environ.get("SPARSERANK_DATA")
-    own = (Path(root) / (row.folder or row.name),) if root else ()
+    own = [Path(root) / name for name in (row.name, row.folder) if name] if root else []
     return (*own, cache_folder() / "data" / row.name)
 
 

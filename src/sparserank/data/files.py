@@ -10,6 +10,7 @@ import gzip
 import lzma
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,9 @@ from typing import IO
 from ..errors import DataError
 
 PathLike = str | os.PathLike[str]
+
+PACKINGS = ("", ".gz", ".xz", ".zst")
+"""How a file's name may end beyond its own ending: as it is, or packed."""
 
 
 def read_bytes(path: PathLike) -> bytes:
@@ -33,12 +37,12 @@ def read_bytes(path: PathLike) -> bytes:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
     try:
         return _unpack(raw, path.suffix)
-    except (OSError, EOFError, lzma.LZMAError, ValueError) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
         raise DataError(f"{path}: not a whole {path.suffix} file: {error}") from None
 
 
 def _unpack(raw: bytes, suffix: str) -> bytes:
-    if suffix in (".gz", ".xz", ".zst") and not raw:
+    if suffix in PACKINGS[1:] and not raw:
         raise EOFError("it is empty")
     if suffix == ".gz":
         return gzip.decompress(raw)
@@ -84,19 +88,22 @@ def numbered_lines(path: PathLike) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def writing(path: PathLike) -> Iterator[IO[bytes]]:
+def writing(path: PathLike, *, pack: bool = True) -> Iterator[IO[bytes]]:
     """A binary file that appears under `path` when the block ends well, packed where the name asks for it.
 
-    On an exception the old file, if there was one, is untouched and nothing is left behind.
+    `pack=False` is for formats that are never packed, whatever their name. On an exception the old file, if there was
+    one, is untouched and nothing is left behind.
     """
     path = Path(path)
     try:
+        if path.is_dir():  # so is "", the name of no file
+            raise DataError(f"{path}: cannot be written: it is a folder; give the name of a file")
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror}") from None
     try:
         with os.fdopen(handle, "wb") as raw:
-            with _packing(raw, path.suffix) as packed:
+            with _packing(raw, path.suffix if pack else "") as packed:
                 yield packed
             raw.flush()
             os.fsync(raw.fileno())
@@ -145,7 +152,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def write_bytes(path: PathLike, content: bytes) -> None:
-    """Write all of `content`, or nothing."""
-    with writing(path) as file:
+def write_bytes(path: PathLike, content: bytes, *, pack: bool = True) -> None:
+    """Write all of `content`, or nothing; packed where the name asks for it, unless `pack` is False."""
+    with writing(path, pack=pack) as file:
         file.write(content)

@@ -87,10 +87,12 @@ class Collection:
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, name: str) -> Qrels:
-        """The judgments of one split, or an error that lists the splits there are."""
+        """The judgments of one split, at least one, or an error that lists the splits there are."""
         if name not in self.qrels:
             there = ", ".join(self.qrels) or "none"
             raise DataError(f"{self.name} has no split {name!r}; it has: {there}")
+        if not any(self.qrels[name].values()):
+            raise DataError(f"the split {name!r} of {self.name} has no judgments")
         return self.qrels[name]
 
 

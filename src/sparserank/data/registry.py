@@ -171,7 +171,7 @@ _ROWS = (
         terms=_LETOR_TERMS,
         how=(
             f"Not fetched: get MQ2008 by hand from {_LETOR_HOME} and put its S1.txt to S5.txt "
-            "into $SPARSERANK_DATA/letor/mq2008."
+            "into $SPARSERANK_DATA/mq2008."
         ),
         loader=f"{_HERE}.letor_sets:mq2008",
         folder="letor/mq2008",
@@ -197,7 +197,7 @@ _ROWS = (
         terms=_LETOR_TERMS,
         how=(
             f"Not fetched: get OHSUMED by hand from {_LETOR_HOME} and put its folders QueryLevelNorm and "
-            "Feature-min into $SPARSERANK_DATA/letor/ohsumed."
+            "Feature-min into $SPARSERANK_DATA/ohsumed."
         ),
         loader=f"{_HERE}.letor_sets:ohsumed",
         folder="letor/ohsumed",

@@ -60,7 +60,7 @@ def load(name: str, *, download: bool = True, progress: Progress | None = None, 
     >>> len(load("digits").test)
     500
     """
-    if name not in REGISTRY:
+    if name not in tuple(REGISTRY):  # not a look-up: whatever is given need not be hashable
         close = difflib.get_close_matches(str(name).lower(), REGISTRY, n=3, cutoff=0.5)
         guess = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
         raise DataError(f"no data set is called {name!r}; {guess}There are: {', '.join(REGISTRY)}")

@@ -49,7 +49,7 @@ class Tensors:
     def windows(self, name: str, total: int, windows: int | None = None) -> NDArray[np.int64]:
         """Rising bounds 0 = b[0] ≤ b[1] ≤ … = total: row pointers, string offsets."""
         found = self.array(name, "int64", None if windows is None else windows + 1)
-        if len(found) == 0 or found[0] != 0 or found[-1] != total or (np.diff(found) < 0).any():
+        if len(found) == 0 or found[0] != 0 or found[-1] != total or (found[1:] < found[:-1]).any():
             raise ModelError(f"{self.path}: {name!r} does not rise from 0 to {total}")
         return found
 
@@ -95,7 +95,7 @@ def write_tensors(path: PathLike, kind: str, settings: Mapping[str, Any], arrays
     about = json.dumps({"format": VERSION, "kind": kind, "settings": settings}, sort_keys=True)
     packed = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
     # one key only: the library writes several in an order that changes from run to run
-    write_bytes(path, save(packed, metadata={"sparserank": about}))
+    write_bytes(path, save(packed, metadata={"sparserank": about}), pack=False)
 
 
 def read_tensors(path: PathLike, kind: str | None = None) -> Tensors:
@@ -111,7 +111,7 @@ def read_tensors(path: PathLike, kind: str | None = None) -> Tensors:
         with safe_open(str(path), framework="numpy") as file:
             about = _about(path, kind, (file.metadata() or {}).get("sparserank"))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, TypeError, AttributeError) as error:  # the last two: types numpy does not know
         raise ModelError(f"{path}: truncated, damaged or not a model file: {error}") from None
     return Tensors(str(path), about["kind"], about["settings"], arrays)
 
@@ -122,7 +122,7 @@ def _about(path: Path, kind: str | None, header: str | None) -> dict[str, Any]:
         raise ModelError(f"{path}: a safetensors file, but not one of SparseRank's")
     try:
         about = json.loads(header)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{path}: its settings cannot be read: {error}") from None
     if not isinstance(about, dict) or not isinstance(about.get("settings"), dict):
         raise ModelError(f"{path}: its settings are not a table")

@@ -165,3 +165,5 @@ def _best_first(query: str, scores: Mapping[str, float]) -> list[str]:
 def _one_word(what: str, text: object) -> None:
     if not isinstance(text, str) or text.split() != [text]:
         raise DataError(f"a {what} in a TREC file must be text without white space; got {text!r}")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise DataError(f"a {what} in a TREC file must be text that UTF-8 can write; got {text!r}")

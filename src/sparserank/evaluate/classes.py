@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..check import count, threads
 from ..errors import DataError
-from ..measures import Measure, PerQuery, as_single
+from ..measures import Measure, PerQuery, as_single, tie_ranks
 from .intervals import Estimate, Floats, estimates
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def evaluate_classes(
     """
     label, member, member_start = _classes(y)
     n = len(label)
-    tie = _tie_ranks(n, ids)
+    tie = tie_ranks(n, ids)
     rows = default_block_rows(n) if block_rows is None else count("block_rows", block_rows, low=1)
     precision, error = np.full(n, np.nan), np.full(n, np.nan)
 
@@ -157,16 +157,6 @@ def _classes(y: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArra
         raise DataError("every item is alone in its class: there is nothing to find")
     start = np.concatenate(([0], np.cumsum(sizes)))
     return label.astype(np.int64), np.argsort(label, kind="stable").astype(np.int64), start.astype(np.int64)
-
-
-def _tie_ranks(n: int, ids: Sequence[str] | None) -> NDArray[np.int64]:
-    """tie[i] = the place of ids[i] in rising string order."""
-    names = [str(name) for name in (range(n) if ids is None else ids)]
-    if len(names) != n or len(set(names)) != n:
-        raise DataError(f"every item needs one id of its own; got {len(set(names))} different ids for {n} items")
-    tie = np.empty(n, dtype=np.int64)
-    tie[sorted(range(n), key=names.__getitem__)] = np.arange(n)
-    return tie
 
 
 def _block(block_scores: BlockScores, start: int, stop: int, n: int) -> NDArray[Any]:

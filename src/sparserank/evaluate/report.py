@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..check import installed
 from ..data.files import PathLike, write_bytes
 from ..errors import ConfigError, DataError
 from .intervals import LEVEL, PERMUTATIONS, RESAMPLES, Estimate
 from .scoring import Comparison, Evaluation, compare
 
+SUFFIXES = (".txt", ".md", ".json", ".html")
 _MEASURES_ABREAST = 3
 
 
@@ -205,15 +207,26 @@ class Report:
     def write(self, path: PathLike) -> None:
         """Write the report as its name asks for: .txt, .md, .json or .html."""
         forms = {".txt": self.text, ".md": self.markdown, ".json": self.json, ".html": self.html}
-        suffix = Path(path).suffix.lower()
-        if suffix not in forms:
-            raise ConfigError(f"{path}: a report is written as one of {', '.join(forms)}")
-        write_bytes(path, forms[suffix]().encode("utf-8", errors="replace"))
+        write_bytes(path, forms[report_suffix(path)]().encode("utf-8", errors="replace"))
 
     def head(self, measure: str) -> str:
         """The measure's name, with an arrow where lower is better."""
         lower = {str(m) for evaluation in self.systems.values() for m in evaluation.measures if m.lower_is_better}
         return f"{measure} ↓" if measure in lower else measure
+
+
+def report_suffix(path: PathLike) -> str:
+    """The form that a report's name asks for; refused where there is no such form, or its extra is not installed.
+
+    >>> report_suffix("found.md")
+    '.md'
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ConfigError(f"{path}: a report is written as one of {', '.join(SUFFIXES)}")
+    if suffix == ".html":
+        installed("matplotlib", extra="plot")
+    return suffix
 
 
 def _with_interval(estimate: Estimate | None, sign: str = "") -> str:

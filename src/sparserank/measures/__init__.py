@@ -11,7 +11,8 @@ that nobody judged is ignored. A query with no relevant document has the value 0
 query (`DominationError` and `PairError`, all items of one grade) the query is left out of that measure.
 
 Names are those of ir-measures, and their values those of trec_eval: `nDCG nDCG@k AP AP@k P@k R@k RR RR@k Success@k`,
-with a least relevant grade where wanted: `P(rel=2)@10`. Beside them:
+with a least relevant grade where wanted: `P(rel=2)@10`. `NDCG MAP Precision Recall MRR` are taken as well, and printed
+under the names above: `MAP` as `AP`, `MRR@10` as `RR@10`, in tables and as the keys of JSON. Beside them:
 
 - `nDCG-letor4@k`, `nDCG-letor4`, `AP-letor4`: as the evaluation script of LETOR 4.0 defines them. Gains 2^grade − 1,
   discount 1 at rank 1 and 1/log2(rank) from rank 2; a query with fewer than k items, or none relevant, counts 0 at k;
@@ -35,12 +36,12 @@ from numpy.typing import ArrayLike
 
 from ..errors import ConfigError, DataError
 from .definitions import KINDS
-from .items import Floats, Items, Nested, as_single, ranked
+from .items import Floats, Items, Nested, as_single, ranked, tie_ranks
 from .names import Measure, Measures, parse, parse_all
 
 __all__ = [
     "Items", "Measure", "Measures", "Nested", "PerQuery", "as_single", "measured", "of_ranking", "parse", "parse_all",
-    "per_group", "per_query", "ranked",
+    "per_group", "per_query", "ranked", "tie_ranks",
 ]  # fmt: skip
 
 

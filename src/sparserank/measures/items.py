@@ -129,7 +129,7 @@ class Items:
         names, first, query = np.unique(groups, return_index=True, return_inverse=True)
         appearance = np.argsort(np.argsort(first))
         query = appearance[query]
-        tie = _tie_ranks(len(score), query, ids)
+        tie = tie_ranks(len(score), ids, query)
         order = np.lexsort((-tie, -as_single(score), query))
         start = np.concatenate(([0], np.cumsum(np.bincount(query))))
         yes = np.ones(len(score), dtype=np.bool_)
@@ -189,8 +189,14 @@ def _refuse_rows(values: Floats, bad: NDArray[np.bool_], what: str, groups: NDAr
         raise DataError(f"row {row} (query {groups[row].item()!r}): the {what} is {values[row]}, not a number")
 
 
-def _tie_ranks(n: int, query: NDArray[np.int64], ids: Sequence[str] | None) -> NDArray[np.int64]:
-    """tie[i] = the place of ids[i] in rising string order; without ids, of the row number written as text."""
+def tie_ranks(n: int, ids: Sequence[str] | None, query: NDArray[np.int64] | int = 0) -> NDArray[np.int64]:
+    """tie[i] = the place of ids[i] in rising string order; without ids, of the row number written as text.
+
+    An id may occur once in each query; without `query`, once.
+
+    >>> tie_ranks(3, ["b", "c", "a"]).tolist()
+    [1, 2, 0]
+    """
     names = np.arange(n).astype(np.str_) if ids is None else np.array([str(name) for name in ids], dtype=np.object_)
     if len(names) != n:
         raise DataError(f"every row needs one id; got {len(names)} ids for {n} rows")
@@ -200,5 +206,5 @@ def _tie_ranks(n: int, query: NDArray[np.int64], ids: Sequence[str] | None) -> N
         kept, first = np.unique(pairs, return_index=True)
         if len(kept) < n:
             twice = int(np.setdiff1d(np.arange(n), first)[0])
-            raise DataError(f"row {twice}: document {ids[twice]!r} occurs more than once for its query")
+            raise DataError(f"row {twice}: id {ids[twice]!r} occurs more than once for its query")
     return tie.astype(np.int64)

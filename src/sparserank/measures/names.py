@@ -81,7 +81,7 @@ def parse(name: str | Measure) -> Measure:
             raise ConfigError(f"measure {name!r}: {base} takes no parameters")
         return _known_to_ir_measures(str(name).strip())
     cutoff = parts[3]
-    if cutoff is not None and not re.fullmatch(r"-?[0-9]+", cutoff):
+    if cutoff is not None and not re.fullmatch(r"-?[0-9]{1,18}", cutoff):
         raise ConfigError(f"measure {name!r}: the cutoff must be a whole number above 0; got {cutoff!r}")
     return Measure(base, None if cutoff is None else int(cutoff), int(rel[1]))
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from .. import check
@@ -105,16 +104,17 @@ class LexicalRanker:
         """The ranker that `state` described."""
         words = file.strings("words")
         df = file.array("df", "int64", len(words))
-        documents = file.setting("documents", int)
-        if len(df) and (df.min() < 1 or df.max() > documents):
-            raise ModelError(f"{file.path}: a document frequency is outside [1, {documents}]")
         given: dict[str, Any] = {name: file.settings.get(name) for name in LexicalSettings.__dataclass_fields__}
         try:
             analyzer = Analyzer(**file.setting("analyzer", dict))
             ranker = cls(LexicalSettings(**given | {"analyzer": analyzer}))
+            documents = check.count("documents", file.settings.get("documents"), low=1, high=2**53)
+            mean_length = check.number("mean_length", file.settings.get("mean_length"), low=0, open_low=True)
         except (SparseRankError, TypeError) as error:
             raise ModelError(f"{file.path}: its settings do not fit: {error}") from None
-        ranker.features.restore(words, df, documents, float(file.setting("mean_length", (int, float))))
-        if not np.isfinite(ranker.features.mean_length_) or len(ranker.features.vocabulary_) < len(words):
+        if len(df) and (df.min() < 1 or df.max() > documents):
+            raise ModelError(f"{file.path}: a document frequency is outside [1, {documents}]")
+        ranker.features.restore(words, df, documents, mean_length)
+        if len(ranker.features.vocabulary_) < len(words):
             raise ModelError(f"{file.path}: its vocabulary is inconsistent")
         return ranker

@@ -44,6 +44,12 @@ class Index:
     weights: NDArray[np.float32]
     made_for: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("starts", "docs", "weights"):
+            frozen = getattr(self, name).view()
+            frozen.setflags(write=False)
+            object.__setattr__(self, name, frozen)
+
     @classmethod
     def build(cls, matrix: csr_array, documents: Documents, made_for: str = "") -> Index:
         """Index the rows of `matrix` (documents × terms), row i being document i.
@@ -172,10 +178,14 @@ class Index:
         weights = file.array("weights", "float32")
         if not len(ids) == len(titles) == len(texts) or any(a <= b for a, b in pairwise(ids)):
             raise ModelError(f"{path}: its documents are not in order")
+        starts, docs = file.windows("starts", len(weights)), file.indices("docs", len(ids), len(weights))
+        falls = np.flatnonzero(docs[1:] <= docs[:-1]) + 1
+        if not np.isin(falls, starts).all():
+            raise ModelError(f"{path}: the documents of a word do not rise")
         return cls(
             documents=Documents(ids, titles, texts),
-            starts=file.windows("starts", len(weights)),
-            docs=file.indices("docs", len(ids), len(weights)),
+            starts=starts,
+            docs=docs,
             weights=weights,
             made_for=file.setting("made_for", str),
         )

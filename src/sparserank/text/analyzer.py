@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import check
-from ..errors import DataError
+from ..errors import ConfigError, DataError
 
 CHUNK = 1 << 23
 """Characters read at a time: bounds the memory of the integer form of the texts."""
@@ -54,12 +54,15 @@ class Analyzer:
     ngrams: int = 1
 
     def __post_init__(self) -> None:
-        check.count("shortest", self.shortest, low=1)
+        check.flag("lowercase", self.lowercase)
+        check.count("shortest", self.shortest, low=1, high=1000)
         check.count("ngrams", self.ngrams, low=1, high=8)
         if isinstance(self.stop_words, str):
             check.choice("stop_words", self.stop_words, ("english",))
         elif self.stop_words is not None:
             object.__setattr__(self, "stop_words", tuple(self.stop_words))
+            if not all(isinstance(word, str) for word in self.stop_words):
+                raise ConfigError(f"The 'stop_words' parameter must hold words. Got {self.stop_words!r:.100} instead.")
         if self.stem is not None:
             import Stemmer
 

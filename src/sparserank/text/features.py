@@ -35,8 +35,8 @@ class TextFeatures:
 
     columns : int or None – keep this many of the most frequent words (ties: the earlier in code-point order), or all.
     hashing : int or None – no vocabulary: 2**hashing columns (at most 24), a word's column is its hash.
-    weight : 'raw', 'binary', 'tfidf' (tf · idf), 'sublinear' ((1 + ln tf) · idf) or 'bm25', where
-        idf = 1 + ln((1 + N) / (1 + df)); bm25 is
+    weight : 'raw', 'binary', 'tfidf' (tf · idf), 'sublinear' ((1 + ln tf) · idf, and tf · idf where tf < 1) or 'bm25',
+        where idf = 1 + ln((1 + N) / (1 + df)); bm25 is
         ln(1 + (N − df + ½) / (df + ½)) · tf / (tf + k1 (1 − b + b · length / mean length)).
     unit : divide every row by its length.
 
@@ -86,11 +86,11 @@ class TextFeatures:
         names = sorted(set().union(*(words for words, _ in collected))) if self.hashing is None else []
         self._adopt(tuple(names))
         total = _sum([self._aligned(words, raw) for words, raw in collected], field_weights)
-        if self.hashing is None and self.columns is not None and self.columns < len(names):
-            frequency = np.asarray(total.sum(axis=0)).ravel()
-            best = np.sort(np.argsort(-frequency, kind="stable")[: self.columns])
-            total = total[:, best]
-            self._adopt(tuple(names[i] for i in best))
+        if self.hashing is None:
+            kept = _kept(total, self.columns)
+            if len(kept) < len(names):
+                total = total[:, kept]
+                self._adopt(tuple(names[i] for i in kept))
         df = np.bincount(total.indices, minlength=total.shape[1]).astype(np.int64)
         documents = int(total.shape[0])
         self._learned(df, documents, float(total.sum(dtype=np.float64)) / max(documents, 1))
@@ -122,8 +122,11 @@ class TextFeatures:
             tf[:] = 1.0
         elif self.weight in ("tfidf", "sublinear"):
             if self.weight == "sublinear":
+                part = np.flatnonzero(tf < 1.0)  # of a field that counts less than 1: its logarithm would fall below 0
+                linear = tf[part]
                 np.log(tf, out=tf)
                 tf += 1.0
+                tf[part] = linear
             tf *= self.idf_[out.indices]
         elif self.weight == "bm25":
             length = np.asarray(counts.sum(axis=1, dtype=np.float64)).ravel()
@@ -193,6 +196,15 @@ def _sorted(counts: csr_array) -> csr_array:
     out = counts.copy() if counts.nnz * 8 < counts.shape[1] else counts.tocsc().tocsr()
     out.sort_indices()
     return out
+
+
+def _kept(counts: csr_array, columns: int | None) -> NDArray[np.intp]:
+    """The columns that some text has, and of these the `columns` most frequent ones, in their order."""
+    there = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]))
+    if columns is None or columns >= len(there):
+        return there
+    frequency = np.asarray(counts.sum(axis=0)).ravel()[there]
+    return there[np.sort(np.argsort(-frequency, kind="stable")[:columns])]
 
 
 def _sum(parts: list[csr_array], weights: Sequence[float] | None) -> csr_array:

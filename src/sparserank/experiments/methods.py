@@ -1,0 +1,92 @@
+"""The methods of Table II, trained in pieces so that W can be looked at on the way.
+
+A method taken in pieces ends at the same bits as one `fit`: pieces end at multiples of `shrink_every`. The refit of
+Sparse-R goes over the triples that Sparse has learned from, on the entries that Sparse has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from ..losses import Hinge
+from ..penalties import NoPenalty
+from ..preferences import Preferences, Triples
+from ..rankers.bilinear import BilinearRanker
+from ..scores import Bilinear
+from ..solvers.sparse_sgd import SparseSGD
+from .problems import Problem
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+SHRINK_EVERY = 100
+DENSE = ("SGD (fixed rate)", "SGD (decaying rate)")
+MANY_COLUMNS = 2_000
+POINTS = tuple(i / 10 for i in range(1, 11))
+FEW_POINTS = (0.1, 0.3, 0.6, 1.0)
+"""Where a dense W of many columns is looked at: reading out its 10⁸ numbers takes longer than the steps between."""
+
+
+class Stage(NamedTuple):
+    """W after so many steps: its error on the sample of test items, and its share of nonzeros."""
+
+    steps: int
+    error: float
+    density: float
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a method ends with; `seconds` are those spent on training alone."""
+
+    W: csr_array
+    steps: int
+    seconds: float
+    curve: tuple[Stage, ...]
+
+
+Look: TypeAlias = Callable[[int, "csr_array"], Stage]
+"""look(steps, W): what there is to see of W after so many steps."""
+
+
+def learn(method: str, problem: Problem, steps: int, seed: int, look: Look) -> Learned:
+    """Train one method of the paper, other than Sparse-R, with the paper's settings."""
+    changes = {"density": problem.density} if method == "Sparse" else {}
+    ranker = BilinearRanker.named(method, random_state=seed, shrink_every=SHRINK_EVERY, watch=1, **changes)
+    preferences = Preferences.from_labels(problem.train_classes)
+    if method == "Identity":
+        ranker.fit(problem.train, problem.train, preferences)
+        return Learned(ranker.W_, 0, 0.0, (look(0, ranker.W_),))
+    few = method in DENSE and problem.columns > MANY_COLUMNS
+    curve = []
+    for piece in pieces(steps, FEW_POINTS if few else POINTS):
+        ranker.set_params(max_iter=piece).partial_fit(problem.train, problem.train, preferences)
+        curve.append(look(ranker.n_iter_, ranker.W_))
+    return Learned(ranker.W_, ranker.n_iter_, ranker.solution_.curve[-1].seconds, tuple(curve))
+
+
+def refit(problem: Problem, sparse: Learned, steps: int, seed: int, look: Look) -> Learned:
+    """Sparse-R: Sparse's triples once more, without penalty, on the entries it has left."""
+    score = Bilinear.of(problem.train, problem.train)
+    training = SparseSGD(shrink_every=SHRINK_EVERY).training(score, Hinge(), NoPenalty(), sparse.W, pattern=True)
+    triples = Preferences.from_labels(problem.train_classes).draw(steps, seed)
+    curve, done = [], 0
+    for piece in pieces(steps, POINTS):
+        training.advance(Triples(*(column[done : done + piece] for column in triples)))
+        done += piece
+        curve.append(look(done, training.weights()))
+    return Learned(training.weights(), steps, sparse.seconds + training.seconds, tuple(curve))
+
+
+def pieces(steps: int, points: Sequence[float]) -> list[int]:
+    """Steps cut in pieces that end near these shares of them, and at multiples of `SHRINK_EVERY`.
+
+    >>> pieces(1050, (0.1, 0.5, 1.0))
+    [100, 400, 550]
+    """
+    ends = {round(steps * point / SHRINK_EVERY) * SHRINK_EVERY for point in points}
+    ends = {0, steps} | {end for end in ends if end < steps}
+    marks = sorted(ends)
+    return [after - before for before, after in zip(marks, marks[1:], strict=False)]

@@ -1,0 +1,76 @@
+"""The command in a shell: readers that go away, disks that are full, encodings that know little."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from sparserank.data.beir import write_beir
+from sparserank.data.records import Collection, Documents
+
+SPARSERANK = f"'{sys.executable}' -m sparserank"
+LONE = "half \ud800 a pair, naïve"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    where = tmp_path_factory.mktemp("streams")
+    documents = Documents.of({f"d{i}": {"title": "é", "text": "apple"} for i in range(5)})
+    write_beir(where / "fruit", Collection("fruit", documents, {"q": "apple"}, {"dev": {"q": {"d1": 1.0}}}))
+    line = json.dumps({"_id": "odd", "title": LONE, "text": "plum"}) + "\n"
+    with (where / "fruit/corpus.jsonl").open("a") as corpus:
+        corpus.write(line)
+    done = shell(f"{SPARSERANK} train fruit --output m", where)
+    assert done.returncode == 0, done.stderr
+    return where / "m"
+
+
+def shell(command, folder, **more):
+    """What a shell makes of the command, with Python's usual buffers."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | more
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, capture_output=True, encoding="utf-8", errors="replace", env=env
+    )
+
+
+@pytest.mark.parametrize("unbuffered", [{}, {"PYTHONUNBUFFERED": "1"}])
+@pytest.mark.parametrize("words", ["search m apple --json", "search m apple", "evaluate m fruit", "--help"])
+def test_a_reader_that_has_gone_is_no_error(model, words, unbuffered):
+    done = shell(f"{SPARSERANK} {words} | true; exit ${{PIPESTATUS[0]}}", model.parent, **unbuffered)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words", ["search m apple --json", "search m apple", "evaluate m fruit", "--help"])
+def test_a_full_disk_is_one_line_and_exit_code_2(model, words):
+    done = shell(f"{SPARSERANK} {words} > /dev/full", model.parent)
+    assert (done.returncode, done.stderr) == (2, "sparserank: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("search m apple >&-", 0), ("search m apple --json >&-", 0), ("nonsense 2>&-", 2), ("nonsense 2>/dev/full", 2)],
+)
+def test_a_stream_that_takes_nothing_changes_no_exit_code(model, command, code):
+    done = shell(f"{SPARSERANK} {command}", model.parent)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
+def test_any_text_is_printed_in_any_encoding_and_json_stays_json(model, encoding):
+    done = shell(f"{SPARSERANK} search m plum --json", model.parent, PYTHONIOENCODING=encoding)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["results"][0]["title"] == LONE
+    shown = shell(f"{SPARSERANK} search m plum", model.parent, PYTHONIOENCODING=encoding)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "half \\ud800 a pair" in shown.stdout
+    wrong = shell(f"{SPARSERANK} explain m plum 'naïve'", model.parent, PYTHONIOENCODING=encoding)
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("sparserank: there is no document 'na")
+
+
+def test_json_is_written_as_people_read_it_where_the_encoding_allows(model):
+    assert "é" in shell(f"{SPARSERANK} search m apple --json", model.parent, PYTHONIOENCODING="utf-8").stdout
