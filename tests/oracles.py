@@ -74,3 +74,32 @@ def class_error(row: Sequence[float], y: Sequence[int], query: int) -> float:
     other = [np.float32(row[j]) for j in range(len(y)) if y[j] != y[query]]
     wrong = [plus <= minus for plus in same for minus in other]
     return sum(wrong) / len(wrong)
+
+
+def algorithm_1(Q, D, triples, W, *, alpha, eta0, every, rate="decay", omega=None, centre=0.0, groups=None):
+    """Algorithm 1 of paper C, step by step on a dense W in 64 bits.
+
+    omega: only these places change (the refit, and a diagonal W). centre: what W is shrunk towards. groups: a label for
+    each row; then the lengths of groups are shrunk instead of entries.
+    """
+    Q, D, W = (np.array(a, dtype=np.float64) for a in (Q, D, W))
+    owed = 0.0
+    for t, (q, better, worse) in enumerate(zip(*triples, strict=True), start=1):
+        eta = eta0 / np.sqrt(t) if rate == "decay" else eta0
+        owed += alpha * eta
+        delta = D[better] - D[worse]
+        if Q[q] @ W @ delta < 1:
+            step = eta * np.outer(Q[q], delta)
+            W += step if omega is None else np.where(omega, step, 0.0)
+        if t % every == 0:
+            V = W - centre
+            if groups is None:
+                V = np.sign(V) * np.maximum(np.abs(V) - owed, 0.0)
+            else:
+                for label in set(groups):
+                    rows = np.asarray(groups) == label
+                    length = np.sqrt((V[rows] ** 2).sum())
+                    V[rows] *= max(0.0, 1.0 - owed / length) if length > 0 else 0.0
+            W = V + centre
+            owed = 0.0
+    return W

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "BilinearRanker": "sparserank.rankers.bilinear",
     "Preferences": "sparserank.preferences",
     "TextRanker": "sparserank.engine",
     "load": "sparserank.engine",
@@ -21,12 +22,24 @@ _HOME = {
     "search": None,
 }
 
-__all__ = ["Preferences", "TextRanker", "__version__", "data", "evaluate", "load", "measures", "search", "text"]
+__all__ = [
+    "BilinearRanker",
+    "Preferences",
+    "TextRanker",
+    "__version__",
+    "data",
+    "evaluate",
+    "load",
+    "measures",
+    "search",
+    "text",
+]
 
 if TYPE_CHECKING:
     from . import data, evaluate, measures, search, text
     from .engine import TextRanker, load
     from .preferences import Preferences
+    from .rankers.bilinear import BilinearRanker
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,14 @@ from .data.files import PathLike
 from .data.records import Documents, Qrels
 from .data.tensors import read_tensors, write_tensors
 from .errors import DataError, ModelError, NotFitted
+from .rankers import bilinear_file
 from .rankers.lexical import LexicalRanker, LexicalSettings
 from .search import Explanation, Hit, Index
 from .search import explain as explain_score
 from .text import Analyzer
+
+if TYPE_CHECKING:
+    from .rankers.bilinear import BilinearRanker
 
 MODEL_KIND = "text"
 
@@ -221,8 +225,14 @@ def load_model(path: PathLike) -> TextRanker:
     return ranker
 
 
-def load(path: PathLike, index: PathLike | None = None) -> TextRanker:
-    """Read a saved ranker and the index beside it (or another one); an index of another model is refused."""
+def load(path: PathLike, index: PathLike | None = None) -> TextRanker | BilinearRanker:
+    """Read a saved ranker of any kind; a text ranker comes with the index beside it, or with another one."""
+    file = read_tensors(path)
+    return bilinear_file.load(file) if file.kind == bilinear_file.KIND else load_text(path, index)
+
+
+def load_text(path: PathLike, index: PathLike | None = None) -> TextRanker:
+    """Read a text ranker and the index beside it (or another one); an index of another model is refused."""
     ranker = load_model(path)
     where = index_path(path) if index is None else Path(index)
     if index is not None or where.exists():

@@ -8,8 +8,15 @@ from scipy.sparse import csr_array, random_array
 
 from sparserank import Preferences
 from sparserank.data.records import Documents
+from sparserank.losses import Hinge
+from sparserank.penalties import L1
+from sparserank.rankers.bilinear import BilinearRanker
+from sparserank.scores import Bilinear
 from sparserank.search import Index
+from sparserank.solvers import SparseSGD
 from sparserank.text import Analyzer, TextFeatures
+
+from .. import oracles
 
 
 def test_words_are_found_counted_and_weighed():
@@ -46,3 +53,44 @@ def test_the_index_ranks_as_a_full_sort_does(signed, k):
     for row, hits in zip(full, index.search(Q, k), strict=True):
         expected = sorted(((s, i) for s, i in zip(row.tolist(), ids, strict=True) if s), reverse=True)[:k]
         assert [(hit.score, hit.id) for hit in hits] == expected
+
+
+@pytest.mark.parametrize("penalty", ["l1", "group-rows", "group-columns", "none"])
+def test_word_pairs_are_learned_as_plain_python_too(penalty):
+    rng = np.random.default_rng(0)
+    X = csr_array(random_array((9, 300), density=0.12, rng=rng, dtype=np.float32))
+    X.data /= np.float32(3.0)
+    y = np.arange(9) % 3
+    triples = Preferences.from_labels(y).draw(10, seed=1)
+    alpha = 0.002 if penalty != "none" else 0.0
+    ranker = BilinearRanker(
+        penalty=penalty, alpha=alpha, eta0=1.0, shrink_every=2, max_iter=10, watch=2, n_jobs=1, random_state=1
+    ).fit(X, X, Preferences.from_labels(y))
+    groups = None if penalty in ("l1", "none") else list(range(300))
+    if penalty != "group-columns":
+        expected = oracles.algorithm_1(
+            X.toarray(), X.toarray(), triples, np.eye(300), alpha=alpha, eta0=1.0, every=2, groups=groups
+        )
+        assert np.abs(ranker.W_.toarray() - expected).max() < 1e-5
+    refitted = BilinearRanker(
+        penalty="none", diagonal=True, eta0=1.0, shrink_every=2, max_iter=10, watch=2, random_state=1
+    ).fit(X, X, Preferences.from_labels(y))
+    expected = oracles.algorithm_1(
+        X.toarray(), X.toarray(), triples, np.eye(300), alpha=0, eta0=1.0, every=2, omega=np.eye(300, dtype=bool)
+    )
+    assert np.abs(refitted.W_.toarray() - expected).max() < 1e-5
+
+
+def test_a_pattern_with_heads_and_tails_is_refitted_as_plain_python_too():
+    rng = np.random.default_rng(5)
+    X = csr_array(random_array((9, 300), density=0.12, rng=rng, dtype=np.float32))
+    omega = (rng.random((300, 300)) < 0.05) | (np.arange(300) < 200) & (np.arange(300)[:, None] % 2 == 0)
+    start = csr_array(np.where(omega, 0.01, 0.0).astype(np.float32))
+    prefs = Preferences.from_labels(np.arange(9) % 3)
+    score = Bilinear(X, X)
+    training = SparseSGD(1.0, "decay", 3).training(score, Hinge(), L1(1e-3), start, pattern=True)
+    training.advance(prefs.draw(8, seed=2))
+    expected = oracles.algorithm_1(
+        X.toarray(), X.toarray(), prefs.draw(8, seed=2), start.toarray(), alpha=1e-3, eta0=1.0, every=3, omega=omega
+    )
+    assert np.abs(training.weights().toarray() - expected).max() < 1e-5

@@ -78,10 +78,10 @@ def evaluate(
 
 def _ranker(model: Path) -> TextRanker:
     """The model, with its index where there is a good one; without, the collection's documents are indexed anew."""
-    from ..engine import load, load_model
+    from ..engine import load_model, load_text
     from ..errors import ModelError
 
     try:
-        return load(model)
+        return load_text(model)
     except ModelError:
         return load_model(model)  # refuses a bad model once more, but not a bad index

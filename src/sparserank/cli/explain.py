@@ -20,10 +20,10 @@ def explain(
 
     Example: sparserank explain pydocs.safetensors "solve a linear system" scipy.linalg.solve
     """
-    from ..engine import load
+    from ..engine import load_text
     from .output import print_json, print_table
 
-    why = load(model, index).explain(words, document)
+    why = load_text(model, index).explain(words, document)
     if as_json:
         print_json(why.to_dict())
         return

@@ -24,10 +24,10 @@ def search(
 
     Example: sparserank search pydocs.safetensors "solve a linear system"
     """
-    from ..engine import load
+    from ..engine import load_text
     from .output import print_json, print_table
 
-    ranker = load(model, index)
+    ranker = load_text(model, index)
     hits = ranker.search(words, k)
     unknown = ranker.unknown(words)
     if as_json:

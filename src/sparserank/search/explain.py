@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..rankers.explanation import Contribution, Explanation
 from .index import Index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scipy.sparse import csr_array
-
-
-class Contribution(NamedTuple):
-    """One word pair and what it adds to the score."""
-
-    query: str
-    document: str
-    contribution: float
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """The contributions sum to the score; the largest comes first."""
-
-    score: float
-    pairs: tuple[Contribution, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As the command line prints it."""
-        return {"score": self.score, "pairs": [pair._asdict() for pair in self.pairs]}
 
 
 def explain(index: Index, query: csr_array, doc_id: str, words: Sequence[str]) -> Explanation:

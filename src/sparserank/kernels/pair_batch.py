@@ -1,0 +1,170 @@
+"""One batch of triples made ready: its vectors, its rows, its Gram matrices, and the decisions of Algorithm 1.
+
+Step t of a batch changes W by rate[t] · left_t right_tᵀ, so within the batch
+margin_t = left_tᵀ W right_t + sum over s < t of rate[s] (left_s · left_t)(right_s · right_t).
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def gather(rows, ptr, idx, val, out_ptr, out_idx, out_val):
+    """Copy rows of a CSR matrix: out[t] = x[rows[t]]."""
+    n = 0
+    for t in range(len(rows)):
+        out_ptr[t] = n
+        for k in range(ptr[rows[t]], ptr[rows[t] + 1]):
+            out_idx[n], out_val[n] = idx[k], val[k]
+            n += 1
+    out_ptr[len(rows)] = n
+
+
+@njit(cache=True, nogil=True)
+def subtract(plus, minus, ptr, idx, val, out_ptr, out_idx, out_val):
+    """Differences of rows of a CSR matrix with rising indices: out[t] = x[plus[t]] - x[minus[t]], zeros left out."""
+    n = 0
+    for t in range(len(plus)):
+        a, a_end = ptr[plus[t]], ptr[plus[t] + 1]
+        b, b_end = ptr[minus[t]], ptr[minus[t] + 1]
+        out_ptr[t] = n
+        while a < a_end and b < b_end:
+            i, j = idx[a], idx[b]
+            if i < j:
+                out_idx[n], out_val[n] = i, val[a]
+                a += 1
+                n += 1
+            elif j < i:
+                out_idx[n], out_val[n] = j, -val[b]
+                b += 1
+                n += 1
+            else:
+                out_idx[n], out_val[n] = i, val[a] - val[b]
+                n += val[a] != val[b]
+                a += 1
+                b += 1
+        while a < a_end:
+            out_idx[n], out_val[n] = idx[a], val[a]
+            a += 1
+            n += 1
+        while b < b_end:
+            out_idx[n], out_val[n] = idx[b], -val[b]
+            b += 1
+            n += 1
+    out_ptr[len(plus)] = n
+
+
+@njit(cache=True, nogil=True)
+def split_at(steps, ptr, idx, sizes, out):
+    """out[t, level] = where in row t of the right vectors the indices reach sizes[level]."""
+    for t in range(steps):
+        k = ptr[t]
+        for level in range(len(sizes)):
+            while k < ptr[t + 1] and idx[k] < sizes[level]:
+                k += 1
+            out[t, level] = k
+
+
+@njit(cache=True, nogil=True)
+def group_by_row(steps, ptr, idx, val, n_blocks, place, rows, row_ptr, entry_step, entry_val, block_ptr):
+    """The left vectors by row of W: row rows[r] is used by steps entry_step[row_ptr[r]:row_ptr[r + 1]].
+
+    Row i belongs to block i % n_blocks, rows of one block stand together. `place` holds -1 everywhere on entry, and
+    on return place[i] = r for the rows of the batch. Returns how many rows there are.
+    """
+    n_rows = 0
+    for k in range(ptr[0], ptr[steps]):
+        i = idx[k]
+        if place[i] < 0:
+            place[i] = 0
+            rows[n_rows] = i
+            n_rows += 1
+        place[i] += 1
+    block_ptr[: n_blocks + 1] = 0
+    for r in range(n_rows):
+        block_ptr[rows[r] % n_blocks + 1] += 1
+    for b in range(n_blocks):
+        block_ptr[b + 1] += block_ptr[b]
+    fill = block_ptr[:n_blocks].copy()
+    ordered = np.empty(n_rows, np.int64)
+    for r in range(n_rows):
+        b = rows[r] % n_blocks
+        ordered[fill[b]] = rows[r]
+        fill[b] += 1
+    n = 0
+    for r in range(n_rows):
+        rows[r] = ordered[r]
+        row_ptr[r] = n
+        n += place[ordered[r]]
+        place[ordered[r]] = r
+    row_ptr[n_rows] = n
+    at = row_ptr[:n_rows].copy()
+    for t in range(steps):
+        for k in range(ptr[t], ptr[t + 1]):
+            r = place[idx[k]]
+            entry_step[at[r]], entry_val[at[r]] = t, val[k]
+            at[r] += 1
+    return n_rows
+
+
+@njit(cache=True, nogil=True)
+def plan(n_blocks, old_rows, old_block, old_place, new_rows, new_block, new_place, row, old, new, block):
+    """Rows to visit, by block: those that the new batch reads, then those that only the old batch writes.
+
+    old[n], new[n] = the row's number in each batch, -1 where it is not in it.
+    """
+    n = 0
+    for b in range(n_blocks):
+        block[b] = n
+        for r in range(new_block[b], new_block[b + 1]):
+            row[n], old[n], new[n] = new_rows[r], old_place[new_rows[r]], r
+            n += 1
+        for r in range(old_block[b], old_block[b + 1]):
+            if new_place[old_rows[r]] < 0:
+                row[n], old[n], new[n] = old_rows[r], r, -1
+                n += 1
+    block[n_blocks] = n
+
+
+@njit(cache=True, nogil=True)
+def gram(steps, ptr, idx, val, head, item_step, item_val, link, out):
+    """out[t, s] = x_t · x_s for s ≤ t, through lists by column; `head` holds -1 everywhere on entry and on return."""
+    for t in range(steps):
+        for s in range(t + 1):
+            out[t, s] = np.float32(0.0)
+    n = 0
+    for t in range(steps):
+        for k in range(ptr[t], ptr[t + 1]):
+            c, v = idx[k], val[k]
+            item_step[n], item_val[n], link[n] = t, v, head[c]
+            head[c] = n
+            e = n
+            while e >= 0:
+                out[t, item_step[e]] += v * item_val[e]
+                e = link[e]
+            n += 1
+    for k in range(ptr[0], ptr[steps]):
+        head[idx[k]] = -1
+
+
+@njit(cache=True, nogil=True)
+def decide(steps, margin, eta, wanted, left, right, rate):
+    """rate[t] = eta[t] where margin_t < wanted, else 0, in order; margin becomes the exact margin of each step.
+
+    Returns the number of violations, the summed hinge loss, and the squared length of the batch's change of W.
+    """
+    violated, loss, change = 0, 0.0, 0.0
+    for t in range(steps):
+        m, pull = margin[t], 0.0
+        for s in range(t):
+            if rate[s] != 0.0:
+                pull += rate[s] * np.float64(left[t, s]) * np.float64(right[t, s])
+        m += pull
+        margin[t] = m
+        rate[t] = 0.0
+        if m < wanted:
+            rate[t] = eta[t]
+            violated += 1
+            loss += wanted - m
+            change += eta[t] * (2.0 * pull + eta[t] * np.float64(left[t, t]) * np.float64(right[t, t]))
+    return violated, loss, change

@@ -1,0 +1,71 @@
+"""`sparserank reproduce` as a user types it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sparserank.cli import main
+from sparserank.experiments import chen2010, problems
+
+
+def call(*words):
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    return ended.value.code
+
+
+def test_json_is_one_object_with_the_tables_and_nothing_else(capsys, tmp_path):
+    code = call("reproduce", "chen2010", "--dataset", "digits", "--steps", 200, "--output", tmp_path / "new", "--json")
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, "")
+    said = json.loads(out)
+    assert said["dataset"] == "digits"
+    assert said.keys() >= {"table1", "table2", "table3", "figure1", "differs"}
+    assert said == json.loads((tmp_path / "new/chen2010-digits.json").read_text())
+    assert {path.suffix for path in (tmp_path / "new").iterdir()} == {".json", ".md", ".html", ".png"}
+
+
+def test_people_get_table_2_the_words_that_are_unknown_and_where_the_files_are(capsys, tmp_path):
+    words = ("--words", "r3c4, zebra")
+    assert call("reproduce", "chen2010", "--dataset", "digits", "--steps", 200, "--output", tmp_path, *words) == 0
+    out = capsys.readouterr().out
+    assert "Sparse-R" in out
+    assert "not among the columns' names: zebra" in out
+    assert "figure1-digits.png" in out
+
+
+def test_all_is_one_object_a_set_of_the_paper(capsys, tmp_path, monkeypatch):
+    small = chen2010.reproduce("digits", steps=100)
+    monkeypatch.setattr(chen2010, "reproduce", lambda name, **settings: small | {"dataset": name})
+    assert call("reproduce", "chen2010", "--output", tmp_path, "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert tuple(said["datasets"]) == problems.PAPER_SETS
+    assert (tmp_path / "chen2010-rcv1.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("chen2010", "--dataset", "cifar", "--output", "."), "'20newsgroups', 'mnist', 'rcv1', 'digits'"),
+        (("chen2010", "--dataset", "digits", "--output", "/dev/null/inside"), "/dev/null/inside: no folder"),
+        (("chen2010", "--dataset", "digits", "--output", ".", "--steps", "0"), "'steps'"),
+        (("chen2010", "--dataset", "digits", "--output", ".", "--seed", "-1"), "'seed'"),
+        (("chen1066", "--output", "."), "chen1066"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, words, complaint):
+    monkeypatch.chdir(tmp_path)
+    assert call("reproduce", *words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert complaint in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_is_shown_on_a_terminal(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert call("reproduce", "chen2010", "--dataset", "digits", "--steps", 100, "--output", tmp_path, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 100
