@@ -67,8 +67,7 @@ class _Block:
     @property
     def nbytes(self) -> int:
         """Bytes that have been written to, scratch included."""
-        entries, floats = int(self.state[0]), int(self.state[1])
-        return 8 * entries + 4 * floats + self.scratch.nbytes + self.fresh.nbytes
+        return self.idx.nbytes + self.val.nbytes + 4 * int(self.state[1]) + self.scratch.nbytes + self.fresh.nbytes
 
 
 class PairRows:
@@ -131,20 +130,16 @@ class PairRows:
         return np.asarray(outs.sum(axis=0))
 
     def _make_room(self, block: _Block) -> None:
-        """Compact the lists in place and, where that does not free room for a whole row, enlarge them by a quarter."""
-        end = self._compact(block)
-        wanted = end + end // 4 + 2 * self.shape[1] + 64
+        """Move the lists together in place, enlarge their room where it is short, and spread them out again."""
+        order = block.rows[np.argsort(self.start[block.rows], kind="stable")]
+        end = kernel.compact(order, self.start, self.size, self.cap, block.idx, block.val)
+        wanted = end + end // 4 + 8 * len(order) + 2 * self.shape[1]
         if wanted > len(block.idx):
             for name in ("idx", "val"):
                 grown = np.empty(wanted, getattr(block, name).dtype)
                 grown[:end] = getattr(block, name)[:end]
                 setattr(block, name, grown)
-
-    def _compact(self, block: _Block) -> int:
-        order = block.rows[np.argsort(self.start[block.rows], kind="stable")]
-        end = kernel.compact(order, self.start, self.size, self.cap, block.idx, block.val)
-        block.state[0] = end
-        return int(end)
+        block.state[0] = kernel.spread(order, self.start, self.size, self.cap, block.idx, block.val)
 
     def settle(self, pool: Pool) -> None:
         """Let every entry pay what it owes: W stays what it is, dead entries go, heads grow where that saves room."""
