@@ -5,7 +5,8 @@ from __future__ import annotations
 import resource
 import sys
 from collections.abc import Callable, Mapping
-from time import perf_counter
+from threading import Thread
+from time import perf_counter, sleep
 from typing import Any
 
 
@@ -20,6 +21,32 @@ def best_seconds(contestants: Mapping[str, Callable[[], Any]], repetitions: int 
             call()
             best[name] = min(best[name], perf_counter() - started)
     return best
+
+
+class Growth:
+    """How much the resident size grows, at most, while the block runs; looked at every few milliseconds."""
+
+    def __enter__(self) -> Growth:
+        import psutil
+
+        self._process, self._running = psutil.Process(), True
+        self._before = self._most = self._process.memory_info().rss
+        self._watcher = Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+        return self
+
+    def _watch(self) -> None:
+        while self._running:
+            self._most = max(self._most, self._process.memory_info().rss)
+            sleep(0.003)
+
+    def __exit__(self, *_: object) -> None:
+        self._running = False
+        self._watcher.join()
+
+    @property
+    def megabytes(self) -> float:
+        return round((self._most - self._before) / 1e6, 1)
 
 
 def peak_megabytes() -> float:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import datasets, demo, evaluate, explain, index, search, train
+from . import datasets, demo, evaluate, explain, index, reproduce, search, train
 
 app = typer.Typer(
     name="sparserank",
@@ -41,6 +41,7 @@ for command in (
     search.search,
     explain.explain,
     index.index,
+    reproduce.reproduce,
     datasets.datasets,
 ):
     app.command()(command)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..losses import Hinge
@@ -30,11 +31,16 @@ FEW_POINTS = (0.1, 0.3, 0.6, 1.0)
 
 
 class Stage(NamedTuple):
-    """W after so many steps: its error on the sample of test items, and its share of nonzeros."""
+    """W after so many steps: its error on the sample of test items, and its share of nonzeros.
+
+    `held` is the share held in training: before the cut to the density asked for, and with entries that have become 0
+    since the last settling.
+    """
 
     steps: int
     error: float
     density: float
+    held: float
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,8 @@ def learn(method: str, problem: Problem, steps: int, seed: int, look: Look) -> L
     curve = []
     for piece in pieces(steps, FEW_POINTS if few else POINTS):
         ranker.set_params(max_iter=piece).partial_fit(problem.train, problem.train, preferences)
-        curve.append(look(ranker.n_iter_, ranker.W_))
+        held = ranker.solution_.curve[-1].nonzeros / problem.columns**2
+        curve.append(look(ranker.n_iter_, ranker.W_)._replace(held=held))
     return Learned(ranker.W_, ranker.n_iter_, ranker.solution_.curve[-1].seconds, tuple(curve))
 
 
@@ -86,7 +93,6 @@ def pieces(steps: int, points: Sequence[float]) -> list[int]:
     >>> pieces(1050, (0.1, 0.5, 1.0))
     [100, 400, 550]
     """
-    ends = {round(steps * point / SHRINK_EVERY) * SHRINK_EVERY for point in points}
-    ends = {0, steps} | {end for end in ends if end < steps}
-    marks = sorted(ends)
-    return [after - before for before, after in zip(marks, marks[1:], strict=False)]
+    ends = {round(steps * point / SHRINK_EVERY) * SHRINK_EVERY for point in points if point < 1}
+    marks = {0, steps} | {end for end in ends if end < steps}
+    return [after - before for before, after in pairwise(sorted(marks))]

@@ -19,8 +19,8 @@ from .pair_batch import BLOCKS, Batch, Plan
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-FILL = 0.25
-"""A head is made longer where its new columns are filled at least this much: at most 4 / 0.25 bytes a nonzero."""
+FILL = 0.3
+"""A head is made longer where its new columns are filled at least this much: at most 4 / 0.3 bytes a nonzero."""
 HEAD_FLOATS = 1 << 29
 """The most room for heads in a block; it is only reserved, and costs nothing until it is written."""
 

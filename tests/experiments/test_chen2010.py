@@ -1,0 +1,220 @@
+"""The tables and the figure of Chen et al. (2010), on a small set: what is in them, and what they must agree with."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from sparserank.data.records import Stories
+from sparserank.errors import DataError
+from sparserank.experiments import chen2010, problems, tables, written
+from sparserank.experiments.methods import POINTS, pieces
+from sparserank.preferences import Preferences
+from sparserank.rankers.bilinear import CONFIGURATIONS, BilinearRanker
+
+STEPS = 1000
+
+
+@pytest.fixture(scope="module")
+def given():
+    return problems.problem("digits")
+
+
+@pytest.fixture(scope="module")
+def found():
+    return chen2010.reproduce("digits", steps=STEPS, words=["r3c4", "zebra"])
+
+
+def row(found, method):
+    (one,) = (row for row in found["table2"] if row["method"] == method)
+    return one
+
+
+def test_table_1_counts_what_is_there(found):
+    assert {row["statistic"]: row["ours"] for row in found["table1"]} == {
+        "training samples": 1297,
+        "test samples": 500,
+        "classes": 10,
+        "dictionary size": 64,
+        "free parameters": 4096,
+    }
+
+
+def test_table_2_has_every_method_with_the_keys_of_the_contract(found):
+    assert [row["method"] for row in found["table2"]] == list(CONFIGURATIONS)
+    for one in found["table2"]:
+        assert one.keys() == {
+            "method", "map", "map_low", "map_high", "error", "error_low", "error_high", "density", "megabytes",
+            "seconds", "steps", "paper_map", "paper_error", "paper_megabytes",
+        }  # fmt: skip
+        assert one["map_low"] <= one["map"] <= one["map_high"]
+        assert one["error_low"] <= one["error"] <= one["error_high"]
+        assert one["steps"] == (0 if one["method"] == "Identity" else STEPS)
+
+
+def test_the_identity_is_the_cosine(found, given):
+    X = given.test.toarray().astype(np.float64)
+    scores = X @ X.T
+    precisions, errors = [], []
+    for query, own in enumerate(given.test_classes):
+        others = np.delete(np.arange(len(X)), query)
+        same = given.test_classes[others] == own
+        s = scores[query, others]
+        ranked = same[np.argsort(-s, kind="stable")]
+        precisions.append(np.mean(np.cumsum(ranked)[ranked] / (np.flatnonzero(ranked) + 1)))
+        errors.append(np.mean(s[same][:, None] <= s[~same][None, :]))
+    assert row(found, "Identity")["map"] == pytest.approx(np.mean(precisions), abs=1e-5)
+    assert row(found, "Identity")["error"] == pytest.approx(np.mean(errors), abs=1e-5)
+
+
+def test_the_sparse_methods_have_the_density_asked_for(found, given):
+    for method in ("Sparse", "Sparse-R"):
+        assert row(found, method)["density"] == pytest.approx(given.density, rel=0.1)
+    assert row(found, "Sparse")["megabytes"] == pytest.approx((8 * 0.5 * 64 * 64 + 4 * 65) / 1e6, rel=0.1)
+
+
+def test_training_in_pieces_and_refitting_is_what_one_fit_does(found, given):
+    preferences = Preferences.from_labels(given.train_classes)
+    ranker = BilinearRanker.named("Sparse-R", density=given.density, max_iter=STEPS, random_state=0)
+    ranker.fit(given.train, given.train, preferences)
+    measured = chen2010.measured(given, ranker.W_)
+    assert (measured.map.value, measured.error.value) == (
+        row(found, "Sparse-R")["map"],
+        row(found, "Sparse-R")["error"],
+    )
+
+
+def test_figure_1_goes_from_the_identity_to_the_numbers_of_table_2(found):
+    figure = found["figure1"]
+    assert figure["steps"] == [0, *np.cumsum(pieces(STEPS, POINTS)).tolist()]
+    for method, curve in figure["curves"].items():
+        assert curve["steps"][-1] == STEPS
+        # all 500 test items are the sample here
+        assert curve["error"][-1] == pytest.approx(row(found, method)["error"])
+        assert curve["density"][-1] == row(found, method)["density"]
+        if method != "Sparse-R":
+            assert curve["error"][0] == row(found, "Identity")["error"]
+    sparse = figure["curves"]["Sparse"]
+    assert all(held >= cut for held, cut in zip(sparse["density_in_training"], sparse["density"], strict=True))
+    assert figure["curves"]["Sparse-R"]["error"][0] == sparse["error"][-1]
+
+
+def test_table_3_has_the_words_asked_for_and_names_those_that_are_unknown(found):
+    assert list(found["table3"]) == ["r3c4"]
+    assert found["unknown_words"] == ["zebra"]
+    sizes = [abs(weight) for _, weight in found["table3"]["r3c4"]]
+    assert len(sizes) == 5
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_seed_gives_the_same_files_apart_from_the_seconds(found, tmp_path):
+    def without_seconds(path):
+        return re.sub(rb'"seconds": [0-9.]+|\| [0-9.]+ \|\n|<td>[0-9.]+</td></tr>', b"", path.read_bytes())
+
+    again = chen2010.reproduce("digits", steps=STEPS, words=["r3c4", "zebra"])
+    folders = [written.prepare(tmp_path / name) for name in ("first", "second/deeper")]
+    first, second = (written.write(one, folder) for one, folder in zip((found, again), folders, strict=True))
+    names = ["chen2010-digits.json", "chen2010-digits.md", "chen2010-digits.html", "figure1-digits.png"]
+    assert [path.name for path in first] == names
+    for a, b in zip(first, second, strict=True):
+        assert without_seconds(a) == without_seconds(b), a.name
+    other = chen2010.reproduce("digits", steps=STEPS, seed=1)
+    assert row(other, "Sparse")["map"] != row(found, "Sparse")["map"]
+
+
+def test_the_files_hold_the_same_numbers_and_the_page_holds_its_picture(found, tmp_path):
+    as_json, as_markdown, as_page, picture = written.write(found, tmp_path)
+    assert json.loads(as_json.read_text()) == found
+    text, page = as_markdown.read_text(), as_page.read_text()
+    for content in (text, page):
+        assert f"{row(found, 'Sparse-R')['map']:.3f} [" in content
+        assert "Not among the columns' names: zebra." in content.replace("&#x27;", "'")
+    assert "(figure1-digits.png)" in text
+    assert "data:image/png;base64," in page
+    assert not re.search(r"<script|https?://", page)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_another_split_is_named_beside_the_papers_numbers(found):
+    rows = [row | {"note": tables.OTHER_SPLIT} for row in found["table2"]]
+    text = written.markdown(found | {"own_split": True, "table2": rows})
+    assert text.count("paper (other split)") == 4
+    assert text.count(tables.OTHER_SPLIT) == 1
+
+
+def test_what_a_page_shows_is_escaped(found):
+    hostile = dict(found, unknown_words=["<script>"])
+    assert "<script>" not in written.page(hostile, b"")
+
+
+def test_progress_is_told_step_by_step():
+    heard = []
+    chen2010.reproduce("digits", steps=200, tell=heard.append)
+    assert heard[0] == "digits: reading"
+    assert any("Sparse-R, 200 of 200 steps" in message for message in heard)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="no folder that can be written"):
+        written.prepare(tmp_path / "file/inside")
+
+
+@pytest.mark.parametrize("steps", [1, 99, 100, 250, 1000, 12_345, 100_000])
+def test_pieces_add_up_and_end_at_multiples_of_100(steps):
+    ends = np.cumsum(pieces(steps, POINTS))
+    assert ends[-1] == steps
+    assert not (ends[:-1] % 100).any()
+
+
+def test_the_papers_numbers_are_those_of_its_tables():
+    for name in problems.PAPER_SETS:
+        assert list(tables.TABLE_II[name]) == list(CONFIGURATIONS)
+        assert tables.TABLE_I[name].dictionary_size ** 2 == tables.TABLE_I[name].free_parameters
+    assert tables.TABLE_II["20newsgroups"]["Sparse-R"] == (0.426, 0.090, 154.2)
+    repeated = tables.TABLE_II["20newsgroups"]["Diagonal"].error
+    assert tables.TABLE_II["mnist"]["Diagonal"].error == repeated
+    assert ("mnist", "Diagonal") in tables.MISPRINTS
+
+
+def test_a_story_takes_its_rarest_topic_and_small_classes_go(monkeypatch):
+    # topic 0: every training story; topic 1: two of them; topic 2: one; topic 3: test stories only
+    topics = [[0], [0], [0, 1], [0, 1], [0, 1, 2], [0, 1], [0, 3], [0], []]
+    Y = csr_array(np.array([[t in own for t in range(4)] for own in topics], dtype=np.int8))
+    X = csr_array(np.array([[3.0, 4.0, 0.0, 0.1 * i] for i in range(len(topics))], dtype=np.float32))
+    half = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1], dtype=np.int8)
+    monkeypatch.setattr(problems, "LEAST_STORIES", 2)
+    monkeypatch.setattr(problems, "WORDS", 2)
+    monkeypatch.setattr(problems, "load", lambda name: Stories(X, Y, half, ("A", "B", "C", "D")))
+    rcv1 = problems.problem("rcv1")
+    assert rcv1.train_classes.tolist() == [0, 0, 1, 1]
+    assert rcv1.test_classes.tolist() == [1, 0]
+    np.testing.assert_allclose(rcv1.train.toarray(), [[0.6, 0.8]] * 4, rtol=1e-6)
+    assert rcv1.own_split
+    assert "not the paper's split" in rcv1.differs
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "train", "test"), [("20newsgroups", 11_314, 7_532), ("mnist", 60_000, 10_000)])
+def test_the_papers_own_sets_have_the_sizes_of_its_table_1(real, name, train, test):
+    real(name)
+    rows = chen2010.table_1(problems.problem(name))
+    assert [row["ours"] for row in rows] == [row["paper"] for row in rows]
+    assert [row["ours"] for row in rows][:2] == [train, test]
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_rcv1_stands_in_with_unit_rows_and_classes_that_are_large_enough(real):
+    real("rcv1")
+    given = problems.problem("rcv1")
+    assert given.columns == 10_000
+    assert np.bincount(given.train_classes)[np.unique(given.train_classes)].min() >= 20
+    assert set(given.test_classes) <= set(given.train_classes)
+    lengths = np.sqrt(given.train.multiply(given.train).sum(axis=1))
+    assert ((np.abs(lengths - 1) < 1e-5) | (lengths == 0)).all()
