@@ -135,10 +135,9 @@ class PairRows:
         end = kernel.compact(order, self.start, self.size, self.cap, block.idx, block.val)
         wanted = end + end // 4 + 8 * len(order) + 2 * self.shape[1]
         if wanted > len(block.idx):
-            for name in ("idx", "val"):
-                grown = np.empty(wanted, getattr(block, name).dtype)
-                grown[:end] = getattr(block, name)[:end]
-                setattr(block, name, grown)
+            # in place: a copy would hold both for a moment, and nobody else refers to these arrays
+            block.idx.resize(wanted, refcheck=False)
+            block.val.resize(wanted, refcheck=False)
         block.state[0] = kernel.spread(order, self.start, self.size, self.cap, block.idx, block.val)
 
     def settle(self, pool: Pool) -> None:

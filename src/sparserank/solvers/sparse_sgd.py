@@ -33,7 +33,7 @@ from .solution import Curve, Point
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-SETTLE_EVERY = 16
+SETTLE_EVERY = 8
 """Batches between two settlings: debts stay small against the entries, and dead entries go."""
 
 
@@ -281,8 +281,8 @@ class Training:
 
 
 def _settles(batches: int) -> bool:
-    """After 1, 2, 4 and 8 batches, while W grows fast, then after every SETTLE_EVERY."""
-    return batches % SETTLE_EVERY == 0 or batches in (1, 2, 4, 8)
+    """After 1, 2 and 4 batches, while W grows fast, then after every SETTLE_EVERY."""
+    return batches % SETTLE_EVERY == 0 or batches in (1, 2, 4)
 
 
 def _first_alpha(score: Bilinear) -> float:
