@@ -176,8 +176,22 @@ def test_the_thermostat_finds_the_wanted_number_of_nonzeros(square):
     solver = SparseSGD(5.0, "decay", 2, n_jobs=1)
     training = solver.training(square.score, Hinge(), L1(0.0), square.start, wanted=wanted)
     training.advance(square.triples)
+    assert training.weights().nnz >= wanted
+    training.settle()
     assert training.weights().nnz == pytest.approx(wanted, rel=0.5)
     assert Thermostat(10, 1.0).feel(20) > 1.0 > Thermostat(10, 1.0).feel(5)
+
+
+def test_pieces_of_a_training_with_a_thermostat_give_the_same_bits(square):
+    ends = []
+    for pieces in ((), (20, 40, 160, 320)):
+        solver = SparseSGD(5.0, "decay", 20, n_jobs=1)
+        training = solver.training(square.score, Hinge(), L1(0.0), square.start, wanted=9_000)
+        for a, b in pairwise([0, *pieces, 600]):
+            training.advance(Triples(*(column[a:b] for column in square.triples)))
+        ends.append((training.alpha, training.weights().toarray()))
+    assert ends[0][0] == ends[1][0]
+    assert np.array_equal(ends[0][1], ends[1][1])
 
 
 def test_a_cut_keeps_the_largest_and_breaks_ties_by_place():

@@ -1,7 +1,8 @@
 """Density on request: a controller that moves alpha while W is learned, so that it ends with the wanted nonzeros.
 
 The paper tries λ by hand until W is 5–10 % dense. Here alpha follows log(nonzeros / wanted) as a thermostat follows the
-temperature: a share of the error, and a share of its change, at every settling. What is left at the end is cut.
+temperature: a share of the error, and a share of its change, at every settling. The number swings from batch to batch,
+so at the end the last shrinking is left out and W is cut to the largest entries instead.
 """
 
 from __future__ import annotations

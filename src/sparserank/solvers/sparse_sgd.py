@@ -5,6 +5,9 @@
 
 It is exact and never forms W: see `kernels.pair_batch` for the batched form and `kernels.pair_rows` for the storage.
 A centre C is learned around: V = W − C is what is stored and shrunk, and qᵀC(d⁺ − d⁻) is added to every margin.
+
+Where a number of nonzeros is wanted, the last shrinking is held back until more triples come: W then has more nonzeros
+than are wanted, and is cut to the largest of them.
 """
 
 from __future__ import annotations
@@ -95,6 +98,7 @@ class Training:
         self.steps, self.alpha = 0, penalty.alpha
         self.seconds, self.peak_bytes, self.peak_nonzeros = 0.0, 0, 0
         self.curve = Curve()
+        self._held = 0.0
         self.thermostat = None if wanted is None else Thermostat(wanted, self.alpha or _first_alpha(score))
         if self.thermostat is not None:
             self.alpha = self.thermostat.alpha
@@ -127,6 +131,7 @@ class Training:
         T, started, pool = self.solver.shrink_every, perf_counter(), Pool(check.threads(self.solver.n_jobs))
         try:
             done, tau = 0, 0.0
+            self._catch_up(pool)
             self._old.clear()
             while done < len(triples.query):
                 count = min(T - self.steps % T, len(triples.query) - done)
@@ -135,7 +140,9 @@ class Training:
                 tau = self._decide(margin, count)
                 done += count
                 self._old, self._new = self._new, self._old
-                if self.steps % T == 0 and _settles(self.steps // T):
+                if self.thermostat is not None and done == len(triples.query):
+                    tau, self._held = 0.0, tau
+                elif self.steps % T == 0 and _settles(self.steps // T):
                     self._settle(pool, tau)
                     tau = 0.0
                     if on_settle is not None:
@@ -203,6 +210,14 @@ class Training:
         if self.thermostat is not None:
             self.alpha = self.thermostat.feel(self.rows.nonzeros)
 
+    def _catch_up(self, pool: Pool) -> None:
+        """Do the shrinking that was held back when the last triples had been taken."""
+        if self._held:
+            self.rows.debt += self._held
+            self._held = 0.0
+            if _settles(self.steps // self.solver.shrink_every):
+                self._settle(pool, 0.0)
+
     def _note(self, pool: Pool, held_out: Triples | None) -> None:
         """Add a point to the curve."""
         self.curve.note(
@@ -229,6 +244,7 @@ class Training:
     def settle(self) -> None:
         """Let every entry pay what it owes, so that what `state` gives is all there is to know."""
         pool = Pool(1)
+        self._catch_up(pool)
         self.rows.settle(pool)
         pool.close()
 
