@@ -6,22 +6,17 @@ Row r says: for `query[r]`, every item of the window `better[r]` of `order` shou
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import check
-from .errors import DataError
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from .. import check
+from ..errors import DataError
+from .columns import Floats, Ints, groups_of, judged, numbers, places, weights, whole_numbers
 
 EACH = -1
 """In place of a query: every item of the row's better window is a query of its own, and does not beat itself."""
@@ -78,7 +73,7 @@ class Preferences:
         A draw takes the query uniformly, d⁺ uniformly from its class (not the query itself) and d⁻ uniformly from the
         other classes. A class with one member never asks (it has no d⁺) and counts as skipped; it still loses.
         """
-        classes, code = _groups("labels", y)
+        classes, code = groups_of("labels", y)
         if len(classes) < 2:
             raise DataError(f"preferences need at least two classes; got {len(classes)}")
         n = len(code)
@@ -112,13 +107,13 @@ class Preferences:
         Qids may be unsorted and of any type; without them all rows are one query. A draw takes the query uniformly,
         then a winner by weight, then a loser uniformly. A qid with one document or one grade is skipped and counted.
         """
-        grade = _column("grades", grades)
+        grade = numbers("grades", grades)
         n = len(grade)
-        ids, code = _groups("qid", np.zeros(n, np.int64) if qid is None else qid)
+        ids, code = groups_of("qid", np.zeros(n, np.int64) if qid is None else qid)
         if len(code) != n:
             raise DataError(f"{n} grades need {n} qids; got {len(code)}")
         order = np.lexsort((np.arange(n), -grade, code)).astype(np.int64)
-        winner = None if weight is None else _weights(weight, n)[order]
+        winner = None if weight is None else weights(weight, n)[order]
         return cls._graded(code[order], order, grade[order], winner, n_items=n, query_ids=ids)
 
     @classmethod
@@ -140,8 +135,8 @@ class Preferences:
         """
         check.choice("unjudged", unjudged, ("worse", "ignore"))
         check.choice("missing", missing, ("error", "drop"))
-        row_of, place = _places("query", query_ids), _places("document", doc_ids)
-        rows = list(_judged(qrels, row_of, place, missing == "drop", drop_self))
+        row_of, place = places("query", query_ids), places("document", doc_ids)
+        rows = list(judged(qrels, row_of, place, missing == "drop", drop_self))
         code, item = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
         level = np.array([grade for _, _, grade in rows], np.float64)
         if unjudged == "worse":
@@ -161,7 +156,9 @@ class Preferences:
         cls, query: ArrayLike, better: ArrayLike, worse: ArrayLike, weight: ArrayLike | None = None
     ) -> Preferences:
         """Triple i says that for query[i] item better[i] should beat item worse[i]; drawn in proportion to weight."""
-        q, plus, minus = (_indices(name, a) for name, a in (("query", query), ("better", better), ("worse", worse)))
+        q, plus, minus = (
+            whole_numbers(name, a) for name, a in (("query", query), ("better", better), ("worse", worse))
+        )
         n = len(q)
         if not n == len(plus) == len(minus):
             raise DataError(f"triples need three columns of equal length; got {n}, {len(plus)} and {len(minus)}")
@@ -171,7 +168,7 @@ class Preferences:
             at = int(np.flatnonzero(plus == minus)[0])
             raise DataError(f"triple {at}: item {plus[at]} cannot be better than itself")
         places = np.arange(2 * n, dtype=np.int64).reshape(n, 2)
-        w = None if weight is None else _weights(weight, n)
+        w = None if weight is None else weights(weight, n)
         return cls(
             query=q,
             order=np.stack([plus, minus], axis=1).ravel(),
@@ -194,7 +191,7 @@ class Preferences:
         become places in the two lists. A batch that has nothing to draw – no known id, no positive weight – is skipped.
         """
         check.choice("missing", missing, ("error", "drop"))
-        row_of, place = _places("query", query_ids), _places("document", doc_ids)
+        row_of, place = places("query", query_ids), places("document", doc_ids)
         for batch in batches:
             named = ((batch.query, row_of), (batch.better, place), (batch.worse, place))
             columns = np.array([[place_of.get(i, -1) for i in ids] for ids, place_of in named], np.int64)
@@ -203,7 +200,7 @@ class Preferences:
                 at = int(np.flatnonzero(~known)[0])
                 triple = (batch.query[at], batch.better[at], batch.worse[at])
                 raise DataError(f"triple {triple!r} names an id that is not in the collection; missing='drop' skips it")
-            weight = None if batch.weight is None else _column("weight", batch.weight)[known]
+            weight = None if batch.weight is None else numbers("weight", batch.weight)[known]
             if known.any() and (weight is None or weight.any()):
                 query, better, worse = columns[:, known]
                 prefs = cls.from_triples(query, better, worse, weight)
@@ -283,7 +280,7 @@ class Preferences:
         >>> bool((one.query[3:] == two.query).all())
         True
         """
-        from .kernels.preferences import draw_triples
+        from ..kernels.preferences import draw_triples
 
         if len(self) == 0 or not self.chance.any():
             raise DataError("there is nothing to draw: no query prefers any item")
@@ -296,7 +293,7 @@ class Preferences:
 
     def first(self, n: int, skip: int = 0) -> Triples:
         """Triples skip … skip + n - 1 in order: row by row, winner by winner, loser by loser; fewer where they end."""
-        from .kernels.preferences import list_triples
+        from ..kernels.preferences import list_triples
 
         skip = min(check.count("skip", skip), self.n_pairs)
         out = np.empty((min(check.count("n", n), self.n_pairs - skip), 3), np.int64)
@@ -312,92 +309,3 @@ class Preferences:
             group_of = np.searchsorted(bounds, np.arange(len(self.order)), side="right")
             members = self.order[np.lexsort((self.order, group_of))]
         return self.query, self.order, self.better, self.worse, self.group, members, self.losers
-
-
-def _groups(name: str, values: ArrayLike) -> tuple[NDArray[Any], Ints]:
-    """The different values, sorted, and the number of each row's own among them."""
-    try:
-        column = np.asarray(values)
-        distinct, code = np.unique(column, return_inverse=True)
-    except (TypeError, ValueError):
-        raise DataError(f"{name} must be a column of one kind, all numbers or all texts; got {values!r:.100}") from None
-    if column.ndim != 1:
-        raise DataError(f"{name} must be one column; got an array of shape {column.shape}")
-    if column.dtype.kind == "f" and not np.isfinite(column).all():
-        raise DataError(f"{name}[{int(np.flatnonzero(~np.isfinite(column))[0])}] is not finite")
-    return distinct, code.astype(np.int64, copy=False)
-
-
-def _places(what: str, ids: Sequence[str]) -> dict[str, int]:
-    """Where each id stands."""
-    place: dict[str, int] = {}
-    for number, one in enumerate(ids):
-        if place.setdefault(one, number) != number:
-            raise DataError(f"{what} id {one!r} occurs more than once, at {place[one]} and {number}")
-    return place
-
-
-def _judged(
-    qrels: Mapping[str, Mapping[str, float]], row_of: dict[str, int], place: dict[str, int], drop: bool, drop_self: bool
-) -> Iterator[tuple[int, int, float]]:
-    """(query, document, grade) of every judgment whose ids are known; others are dropped or refused.
-
-    With drop_self a query's own document has grade infinity: it is in the group, so that it never loses as one of the
-    rest, and in no window.
-    """
-    for query, judged in qrels.items():
-        if query not in row_of:
-            if not drop:
-                raise DataError(f"judged query {query!r} is not among the queries; missing='drop' skips it")
-            continue
-        if drop_self and query in place:
-            yield row_of[query], place[query], np.inf
-        for doc, grade in judged.items():
-            level = _grade(query, doc, grade)
-            if doc not in place:
-                if not drop:
-                    raise DataError(
-                        f"document {doc!r}, judged for query {query!r}, is not in the collection; "
-                        "missing='drop' skips it"
-                    )
-            elif not (drop_self and doc == query):
-                yield row_of[query], place[doc], level
-
-
-def _grade(query: str, doc: str, grade: Any) -> float:
-    if isinstance(grade, Real | np.bool_):
-        with suppress(OverflowError):
-            level = float(grade)
-            if math.isfinite(level):
-                return level
-    raise DataError(f"the grade of document {doc!r} for query {query!r} is not a finite number: {grade!r}")
-
-
-def _column(name: str, values: ArrayLike) -> Floats:
-    try:
-        column = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise DataError(f"{name} must be a column of numbers; got {values!r:.100}") from None
-    if column.ndim != 1:
-        raise DataError(f"{name} must be one column; got an array of shape {column.shape}")
-    if not np.isfinite(column).all():
-        raise DataError(f"{name}[{int(np.flatnonzero(~np.isfinite(column))[0])}] is not a finite number")
-    return column
-
-
-def _weights(values: ArrayLike, n: int) -> Floats:
-    weight = _column("weight", values)
-    if len(weight) != n:
-        raise DataError(f"{n} items need {n} weights; got {len(weight)}")
-    if (weight < 0).any() or not weight.any():
-        raise DataError("weights must not be negative, and not all zero")
-    return weight
-
-
-def _indices(name: str, values: ArrayLike) -> Ints:
-    column = np.asarray(values)
-    if column.ndim != 1 or (column.size and column.dtype.kind not in "iu"):
-        raise DataError(f"{name} must be one column of whole numbers; got {column.dtype} of shape {column.shape}")
-    if column.size and column.min() < 0:
-        raise DataError(f"{name}[{int(np.argmin(column))}] is negative; items are numbered from 0")
-    return column.astype(np.int64)
