@@ -54,7 +54,7 @@ class BilinearRanker(WordPairs, BaseEstimator):  # type: ignore[misc]
     start : 'identity', 'zero' or a matrix. centre : None, 'identity' or a matrix that W is shrunk towards.
     rate, eta0 : 'decay' is eta0 / √t, 'fixed' is eta0. shrink_every : the paper's T. diagonal : only W_ii is learned.
     max_iter, shuffle : so many triples, drawn with replacement; or the first max_iter of them in order.
-    watch : points on the learning curve. verbose : a progress bar on the terminal.
+    watch : points on the learning curve.
 
     >>> X = [[1.0, 0.0, 0.5], [0.9, 0.1, 0.5], [0.0, 1.0, 0.5], [0.1, 0.9, 0.5]]
     >>> prefs = Preferences.from_labels([0, 0, 1, 1])
@@ -83,7 +83,6 @@ class BilinearRanker(WordPairs, BaseEstimator):  # type: ignore[misc]
         diagonal: bool = False,
         centre: Any = None,
         watch: int = 20,
-        verbose: bool = False,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -103,7 +102,6 @@ class BilinearRanker(WordPairs, BaseEstimator):  # type: ignore[misc]
         self.diagonal = diagonal
         self.centre = centre
         self.watch = watch
-        self.verbose = verbose
 
     @classmethod
     def named(cls, name: str, **changes: Any) -> BilinearRanker:
