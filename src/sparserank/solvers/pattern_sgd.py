@@ -16,7 +16,7 @@ from ..preferences import Triples
 from ..scores import Bilinear
 from .columns import arrays, centre_margins, falling_frequency, renumbered
 from .pair_rows import FILL, head_sizes
-from .solution import Curve, Point
+from .solution import Curve, Told
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -27,7 +27,7 @@ CHUNK = 10_000
 """Triples taken in one call of the kernel."""
 
 
-class PatternTraining:
+class PatternTraining(Told):
     """W on its way, on the pattern of `start`: the same interface as `Training`, one step after another."""
 
     def __init__(
@@ -145,22 +145,6 @@ class PatternTraining:
 
     def settle(self) -> None:
         """There is nothing to settle."""
-
-    def summary(self) -> dict[str, Any]:
-        """What is told of the training so far."""
-        return {
-            "steps": self.steps,
-            "alpha": self.alpha,
-            "seconds": self.seconds,
-            "peak": [self.peak_bytes, self.peak_nonzeros],
-            "curve": [point.to_dict() for point in self.curve.points],
-        }
-
-    def recall(self, told: Mapping[str, Any]) -> None:
-        """Take over what was told."""
-        self.steps, self.alpha, self.seconds = told["steps"], told["alpha"], told["seconds"]
-        self.peak_bytes, self.peak_nonzeros = told["peak"]
-        self.curve.points = [Point(**point) for point in told["curve"]]
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """All that is needed to go on exactly from here."""

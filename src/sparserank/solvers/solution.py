@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,33 @@ class Curve:
         seen = {"violations": self._violations / n, "loss": self._loss / n, "change": max(self._change, 0.0) ** 0.5}
         self.points.append(Point(**seen, **now))
         self._forget()
+
+
+class Told:
+    """How far a training is, as it can be written down and taken over again; trainings build on it."""
+
+    steps: int
+    alpha: float
+    seconds: float
+    peak_bytes: int
+    peak_nonzeros: int
+    curve: Curve
+
+    def summary(self) -> dict[str, Any]:
+        """What is told of the training so far."""
+        return {
+            "steps": self.steps,
+            "alpha": self.alpha,
+            "seconds": self.seconds,
+            "peak": [self.peak_bytes, self.peak_nonzeros],
+            "curve": [point.to_dict() for point in self.curve.points],
+        }
+
+    def recall(self, told: Mapping[str, Any]) -> None:
+        """Take over what was told."""
+        self.steps, self.alpha, self.seconds = told["steps"], told["alpha"], told["seconds"]
+        self.peak_bytes, self.peak_nonzeros = told["peak"]
+        self.curve.points = [Point(**point) for point in told["curve"]]
 
 
 @dataclass(frozen=True)

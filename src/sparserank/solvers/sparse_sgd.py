@@ -31,7 +31,7 @@ from .density import Thermostat
 from .pair_batch import Batch, Grams, Plan, Sides
 from .pair_rows import PairRows, Pool
 from .pattern_sgd import PatternTraining
-from .solution import Curve, Point
+from .solution import Curve, Told
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -79,7 +79,7 @@ class SparseSGD:
         return Training(self, score, loss, penalty, start, centre, wanted)
 
 
-class Training:
+class Training(Told):
     """W on its way: takes triples, at any time, and remembers how far it is."""
 
     def __init__(
@@ -249,21 +249,12 @@ class Training:
         pool.close()
 
     def summary(self) -> dict[str, Any]:
-        """What is told of the training so far."""
-        return {
-            "steps": self.steps,
-            "alpha": self.alpha,
-            "last": 0.0 if self.thermostat is None else self.thermostat.last,
-            "seconds": self.seconds,
-            "peak": [self.peak_bytes, self.peak_nonzeros],
-            "curve": [point.to_dict() for point in self.curve.points],
-        }
+        """What is told of the training so far, the thermostat's memory included."""
+        return super().summary() | {"last": 0.0 if self.thermostat is None else self.thermostat.last}
 
     def recall(self, told: Mapping[str, Any]) -> None:
         """Take over what was told."""
-        self.steps, self.alpha, self.seconds = told["steps"], told["alpha"], told["seconds"]
-        self.peak_bytes, self.peak_nonzeros = told["peak"]
-        self.curve.points = [Point(**point) for point in told["curve"]]
+        super().recall(told)
         if self.thermostat is not None:
             self.thermostat.alpha, self.thermostat.last = self.alpha, told["last"]
 
