@@ -101,6 +101,14 @@ def test_a_bench_that_runs_is_exit_code_0_and_its_last_line_is_json(real, tmp_pa
     assert result["rows"]
 
 
+@pytest.mark.slow
+def test_the_bench_of_model_files_needs_no_data(tmp_path):
+    done = run(sys.executable, "-m", "benchmarks.run", "model_loading", "--quick", "--output", str(tmp_path / "b.json"))
+    assert done.returncode == 0, done.stderr
+    (result,) = json.loads(done.stdout.splitlines()[-1])
+    assert {"SparseRank", "scipy load_npz (W only)", "pickle"} <= {row["name"] for row in result["rows"]}
+
+
 def test_the_version_is_the_same_everywhere():
     assert f"version: {sparserank.__version__}" in (ROOT / "CITATION.cff").read_text()
     assert f"## {sparserank.__version__}" in (ROOT / "CHANGELOG.md").read_text()

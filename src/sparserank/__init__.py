@@ -13,8 +13,10 @@ __version__ = "0.1.0"
 _HOME = {
     "BilinearRanker": "sparserank.rankers.bilinear",
     "Preferences": "sparserank.preferences",
+    "SizePath": "sparserank.rankers.size_path",
     "TextRanker": "sparserank.engine",
     "load": "sparserank.engine",
+    "size_path": "sparserank.rankers.size_path",
     "evaluate": None,
     "data": None,
     "text": None,
@@ -25,6 +27,7 @@ _HOME = {
 __all__ = [
     "BilinearRanker",
     "Preferences",
+    "SizePath",
     "TextRanker",
     "__version__",
     "data",
@@ -32,6 +35,7 @@ __all__ = [
     "load",
     "measures",
     "search",
+    "size_path",
     "text",
 ]
 
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
     from .engine import TextRanker, load
     from .preferences import Preferences
     from .rankers.bilinear import BilinearRanker
+    from .rankers.size_path import SizePath, size_path
 
 
 def __getattr__(name: str) -> Any:

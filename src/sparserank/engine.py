@@ -231,6 +231,17 @@ def load(path: PathLike, index: PathLike | None = None) -> TextRanker | Bilinear
     return bilinear_file.load(file) if file.kind == bilinear_file.KIND else load_text(path, index)
 
 
+def load_pairs(path: PathLike) -> BilinearRanker:
+    """Read a ranker of word pairs; a text ranker is refused, for it has none."""
+    file = read_tensors(path)
+    if file.kind == MODEL_KIND:
+        kind = file.settings.get("kind")
+        raise ModelError(f"{path}: a text model ({kind}) has no word pairs: each word looks for itself alone")
+    if file.kind != bilinear_file.KIND:
+        raise ModelError(f"{path}: holds a {file.kind!r}; a {bilinear_file.KIND!r} is wanted")
+    return bilinear_file.load(file)
+
+
 def load_text(path: PathLike, index: PathLike | None = None) -> TextRanker:
     """Read a text ranker and the index beside it (or another one); an index of another model is refused."""
     ranker = load_model(path)

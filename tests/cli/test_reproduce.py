@@ -67,5 +67,11 @@ def test_a_mistake_is_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, wo
 
 def test_progress_is_shown_on_a_terminal(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
     assert call("reproduce", "chen2010", "--dataset", "digits", "--steps", 100, "--output", tmp_path, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["steps"] == 100
+    out, err = capsys.readouterr()
+    assert json.loads(out)["steps"] == 100
+    assert "digits: Sparse-R" in err
+    assert "100/100 steps" in err
+    assert "violated" in err

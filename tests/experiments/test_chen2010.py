@@ -148,14 +148,45 @@ def test_another_split_is_named_beside_the_papers_numbers(found):
 
 def test_what_a_page_shows_is_escaped(found):
     hostile = dict(found, unknown_words=["<script>"])
-    assert "<script>" not in written.page(hostile, b"")
+    assert "<script>" not in written.page(hostile, {"figure1": b""})
 
 
-def test_progress_is_told_step_by_step():
-    heard = []
-    chen2010.reproduce("digits", steps=200, tell=heard.append)
+def test_progress_is_told_method_by_method_and_every_training_can_be_followed(found):
+    heard, seen = [], []
+    told = chen2010.reproduce(
+        "digits", steps=STEPS, tell=heard.append, follow=lambda training: seen.append((heard[-1], training.steps))
+    )
     assert heard[0] == "digits: reading"
-    assert any("Sparse-R, 200 of 200 steps" in message for message in heard)
+    assert heard[-1] == "digits: Sparse-R, measuring on 500 test items"
+    for method in CONFIGURATIONS:
+        assert f"digits: {method}" in heard
+        if method != "Identity":
+            assert (f"digits: {method}", STEPS) in seen
+    assert [row["map"] for row in told["table2"]] == [row["map"] for row in found["table2"]], "looking changes nothing"
+
+
+def test_a_heat_map_is_drawn_of_two_words_or_more(found, tmp_path):
+    assert found["heatmap"] is None
+    words = ["r3c4", "r2c3", "r4c4"]
+    heat = chen2010.reproduce("digits", steps=200, words=words)
+    sizes = {word: dict(map(tuple, related)) for word, related in heat["table3"].items()}
+    assert heat["heatmap"]["words"] == words
+    for i, query in enumerate(words):
+        for j, document in enumerate(words):
+            if document in sizes[query]:
+                assert heat["heatmap"]["values"][i][j] == sizes[query][document]
+    files = written.write(heat, tmp_path)
+    assert [file.name for file in files][3:] == ["figure1-digits.png", "heatmap-digits.png"]
+    assert files[4].read_bytes().startswith(b"\x89PNG")
+    assert "(heatmap-digits.png)" in files[1].read_text()
+    assert files[2].read_text().count("data:image/png;base64,") == 2
+
+
+def test_rows_without_a_word_are_counted_and_reported(found):
+    assert found["empty_rows"] == {"training": 0, "test": 0}
+    assert chen2010.empty_rows(csr_array(np.array([[0.0, 1.0], [0.0, 0.0]]))) == 1
+    text = written.markdown(found | {"empty_rows": {"training": 3, "test": 1200}})
+    assert "Rows with no known word, which score 0: 3 of training, 1,200 of test." in text
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path):

@@ -193,6 +193,16 @@ def bad(**changes):
     [
         (lambda: BilinearRanker().scores(X, X), NotFitted, "call fit first"),
         (bad(eta0=-1.0), ConfigError, "'eta0'"),
+        (bad(eta0=float("nan")), ConfigError, "'eta0'"),
+        (bad(eta0=-1.0, rate="fixed"), ConfigError, "'eta0'"),
+        (bad(shrink_every=0), ConfigError, "'shrink_every'"),
+        (bad(watch=-1), ConfigError, "'watch'"),
+        (bad(refit="yes"), ConfigError, "'refit'"),
+        (bad(random_state=-1), ConfigError, "'random_state'"),
+        (bad(random_state=np.random.default_rng(0)), ConfigError, "'random_state'"),
+        (bad(n_jobs=0), ConfigError, "'n_jobs'"),
+        (bad(max_pairs=0), ConfigError, "'max_pairs'"),
+        (bad(eta0=1e40), ConfigError, "eta0=1e+40 is too large"),
         (bad(alpha=-1.0), ConfigError, "'alpha'"),
         (bad(alpha=float("nan")), ConfigError, "'alpha'"),
         (bad(penalty="l3"), ConfigError, "'penalty'"),
@@ -208,6 +218,10 @@ def bad(**changes):
         (lambda: BilinearRanker().fit(X, X, Y), DataError, "preferences are wanted"),
         (lambda: BilinearRanker().fit(X[:5], X, PREFS), DataError, "80 rows of Q; it has 5"),
         (lambda: BilinearRanker().fit(np.full((80, 2), np.nan), X, PREFS), DataError, "Q: row 0"),
+        (lambda: BilinearRanker().fit(X, np.full((80, 60), np.inf), PREFS), DataError, "D: row 0"),
+        (bad(start=np.full((60, 60), np.nan)), DataError, "start: row 0 holds a number that is not finite"),
+        (bad(centre=np.full((60, 60), np.nan)), DataError, "centre: row 0 holds a number that is not finite"),
+        (lambda: Preferences.from_labels([1, 1, 1]), DataError, "at least two classes; got 1"),
         (lambda: BilinearRanker().fit(["a"] * 80, X, PREFS), DataError, "matrix of numbers"),
         (lambda: BilinearRanker().fit(X, X[:, :5], PREFS), ConfigError, "use 'zero'"),
         (lambda: BilinearRanker(diagonal=True, start="zero").fit(X, X[:, :5], PREFS), ConfigError, "must be square"),
@@ -219,6 +233,44 @@ def bad(**changes):
 def test_bad_input_is_refused_before_any_work(make, error, says):
     with pytest.raises(error, match=re.escape(says)):
         make()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda r: r.fit(X, X, PREFS, query_words=["a"]), DataError, "need 60 words"),
+        (lambda r: r.fit(X, X, PREFS, checkpoint="c"), ConfigError, "random_state"),
+        (lambda r: r.fit(X[:3], X, PREFS), DataError, "rows of Q"),
+        (lambda r: r.set_params(density=2.0).fit(X, X, PREFS), ConfigError, "'density'"),
+        (lambda r: r.fit(X, X, Preferences.from_grades([1.0] * 80)), DataError, "nothing to draw"),
+        (lambda r: r.partial_fit(X, X, Preferences.from_grades([1.0] * 80)), DataError, "nothing to draw"),
+        (lambda r: r.partial_fit(X[:, :30], X[:, :30], PREFS), DataError, "W is (60, 60)"),
+        (lambda r: r.partial_fit(X, np.full((80, 60), np.nan), PREFS), DataError, "D: row 0"),
+        (lambda r: r.set_params(eta0=-1.0).partial_fit(X, X, PREFS), ConfigError, "'eta0'"),
+        (lambda r: r.set_params(alpha=-1.0).partial_fit(X, X, PREFS), ConfigError, "'alpha'"),
+    ],
+)
+def test_what_was_learned_survives_a_call_that_is_refused(call, error, says):
+    ranker = BilinearRanker(**SETTINGS | {"max_iter": 100, "random_state": None}).fit(X, X, PREFS)
+    settings = ranker.get_params()
+    before = ranker.W_.toarray()
+    with pytest.raises(error, match=re.escape(says)):
+        call(ranker)
+    assert np.array_equal(before, ranker.W_.toarray())
+    ranker.set_params(**settings).partial_fit(X, X, PREFS)
+    assert ranker.n_iter_ == 200, "it goes on from where it was"
+    assert ranker.solution_.curve[-1].steps == 200
+
+
+@pytest.mark.parametrize("change", [{"eta0": 6.0}, {"alpha": 1e-3}, {"density": 0.1}, {"start": np.eye(60)}])
+def test_a_setting_changed_between_pieces_is_refused_since_it_would_have_no_effect(change):
+    ranker = BilinearRanker(**SETTINGS | {"max_iter": 100}).partial_fit(X, X, PREFS)
+    with pytest.raises(ConfigError, match=f"goes on with the settings it began with: {next(iter(change))}="):
+        ranker.set_params(**change).partial_fit(X, X, PREFS)
+    assert ranker.n_iter_ == 100
+    ranker.set_params(**{name: BilinearRanker(**SETTINGS).get_params()[name] for name in change})
+    assert ranker.set_params(max_iter=50, n_jobs=1, watch=2).partial_fit(X, X, PREFS).n_iter_ == 150
+    assert ranker.set_params(**change).fit(X, X, PREFS).n_iter_ == 50
 
 
 def test_another_number_of_columns_is_refused_and_nothing_is_lost(sparse):

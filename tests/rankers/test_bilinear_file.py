@@ -70,6 +70,13 @@ def test_penalties_and_centres_of_ones_own_are_kept(tmp_path):
         ({}, {"params": {"loss": {"margin": 1.0}, "penalty": "l1", "colour": 1}}, "do not fit"),
         ({}, {"params": {}}, "do not fit"),
         ({}, {"curve": [{"steps": 1}]}, "do not fit"),
+        ({}, {"peak": [1]}, "'peak' cannot be [1]"),
+        ({}, {"peak": [1, -1]}, "'peak' cannot be"),
+        ({}, {"empty": [0, "many"]}, "'empty' cannot be"),
+        ({}, {"steps": -1}, "'steps' cannot be -1"),
+        ({}, {"seed": True}, "'seed' cannot be True"),
+        ({}, {"alpha": float("nan")}, "'alpha' cannot be nan"),
+        ({}, {"alpha": "small"}, "'alpha' is missing or of the wrong type"),
     ],
 )
 def test_an_inconsistent_file_is_refused_by_name(saved, tmp_path, arrays, settings, says):
@@ -90,6 +97,30 @@ def test_columns_out_of_order_are_refused(saved, tmp_path):
     write_tensors(tmp_path / "bad", "bilinear", file.settings, dict(file.arrays) | {"W.indices": indices})
     with pytest.raises(ModelError, match="do not rise within a row"):
         bilinear_file.load(read_tensors(tmp_path / "bad"))
+
+
+def test_a_column_that_occurs_twice_in_a_row_is_refused_but_rows_may_begin_anew(saved, tmp_path):
+    ranker, path = saved
+    file = read_tensors(path)
+    indices, indptr = file.arrays["W.indices"].copy(), file.arrays["W.indptr"]
+    last = int(np.flatnonzero(np.diff(indptr) > 1)[-1])
+    indices[indptr[last + 1] - 1] = indices[indptr[last + 1] - 2]
+    write_tensors(tmp_path / "bad", "bilinear", file.settings, dict(file.arrays) | {"W.indices": indices})
+    with pytest.raises(ModelError, match="do not rise within a row"):
+        bilinear_file.load(read_tensors(tmp_path / "bad"))
+    hollow = ranker.W_.toarray()
+    hollow[[0, 5, 6, 59]] = 0.0  # rows without entries at both ends and in between
+    ranker.W_ = csr_array(hollow)
+    ranker.save(tmp_path / "hollow")
+    assert np.array_equal(sr.load(tmp_path / "hollow").W_.toarray(), hollow)
+
+
+def test_a_file_from_before_empty_rows_were_counted_is_read(saved, tmp_path):
+    _, path = saved
+    file = read_tensors(path)
+    settings = {name: value for name, value in file.settings.items() if name != "empty"}
+    write_tensors(tmp_path / "old", "bilinear", settings, file.arrays)
+    assert sr.load(tmp_path / "old").n_empty_queries_ == 0
 
 
 def test_nothing_learned_is_not_saved(tmp_path):

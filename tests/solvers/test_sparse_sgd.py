@@ -155,6 +155,13 @@ def test_pieces_that_end_elsewhere_agree_closely(square):
     assert np.abs(whole - broken).max() <= 1e-5 * np.abs(whole).max()
 
 
+def test_many_small_pieces_are_added_as_well_as_few_large_ones(square):
+    """More batches wait than there are slots: they are added in between."""
+    whole = learned(square, L1(2e-4), 100)
+    broken = learned(square, L1(2e-4), 100, pieces=range(3, 600, 3))
+    assert np.abs(whole - broken).max() <= 1e-5 * np.abs(whole).max()
+
+
 def test_watching_changes_no_bit_and_tells_the_truth(square):
     solver = SparseSGD(5.0, "decay", 20, n_jobs=1)
     training = solver.training(square.score, Hinge(), L1(2e-4), square.start)
@@ -202,11 +209,12 @@ def test_a_cut_keeps_the_largest_and_breaks_ties_by_place():
 
 def test_a_store_gives_back_what_it_was_given():
     W = csr_array(random_array((50, 700), density=0.3, rng=np.random.default_rng(0), dtype=np.float32))
-    rows = PairRows(W)
+    often = np.full(50, 0.5)
+    rows = PairRows(W, often)
     rows.settle(Pool(1))
     assert head_sizes(700).tolist() == [0, 256, 512, 700]
     assert rows.level.max() > 0
-    again = PairRows(rows.to_csr(), rows.level)
+    again = PairRows(rows.to_csr(), often, rows.level)
     for store in (rows, again):
         out = store.to_csr()
         assert (out != W).nnz == 0

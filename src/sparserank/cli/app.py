@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import datasets, demo, evaluate, explain, index, reproduce, search, train
+from . import datasets, demo, evaluate, explain, index, related, reproduce, search, train
 
 app = typer.Typer(
     name="sparserank",
@@ -40,6 +40,7 @@ for command in (
     evaluate.evaluate,
     search.search,
     explain.explain,
+    related.related,
     index.index,
     reproduce.reproduce,
     datasets.datasets,

@@ -16,6 +16,9 @@ Data = Annotated[
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `sparserank train` wrote.")]
+PairsFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model file of word pairs, as BilinearRanker.save writes it.")
+]
 IndexFile = Annotated[
     Path | None, typer.Option("--index", help="Search this index instead of MODEL.index.", show_default=False)
 ]

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .arguments import Json
+
+if TYPE_CHECKING:
+    from ..rankers.progress import Follow
 
 
 class Paper(StrEnum):
@@ -48,11 +51,11 @@ def reproduce(
     check.count("seed", seed)
     folder = prepare(output)
     asked = [word for word in map(str.strip, words.split(",")) if word]
-    found = {}
-    with _telling() as tell:
+    found, written = {}, {}
+    with _telling(steps) as (tell, follow):
         for name in PAPER_SETS if dataset == "all" else (dataset,):
-            found[name] = chen2010.reproduce(name, steps=steps, seed=seed, words=asked, tell=tell)
-            write(found[name], folder)
+            found[name] = chen2010.reproduce(name, steps=steps, seed=seed, words=asked, tell=tell, follow=follow)
+            written[name] = write(found[name], folder)
     if as_json:
         print_json({"paper": str(paper), "datasets": found} if dataset == "all" else found[dataset])
         return
@@ -61,17 +64,16 @@ def reproduce(
         print_table(f"{paper}, Table II: {name}", table.head, table.rows, right=tuple(range(1, len(table.head))))
         if one["unknown_words"]:
             print(f"not among the columns' names: {', '.join(one['unknown_words'])}")
-        print(f"{one['differs']}\n{folder / f'{paper}-{name}'}.json, .md, .html; {folder / f'figure1-{name}.png'}\n")
+        print(f"{one['differs']}\n{', '.join(map(str, written[name]))}\n")
 
 
 @contextmanager
-def _telling() -> Iterator[Callable[[str], None]]:
-    """What is going on, on a terminal's stderr; in a pipe, nothing."""
+def _telling(steps: int) -> Iterator[tuple[Callable[[str], None], Follow | None]]:
+    """What is going on, with a bar for every training, on a terminal's stderr; in a pipe, nothing."""
     if not sys.stderr.isatty():
-        yield lambda message: None
+        yield lambda message: None, None
         return
-    from rich.console import Console
-    from rich.markup import escape
+    from ..rankers.progress import TrainingBar
 
-    with Console(stderr=True).status("starting") as status:
-        yield lambda message: status.update(escape(message))
+    with TrainingBar("training", steps, leave=False) as bar:
+        yield bar.say, bar

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .. import check
 from ..evaluate import ClassEvaluation, bilinear_blocks, evaluate_classes
 from ..rankers.bilinear import CONFIGURATIONS
+from ..rankers.progress import Follow
 from . import tables
 from .methods import MANY_COLUMNS, Learned, Stage, learn, refit
 from .problems import Problem, problem
@@ -26,6 +27,7 @@ STEPS = 100_000
 SAMPLE = 1_000
 """Test items of the learning curves: the error is that of all triples among them."""
 RELATED = 5
+HEATMAP_WORDS = 40
 FULL_FROM = 0.02
 FULL_BYTES = 1 << 30
 """A W denser than `FULL_FROM` is multiplied faster as a full array, as long as that is no larger than this."""
@@ -40,8 +42,11 @@ def reproduce(
     seed: int = 0,
     words: Sequence[str] = (),
     tell: Tell = lambda message: None,
+    follow: Follow | None = None,
 ) -> dict[str, Any]:
-    """All of the paper on one data set, as plain numbers; `tell` hears what is going on.
+    """All of the paper on one data set, as plain numbers.
+
+    `tell` hears what is going on, and `follow` is handed each training every few batches.
 
     >>> found = reproduce("digits", steps=200)
     >>> [row["method"] for row in found["table2"]][-2:]
@@ -51,7 +56,7 @@ def reproduce(
     check.count("seed", seed)
     tell(f"{dataset}: reading")
     given = problem(dataset)
-    learned, rows = _methods(given, steps, seed, tell)
+    learned, rows = _methods(given, steps, seed, tell, follow)
     related = table_3(given, learned["Sparse"].W, words)
     return {
         "paper": "chen2010",
@@ -60,8 +65,10 @@ def reproduce(
         "seed": seed,
         "own_split": given.own_split,
         "table1": table_1(given),
+        "empty_rows": {"training": empty_rows(given.train), "test": empty_rows(given.test)},
         "table2": rows,
         **related,
+        "heatmap": heatmap(given, learned["Sparse"].W, list(related["table3"])),
         "figure1": _figure_1(given, {method: told.curve for method, told in learned.items()}),
         "differs": f"{given.differs} {_sampling(steps, seed)}",
     }
@@ -76,22 +83,23 @@ def _sampling(steps: int, seed: int) -> str:
     )
 
 
-def _methods(given: Problem, steps: int, seed: int, tell: Tell) -> tuple[dict[str, Learned], list[dict[str, Any]]]:
+def _methods(
+    given: Problem, steps: int, seed: int, tell: Tell, follow: Follow | None
+) -> tuple[dict[str, Learned], list[dict[str, Any]]]:
     """Train and measure every method; of the dense ones only the curve is kept."""
     learned: dict[str, Learned] = {}
     rows = []
     sample = _sample(given)
     for method in CONFIGURATIONS:
 
-        def look(done: int, W: csr_array, method: str = method) -> Stage:
-            tell(f"{given.name}: {method}, {done:,} of {steps:,} steps, {density(W):.1%} of W is nonzero")
+        def look(done: int, W: csr_array) -> Stage:
             return Stage(done, measured(given, W, sample).error.value, density(W), density(W))
 
         tell(f"{given.name}: {method}")
         if method == "Sparse-R":
-            told = refit(given, learned["Sparse"], steps, seed, look)
+            told = refit(given, learned["Sparse"], steps, seed, look, follow)
         else:
-            told = learn(method, given, steps, seed, look)
+            told = learn(method, given, steps, seed, look, follow)
         tell(f"{given.name}: {method}, measuring on {given.test.shape[0]:,} test items")
         rows.append(_row(given, method, told, measured(given, told.W)))
         learned[method] = told if method == "Sparse" else Learned(given.train[:0], told.steps, told.seconds, told.curve)
@@ -177,6 +185,26 @@ def table_3(given: Problem, W: csr_array, words: Sequence[str] = ()) -> dict[str
     printed = {word: list(tables.TABLE_III[word]) for word in found if word in tables.TABLE_III}
     unknown = [word for word in dict.fromkeys(asked) if word not in place]
     return {"table3": found, "paper_table3": printed, "unknown_words": unknown}
+
+
+def heatmap(given: Problem, W: csr_array, words: Sequence[str]) -> dict[str, Any] | None:
+    """W between the first 40 of these words, query words down and document words across; None for fewer than two.
+
+    >>> from scipy.sparse import eye_array
+    >>> heatmap(problem("digits"), eye_array(64).tocsr(), ["r0c0", "r0c1"])
+    {'words': ['r0c0', 'r0c1'], 'values': [[1.0, 0.0], [0.0, 1.0]]}
+    """
+    if len(words) < 2:
+        return None
+    place = {word: column for column, word in enumerate(given.words or ())}
+    shown = list(words[:HEATMAP_WORDS])
+    columns = [place[word] for word in shown]
+    return {"words": shown, "values": W[columns][:, columns].toarray().tolist()}
+
+
+def empty_rows(rows: csr_array) -> int:
+    """Rows with no known word: as queries and as documents they score 0."""
+    return int(np.count_nonzero(np.diff(rows.indptr) == 0))
 
 
 def strongest(W: csr_array, row: int, words: Sequence[str], k: int = RELATED) -> list[list[Any]]:

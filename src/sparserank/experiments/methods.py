@@ -15,6 +15,7 @@ from ..losses import Hinge
 from ..penalties import NoPenalty
 from ..preferences import Preferences, Triples
 from ..rankers.bilinear import BilinearRanker
+from ..rankers.progress import Follow
 from ..scores import Bilinear
 from ..solvers.sparse_sgd import SparseSGD
 from .problems import Problem
@@ -57,7 +58,7 @@ Look: TypeAlias = Callable[[int, "csr_array"], Stage]
 """look(steps, W): what there is to see of W after so many steps."""
 
 
-def learn(method: str, problem: Problem, steps: int, seed: int, look: Look) -> Learned:
+def learn(method: str, problem: Problem, steps: int, seed: int, look: Look, follow: Follow | None = None) -> Learned:
     """Train one method of the paper, other than Sparse-R, with the paper's settings."""
     changes = {"density": problem.density} if method == "Sparse" else {}
     ranker = BilinearRanker.named(method, random_state=seed, shrink_every=SHRINK_EVERY, watch=1, **changes)
@@ -68,20 +69,22 @@ def learn(method: str, problem: Problem, steps: int, seed: int, look: Look) -> L
     few = method in DENSE and problem.columns > MANY_COLUMNS
     curve = []
     for piece in pieces(steps, FEW_POINTS if few else POINTS):
-        ranker.set_params(max_iter=piece).partial_fit(problem.train, problem.train, preferences)
+        ranker.set_params(max_iter=piece).partial_fit(problem.train, problem.train, preferences, follow=follow)
         held = ranker.solution_.curve[-1].nonzeros / problem.columns**2
         curve.append(look(ranker.n_iter_, ranker.W_)._replace(held=held))
     return Learned(ranker.W_, ranker.n_iter_, ranker.solution_.curve[-1].seconds, tuple(curve))
 
 
-def refit(problem: Problem, sparse: Learned, steps: int, seed: int, look: Look) -> Learned:
+def refit(
+    problem: Problem, sparse: Learned, steps: int, seed: int, look: Look, follow: Follow | None = None
+) -> Learned:
     """Sparse-R: Sparse's triples once more, without penalty, on the entries it has left."""
     score = Bilinear.of(problem.train, problem.train)
     training = SparseSGD(shrink_every=SHRINK_EVERY).training(score, Hinge(), NoPenalty(), sparse.W, pattern=True)
     triples = Preferences.from_labels(problem.train_classes).draw(steps, seed)
     curve, done = [], 0
     for piece in pieces(steps, POINTS):
-        training.advance(Triples(*(column[done : done + piece] for column in triples)))
+        training.advance(Triples(*(column[done : done + piece] for column in triples)), on_settle=follow)
         done += piece
         curve.append(look(done, training.weights()))
     return Learned(training.weights(), steps, sparse.seconds + training.seconds, tuple(curve))

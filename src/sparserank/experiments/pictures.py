@@ -6,10 +6,9 @@ The same numbers give the same bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from io import BytesIO
 from typing import Any
 
-from ..check import installed
+from ..rankers.pictures import GRID, INK, SOFT, png
 
 # Told apart by colour and by mark, also without colours; the order is that of Table II.
 _LINES = {
@@ -20,18 +19,11 @@ _LINES = {
     "Sparse-R": ("#1a8a5a", "D"),
 }
 _BESIDE: dict[str, Any] = {"xytext": (0, 5), "textcoords": "offset points", "ha": "right", "fontsize": 8}
-_INK, _SOFT, _GRID = "#1b1f24", "#6a7380", "#dfe3e8"
 
 
 def figure_1(found: Mapping[str, Any]) -> bytes:
     """The picture of `found["figure1"]`, as `chen2010.reproduce` returns it."""
-    installed("matplotlib", extra="plot")
-    import matplotlib.style
-
-    out = BytesIO()
-    with matplotlib.style.context(["default", {"font.family": ["DejaVu Sans"], "text.parse_math": False}]):
-        _drawn(found).savefig(out, format="png", dpi=150, metadata={"Software": None})
-    return out.getvalue()
+    return png(lambda: _drawn(found))
 
 
 def _drawn(found: Mapping[str, Any]) -> Any:
@@ -62,14 +54,14 @@ def _drawn(found: Mapping[str, Any]) -> Any:
 def _label(panel: Any, title: str, height: str) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    panel.set_title(title, loc="left", fontsize=11, fontweight="bold", color=_INK)
-    panel.set_xlabel("training steps (Sparse-R: steps of its refit)", color=_SOFT, fontsize=9)
-    panel.set_ylabel(height, color=_SOFT, fontsize=9)
+    panel.set_title(title, loc="left", fontsize=11, fontweight="bold", color=INK)
+    panel.set_xlabel("training steps (Sparse-R: steps of its refit)", color=SOFT, fontsize=9)
+    panel.set_ylabel(height, color=SOFT, fontsize=9)
     panel.set_xlim(left=0)
     panel.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda steps, _: f"{steps:,.0f}"))
-    panel.tick_params(length=0, labelsize=9, labelcolor=_SOFT)
-    panel.grid(color=_GRID, linewidth=0.7)
+    panel.tick_params(length=0, labelsize=9, labelcolor=SOFT)
+    panel.grid(color=GRID, linewidth=0.7)
     panel.set_axisbelow(True)
     for side in ("top", "right", "left", "bottom"):
         panel.spines[side].set_visible(False)

@@ -1,6 +1,7 @@
-"""What `chen2010.reproduce` has found, as files: JSON for programs, Markdown and a page for people, Figure 1 as PNG.
+"""What `chen2010.reproduce` has found, as files: JSON for programs, Markdown and a page for people, pictures as PNG.
 
-The page holds all it shows: no script, no link, nothing to fetch. Each file appears whole or not at all.
+The pictures are Figure 1 and, where Table III has two words or more, a heat map of W between them. The page holds all
+it shows: no script, no link, nothing to fetch. Each file appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..check import installed
 from ..data.files import PathLike, write_bytes
@@ -51,44 +54,65 @@ def prepare(folder: PathLike) -> Path:
 
 
 def write(found: Mapping[str, Any], folder: PathLike) -> list[Path]:
-    """Write all four files and return where they are."""
-    from .pictures import figure_1
-
+    """Write all files – five with a heat map, four without – and return where they are."""
     name, place = found["dataset"], Path(folder)
-    picture = figure_1(found)
+    drawn = pictures(found)
     content = {
         f"chen2010-{name}.json": (json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode(),
         f"chen2010-{name}.md": markdown(found).encode(),
-        f"chen2010-{name}.html": page(found, picture).encode(),
-        f"figure1-{name}.png": picture,
+        f"chen2010-{name}.html": page(found, drawn).encode(),
+        **{f"{key}-{name}.png": picture for key, picture in drawn.items()},
     }
     for file, raw in content.items():
         write_bytes(place / file, raw)
     return [place / file for file in content]
 
 
+def pictures(found: Mapping[str, Any]) -> dict[str, bytes]:
+    """The pictures as PNG, by name."""
+    from ..rankers.pictures import heatmap
+    from .pictures import figure_1
+
+    drawn = {"figure1": figure_1(found)}
+    if found["heatmap"] is not None:
+        values = np.array(found["heatmap"]["values"], np.float32)
+        drawn["heatmap"] = heatmap(found["heatmap"]["words"], values)
+    return drawn
+
+
+def figures(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(name, heading, caption) of every picture."""
+    yield "figure1", "Figure 1", caption(found)
+    if found["heatmap"] is not None:
+        text = (
+            "W (Sparse) between the words of Table III: red where a query word looks for a document word, blue where "
+        )
+        yield "heatmap", "Heat map", text + "it turns it away; nothing is written where W has no entry."
+
+
 def markdown(found: Mapping[str, Any]) -> str:
-    """Tables, Figure 1 and what differs, as Markdown; the picture is the PNG beside it."""
+    """Tables, Figure 1 and what differs, as Markdown; the pictures are the PNG files beside it."""
     parts = [f"# {TITLE}: {found['dataset']}", found["differs"]]
     for heading, table, note in sections(found):
         parts += [f"## {heading}", *([table.markdown()] if table.rows else []), *([note] if note else [])]
-    parts += ["## Figure 1", f"![Figure 1](figure1-{found['dataset']}.png)", caption(found)]
+    for name, heading, text in figures(found):
+        parts += [f"## {heading}", f"![{heading}]({name}-{found['dataset']}.png)", text]
     return "\n\n".join(parts) + "\n"
 
 
-def page(found: Mapping[str, Any], picture: bytes) -> str:
-    """The same as one HTML page that holds the picture."""
+def page(found: Mapping[str, Any], drawn: Mapping[str, bytes]) -> str:
+    """The same as one HTML page that holds the pictures."""
     title = escape(f"{TITLE}: {found['dataset']}")
     parts = [f"<h1>{title}</h1>", f"<p>{escape(found['differs'])}</p>"]
     for heading, table, note in sections(found):
         parts += [f"<h2>{escape(heading)}</h2>", *([_table(table)] if table.rows else [])]
         parts += [f"<p>{escape(note)}</p>"] if note else []
-    source = b64encode(picture).decode("ascii")
-    parts.append(
-        f'<h2>Figure 1</h2>\n<figure><img src="data:image/png;base64,{source}" '
-        f'alt="Test error and density of W against training steps">'
-        f"<figcaption>{escape(caption(found))}</figcaption></figure>"
-    )
+    for name, heading, text in figures(found):
+        source = b64encode(drawn[name]).decode("ascii")
+        parts.append(
+            f'<h2>{heading}</h2>\n<figure><img src="data:image/png;base64,{source}" alt="{heading}">'
+            f"<figcaption>{escape(text)}</figcaption></figure>"
+        )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -111,7 +135,9 @@ def caption(found: Mapping[str, Any]) -> str:
 def sections(found: Mapping[str, Any]) -> Iterator[tuple[str, Table, str]]:
     """(heading, table, note) of Tables I, II and III."""
     rows = tuple((row["statistic"], _count(row["ours"]), _count(row["paper"])) for row in found["table1"])
-    yield "Table I", Table(("", "here", _paper(found)), rows), ""
+    empty = found["empty_rows"]
+    note = "Rows with no known word, which score 0: {training:,} of training, {test:,} of test.".format(**empty)
+    yield "Table I", Table(("", "here", _paper(found)), rows), note
     noted: dict[str, list[str]] = {}
     for row in found["table2"]:
         if "note" in row:

@@ -66,20 +66,20 @@ def split_at(steps, ptr, idx, sizes, out):
 
 
 @njit(cache=True, nogil=True)
-def group_by_row(steps, ptr, idx, val, n_blocks, place, rows, row_ptr, entry_step, entry_val, block_ptr):
+def group_by_row(steps, ptr, idx, val, n_blocks, place, slot, rows, row_ptr, entry_step, entry_val, block_ptr):
     """The left vectors by row of W: row rows[r] is used by steps entry_step[row_ptr[r]:row_ptr[r + 1]].
 
-    Row i belongs to block i % n_blocks, rows of one block stand together. `place` holds -1 everywhere on entry, and
-    on return place[i] = r for the rows of the batch. Returns how many rows there are.
+    Row i belongs to block i % n_blocks, rows of one block stand together. place[:, slot] holds -1 on
+    entry, and on return place[i, slot] = r for the rows of the batch. Returns how many rows there are.
     """
     n_rows = 0
     for k in range(ptr[0], ptr[steps]):
         i = idx[k]
-        if place[i] < 0:
-            place[i] = 0
+        if place[i, slot] < 0:
+            place[i, slot] = 0
             rows[n_rows] = i
             n_rows += 1
-        place[i] += 1
+        place[i, slot] += 1
     block_ptr[: n_blocks + 1] = 0
     for r in range(n_rows):
         block_ptr[rows[r] % n_blocks + 1] += 1
@@ -95,47 +95,52 @@ def group_by_row(steps, ptr, idx, val, n_blocks, place, rows, row_ptr, entry_ste
     for r in range(n_rows):
         rows[r] = ordered[r]
         row_ptr[r] = n
-        n += place[ordered[r]]
-        place[ordered[r]] = r
+        n += place[ordered[r], slot]
+        place[ordered[r], slot] = r
     row_ptr[n_rows] = n
     at = row_ptr[:n_rows].copy()
     for t in range(steps):
         for k in range(ptr[t], ptr[t + 1]):
-            r = place[idx[k]]
+            r = place[idx[k], slot]
             entry_step[at[r]], entry_val[at[r]] = t, val[k]
             at[r] += 1
     return n_rows
 
 
 @njit(cache=True, nogil=True)
-def plan(n_blocks, old_rows, old_block, old_place, new_rows, new_block, new_place, row, old, new, block):
-    """Rows to visit, by block: those that the new batch reads, then those that only the old batch writes.
+def spread_front(steps, ptr, idx, val, rank, out):
+    """out[t, rank[j]] = x_t[j] for the columns of rank ≥ 0, 0 elsewhere."""
+    for t in range(steps):
+        for j in range(out.shape[1]):
+            out[t, j] = np.float32(0.0)
+        for k in range(ptr[t], ptr[t + 1]):
+            if rank[idx[k]] >= 0:
+                out[t, rank[idx[k]]] = val[k]
 
-    old[n], new[n] = the row's number in each batch, -1 where it is not in it.
-    """
-    n = 0
-    for b in range(n_blocks):
-        block[b] = n
-        for r in range(new_block[b], new_block[b + 1]):
-            row[n], old[n], new[n] = new_rows[r], old_place[new_rows[r]], r
-            n += 1
-        for r in range(old_block[b], old_block[b + 1]):
-            if new_place[old_rows[r]] < 0:
-                row[n], old[n], new[n] = old_rows[r], r, -1
-                n += 1
-    block[n_blocks] = n
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _front_product(front, t, s):
+    total = np.float32(0.0)
+    for j in range(front.shape[1]):
+        total += front[t, j] * front[s, j]
+    return total
 
 
 @njit(cache=True, nogil=True)
-def gram(steps, ptr, idx, val, head, item_step, item_val, link, out):
-    """out[t, s] = x_t · x_s for s ≤ t, through lists by column; `head` holds -1 everywhere on entry and on return."""
+def gram(steps, ptr, idx, val, rank, front, head, item_step, item_val, link, out):
+    """out[t, s] = x_t · x_s for s ≤ t: columns of rank ≥ 0 by `spread_front`, the others through lists by column.
+
+    `head` holds -1 everywhere on entry and on return.
+    """
     for t in range(steps):
         for s in range(t + 1):
-            out[t, s] = np.float32(0.0)
+            out[t, s] = _front_product(front, t, s)
     n = 0
     for t in range(steps):
         for k in range(ptr[t], ptr[t + 1]):
             c, v = idx[k], val[k]
+            if rank[c] >= 0:
+                continue
             item_step[n], item_val[n], link[n] = t, v, head[c]
             head[c] = n
             e = n

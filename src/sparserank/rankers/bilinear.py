@@ -5,26 +5,29 @@ The constructor stores, `fit` judges and delegates, names that end in `_` are wh
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from .. import check
 from ..data.files import PathLike
-from ..data.tensors import Tensors
 from ..errors import ConfigError, DataError
-from ..losses import Hinge
-from ..penalties import L1, GroupL1, NoPenalty, Penalty
+from ..penalties import NoPenalty
 from ..preferences import Preferences, Triples
-from ..scores import Bilinear, rows
+from ..scores import Bilinear
 from ..solvers.density import cut
 from ..solvers.pattern_sgd import PatternTraining
 from ..solvers.solution import Solution
 from ..solvers.sparse_sgd import SparseSGD, Training
+from . import settings
 from .checkpoint import Checkpoint
+from .empty_rows import EmptyRows
+from .parameters import Parameters
+from .progress import Follow
+from .run import Run
 from .word_pairs import WordPairs
 
 if TYPE_CHECKING:
@@ -43,8 +46,11 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
 HELD_OUT = 200
 """Triples that the learning curve's objective is measured on."""
 
+FREE = ("max_iter", "shuffle", "n_jobs", "watch", "verbose")
+"""Settings that may change from one `partial_fit` to the next."""
 
-class BilinearRanker(WordPairs, BaseEstimator):  # type: ignore[misc]
+
+class BilinearRanker(WordPairs, Parameters):
     """Learns W of s(q, d) = qᵀ W d so that preferred items score higher, and keeps it sparse.
 
     loss : 'hinge' (margin 1), or a `Hinge`.
@@ -54,7 +60,10 @@ class BilinearRanker(WordPairs, BaseEstimator):  # type: ignore[misc]
     start : 'identity', 'zero' or a matrix. centre : None, 'identity' or a matrix that W is shrunk towards.
     rate, eta0 : 'decay' is eta0 / √t, 'fixed' is eta0. shrink_every : the paper's T. diagonal : only W_ii is learned.
     max_iter, shuffle : so many triples, drawn with replacement; or the first max_iter of them in order.
-    watch : points on the learning curve.
+    watch : points on the learning curve. verbose : on a terminal, a bar with steps, density, violations and memory.
+
+    After `fit`: W_, solution_ (with the learning curve), alpha_, n_iter_, converged_, density_, megabytes_, and
+    n_empty_queries_ and n_empty_documents_, the rows of Q and D that have no entry and score 0.
 
     >>> X = [[1.0, 0.0, 0.5], [0.9, 0.1, 0.5], [0.0, 1.0, 0.5], [0.1, 0.9, 0.5]]
     >>> prefs = Preferences.from_labels([0, 0, 1, 1])
@@ -83,6 +92,7 @@ class BilinearRanker(WordPairs, BaseEstimator):  # type: ignore[misc]
         diagonal: bool = False,
         centre: Any = None,
         watch: int = 20,
+        verbose: bool = False,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -102,6 +112,7 @@ class BilinearRanker(WordPairs, BaseEstimator):  # type: ignore[misc]
         self.diagonal = diagonal
         self.centre = centre
         self.watch = watch
+        self.verbose = verbose
 
     @classmethod
     def named(cls, name: str, **changes: Any) -> BilinearRanker:
@@ -124,84 +135,104 @@ class BilinearRanker(WordPairs, BaseEstimator):  # type: ignore[misc]
         document_words: Sequence[str] | None = None,
         checkpoint: PathLike | None = None,
         checkpoint_every: int = 10_000,
+        follow: Follow | None = None,
     ) -> Self:
         """Learn from preferences between rows of D for rows of Q, taken as they are (tf-idf, unit length, …).
 
         query_words, document_words : names of the columns, for `related`, `explain` and the model file.
         checkpoint : a file that is written every `checkpoint_every` steps (rounded up to a multiple of shrink_every).
             Where it is there already, from the same settings and data, fit goes on from it. Needs a random_state.
+        follow : called with the training every few batches; it may look, and must change nothing.
         """
-        score = self._begin(Q, D, prefs)
-        self._name(query_words, document_words, score)
+        score = self._checked(Q, D, prefs)
+        words = _named(query_words, document_words, score.shape)
+        seed = self._seed()
+        training = self._new_training(score, start=None)
         keeper = None if checkpoint is None else self._keeper(checkpoint, checkpoint_every, score, prefs)
-        file = None if keeper is None else keeper.read()
-        triples = self._triples(prefs)
-        W = self._learned(triples, prefs, keeper, file)
-        if self.refit and len(triples.query):
-            W = self._refitted(score, W, triples, prefs, keeper, file)
-        self._keep(W, self._training)
+        run = self._run(prefs, seed, 0, keeper, follow)
+        # all is judged: what was learned before goes only now
+        self._begin(seed, training, words)
+        W = self._learned(training, run)
+        if self.refit and len(run):
+            W = self._refitted(score, W, run)
+        self._keep(W, training, score)
         if keeper is not None:
             keeper.done()
         return self
 
-    def _learned(
-        self, triples: Triples, prefs: Preferences, keeper: Checkpoint | None, file: Tensors | None
-    ) -> csr_array:
+    def _learned(self, training: Training | PatternTraining, run: Run) -> csr_array:
         """W after all triples; where a checkpoint is further on than that, only what is told of the learning."""
-        training = self._training
-        if file is not None and file.settings["phase"] == "refit":
-            training.recall(file.setting("learned", dict))
-            return self._matrix("start", "zero", training.shape)
-        if file is not None:
-            training.resume(file.setting("told", dict), file.arrays)
-        self._advance(training, triples, prefs, keeper, "learn")
-        W = training.weights()
-        return W if training.thermostat is None else cut(W, training.thermostat.wanted)
+        if run.found is not None and run.found_in("refit"):
+            training.recall(run.found.setting("learned", dict))
+            return settings.matrix("start", "zero", training.shape)
+        run.take(training)
+        return _handed_over(training)
 
-    def _refitted(
-        self, score: Bilinear, W: csr_array, triples: Triples, prefs: Preferences,
-        keeper: Checkpoint | None, file: Tensors | None,
-    ) -> csr_array:  # fmt: skip
+    def _refitted(self, score: Bilinear, W: csr_array, run: Run) -> csr_array:
         """Algorithm 1 on W's entries only, without penalty, over the same triples from step 1 on."""
-        solver = SparseSGD(self.eta0, self.rate, self.shrink_every, self.n_jobs)
-        training = solver.training(score, self._loss(), NoPenalty(), W, pattern=True)
-        if file is not None and file.settings["phase"] == "refit":
-            training.resume(file.setting("told", dict), file.arrays)
-        learned = {} if keeper is None else {"learned": self._training.summary()}
-        self._advance(training, triples, prefs, keeper, "refit", learned)
+        training = self._solver().training(score, settings.hinge(self.loss), NoPenalty(), W, pattern=True)
+        run.take(training, "refit", {} if run.keeper is None else {"learned": self._training.summary()})
         self.refit_curve_ = tuple(training.curve.points)
         return training.weights()
 
-    def partial_fit(self, Q: Any, D: Any, prefs: Preferences) -> Self:
+    def partial_fit(self, Q: Any, D: Any, prefs: Preferences, *, follow: Follow | None = None) -> Self:
         """Go on with more preferences; steps, rates, thresholds and draws are carried on from where they are."""
         if self.refit:
             raise ConfigError("refit=True goes over all triples once more, which partial_fit does not have; use fit")
+        score = self._checked(Q, D, prefs)
         if not hasattr(self, "W_"):
-            score = self._begin(Q, D, prefs)
-            self._name(None, None, score)
+            seed, training = self._seed(), self._new_training(score, start=None)
+            run = self._run(prefs, seed, 0, follow=follow)
+            self._begin(seed, training, (None, None))
         else:
-            score = self._checked(Q, D, prefs)
             if score.shape != self.W_.shape:
                 raise DataError(f"W is {self.W_.shape}, but Q has {score.shape[0]} columns and D {score.shape[1]}")
-            if not hasattr(self, "_training"):
-                self._training = self._new_training(score, start=self.W_)
-                self._training.steps = self.n_iter_
-            self._training.bind(score)
-        self._advance(self._training, self._triples(prefs), prefs)
-        W, told = self._training.weights(), self._training
-        self._keep(cut(W, told.thermostat.wanted) if told.thermostat is not None else W, told)
+            self._same_settings()
+            training = self._gone_on(score)
+            run = self._run(prefs, self.seed_, training.steps, follow=follow)
+            training.bind(score)
+        run.take(training)
+        self._keep(_handed_over(training), training, score)
         return self
 
-    def _begin(self, Q: Any, D: Any, prefs: Preferences) -> Bilinear:
-        score = self._checked(Q, D, prefs)
-        self.seed_ = secrets.randbits(63) if self.random_state is None else int(self.random_state)
-        self._training = self._new_training(score, start=None)
-        return score
+    def _gone_on(self, score: Bilinear) -> Training | PatternTraining:
+        """The training of the last call; where W comes from a file, one that starts from it."""
+        if not hasattr(self, "_training"):
+            self._training = self._new_training(score, start=self.W_)
+            self._training.steps = self.n_iter_
+            self._began = self._lasting()
+        return self._training
+
+    def _begin(self, seed: int, training: Training | PatternTraining, words: tuple[Any, Any]) -> None:
+        self.seed_, self._training, self._began = seed, training, self._lasting()
+        self.query_words_, self.document_words_ = words
+
+    def _lasting(self) -> dict[str, Any]:
+        return {name: value for name, value in self.get_params().items() if name not in FREE}
+
+    def _same_settings(self) -> None:
+        """A setting that was changed between two calls would have no effect: say so instead."""
+        for name, began in getattr(self, "_began", {}).items():
+            now = getattr(self, name)
+            if now is not began and not (isinstance(now, str | int | float) and now == began):
+                raise ConfigError(
+                    f"partial_fit goes on with the settings it began with: {name}={began!r} cannot become {now!r} on "
+                    "the way; set it back, or call fit"
+                )
+
+    def _seed(self) -> int:
+        return secrets.randbits(63) if self.random_state is None else int(self.random_state)
 
     def _checked(self, Q: Any, D: Any, prefs: Preferences) -> Bilinear:
         check.choice("solver", self.solver, ("sparse-sgd",))
         check.count("max_iter", self.max_iter)
         check.count("watch", self.watch)
+        for name in ("refit", "shuffle", "diagonal", "verbose"):
+            check.flag(name, getattr(self, name))
+        if self.random_state is not None:
+            check.count("random_state", self.random_state)
+        self._solver()
+        settings.penalty(self.penalty, self.alpha)
         if not isinstance(prefs, Preferences):
             raise DataError(f"preferences are wanted (Preferences.from_labels, …); got {type(prefs).__name__}")
         score = Bilinear.of(Q, D)
@@ -210,104 +241,49 @@ class BilinearRanker(WordPairs, BaseEstimator):  # type: ignore[misc]
                 raise DataError(f"the preferences speak of {needed} rows of {name}; it has {side.shape[0]}")
         return score
 
+    def _solver(self) -> SparseSGD:
+        return SparseSGD(self.eta0, self.rate, self.shrink_every, self.n_jobs)
+
     def _new_training(self, score: Bilinear, start: csr_array | None) -> Training | PatternTraining:
-        solver = SparseSGD(self.eta0, self.rate, self.shrink_every, self.n_jobs)
-        begin = self._matrix("start", self.start, score.shape) if start is None else start
-        centre = None if self.centre is None else self._matrix("centre", self.centre, score.shape)
+        shape, penalty = score.shape, settings.penalty(self.penalty, self.alpha)
+        begin = settings.matrix("start", self.start, shape) if start is None else start
+        centre = None if self.centre is None else settings.matrix("centre", self.centre, shape)
+        wanted = settings.wanted_pairs(self.density, self.max_pairs, shape, penalty)
         if self.diagonal:
-            if score.shape[0] != score.shape[1]:
-                raise ConfigError(
-                    f"a diagonal W must be square; Q and D have {score.shape[0]} and {score.shape[1]} columns"
-                )
-            begin = _diagonal_pattern(begin)
-        return solver.training(
-            score, self._loss(), self._penalty(), begin, centre, pattern=self.diagonal, wanted=self._wanted(score.shape)
-        )
+            begin = settings.diagonal(begin)
+        loss = settings.hinge(self.loss)
+        return self._solver().training(score, loss, penalty, begin, centre, pattern=self.diagonal, wanted=wanted)
 
-    def _loss(self) -> Hinge:
-        if isinstance(self.loss, Hinge):
-            return self.loss
-        check.choice("loss", self.loss, ("hinge",))
-        return Hinge()
-
-    def _penalty(self) -> Penalty:
-        if isinstance(self.penalty, NoPenalty | L1 | GroupL1):
-            return self.penalty
-        kind = check.choice("penalty", self.penalty, ("l1", "group-rows", "group-columns", "none"))
-        check.number("alpha", self.alpha, low=0)
-        if kind == "none":
-            return NoPenalty()
-        return L1(self.alpha) if kind == "l1" else GroupL1(self.alpha, over=kind.removeprefix("group-"))
-
-    def _wanted(self, shape: tuple[int, int]) -> int | None:
-        if self.density is None and self.max_pairs is None:
-            return None
-        if self.density is not None and self.max_pairs is not None:
-            raise ConfigError("'density' and 'max_pairs' both say how large W should be; give one of them")
-        if isinstance(self._penalty(), NoPenalty):
-            raise ConfigError("a wanted density needs penalty='l1'; without a penalty W does not become sparse")
-        if self.max_pairs is not None:
-            return check.count("max_pairs", self.max_pairs, low=1)
-        density = check.number("density", self.density, low=0, high=1, open_low=True)
-        return max(1, round(density * shape[0] * shape[1]))
-
-    @staticmethod
-    def _matrix(name: str, given: Any, shape: tuple[int, int]) -> csr_array:
-        from scipy.sparse import csr_array, eye_array
-
-        if isinstance(given, str):
-            check.choice(name, given, ("identity", "zero"))
-            if given == "zero":
-                return csr_array(shape, dtype=np.float32)
-            if shape[0] != shape[1]:
-                raise ConfigError(
-                    f"{name}='identity' needs as many query as document columns; W is {shape}: use 'zero'"
-                )
-            return csr_array(eye_array(shape[0], dtype=np.float32, format="csr"))
-        matrix = rows(name, given)
-        if matrix.shape != shape:
-            raise ConfigError(f"{name} must be a matrix of shape {shape}; got {matrix.shape}")
-        return matrix
-
-    def _triples(self, prefs: Preferences) -> Triples:
-        if self.max_iter == 0:
-            none = np.zeros(0, np.int64)
-            return Triples(none, none, none)
-        if self.shuffle:
-            return prefs.draw(self.max_iter, self.seed_, first=self._training.steps)
-        return prefs.first(min(self.max_iter, prefs.n_pairs))
+    def _run(
+        self, prefs: Preferences, seed: int, steps: int,
+        keeper: Checkpoint | None = None, follow: Follow | None = None,
+    ) -> Run:  # fmt: skip
+        """The triples of this call – those drawn after so many steps, or the first in order – and how to take them."""
+        none = np.zeros(0, np.int64)
+        triples = Triples(none, none, none)
+        if self.max_iter and self.shuffle:
+            triples = prefs.draw(self.max_iter, seed, first=steps)
+        elif self.max_iter:
+            triples = prefs.first(min(self.max_iter, prefs.n_pairs))
+        held_out = prefs.draw(HELD_OUT, seed + 1) if self.watch and len(triples.query) else None
+        found = None if keeper is None else keeper.read()
+        return Run(triples, held_out, self.watch, keeper, found, self.verbose, follow)
 
     def _keeper(self, path: PathLike, every: int, score: Bilinear, prefs: Preferences) -> Checkpoint:
         if self.random_state is None:
             raise ConfigError("a checkpoint can only be gone on from with a fixed random_state; give one")
         every = check.count("checkpoint_every", every, low=1)
         whole = -(-every // self.shrink_every) * self.shrink_every
-        return Checkpoint(path, whole, self.get_params(), score, prefs)
+        # threads and bars change no bit
+        deciding = {name: value for name, value in self.get_params().items() if name not in ("n_jobs", "verbose")}
+        return Checkpoint(path, whole, deciding, score, prefs)
 
-    def _advance(
-        self,
-        training: Training | PatternTraining,
-        triples: Triples,
-        prefs: Preferences,
-        keeper: Checkpoint | None = None,
-        phase: str = "learn",
-        more: dict[str, Any] | None = None,
-    ) -> None:
-        """Take the triples that the training has not taken yet, with checkpoints in between."""
-        n = len(triples.query)
-        every = max(1, n // self.watch) if self.watch and n else None
-        held_out = None if every is None else prefs.draw(HELD_OUT, self.seed_ + 1)
-        done = training.steps if keeper is not None else 0
-        while done < n:
-            count = n - done if keeper is None else min(keeper.every, n - done)
-            part = Triples(*(column[done : done + count] for column in triples))
-            training.advance(part, held_out=held_out, every=every)
-            done += count
-            if keeper is not None and done < n:
-                training.settle()
-                keeper.write(phase, training, more or {})
-
-    def _keep(self, W: csr_array, told: Training | PatternTraining) -> None:
+    def _keep(self, W: csr_array, told: Training | PatternTraining, score: Bilinear) -> None:
+        if not np.isfinite(W.data).all():
+            raise ConfigError(f"W has grown beyond what float32 holds; eta0={self.eta0} is too large for these rows")
+        empty = EmptyRows.of(score)
+        empty.report(logging.INFO, score)
+        self.n_empty_queries_, self.n_empty_documents_ = map(len, empty)
         curve = tuple(told.curve.points)
         values = [point.objective for point in curve if point.objective is not None]
         settled = len(values) >= 4 and abs(values[-1] - values[-4]) <= 0.01 * max(abs(values[-4]), 1e-12)
@@ -317,18 +293,9 @@ class BilinearRanker(WordPairs, BaseEstimator):  # type: ignore[misc]
         self.alpha_ = told.alpha
         self.converged_ = settled
         self.solution_ = Solution(
-            W, told.steps, settled, message, told.alpha, curve, told.peak_bytes, told.peak_nonzeros
-        )
-
-    def _name(self, query_words: Sequence[str] | None, document_words: Sequence[str] | None, score: Bilinear) -> None:
-        for side, words, width in (
-            ("query", query_words, score.shape[0]),
-            ("document", document_words, score.shape[1]),
-        ):
-            if words is not None and len(words) != width:
-                raise DataError(f"{width} {side} columns need {width} words; got {len(words)}")
-        self.query_words_ = None if query_words is None else tuple(query_words)
-        self.document_words_ = None if document_words is None else tuple(document_words)
+            W, told.steps, settled, message, told.alpha, curve, told.peak_bytes, told.peak_nonzeros,
+            self.n_empty_queries_, self.n_empty_documents_,
+        )  # fmt: skip
 
     def save(self, path: PathLike) -> None:
         """Write W, its words, the settings and the curve as one file; `sparserank.load` reads it."""
@@ -338,9 +305,18 @@ class BilinearRanker(WordPairs, BaseEstimator):  # type: ignore[misc]
         save(self, path)
 
 
-def _diagonal_pattern(start: csr_array) -> csr_array:
-    """Every place of the diagonal, with the start's values there."""
-    from scipy.sparse import csr_array
+def _handed_over(training: Training | PatternTraining) -> csr_array:
+    """W, cut to the pairs that were asked for."""
+    W = training.weights()
+    return W if training.thermostat is None else cut(W, training.thermostat.wanted)
 
-    n = start.shape[0]
-    return csr_array((start.diagonal().astype(np.float32), np.arange(n), np.arange(n + 1)), shape=(n, n))
+
+def _named(
+    query_words: Sequence[str] | None, document_words: Sequence[str] | None, shape: tuple[int, int]
+) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """The words of both sides, one a column, or None."""
+    for side, words, width in zip(("query", "document"), (query_words, document_words), shape, strict=True):
+        if words is not None and len(words) != width:
+            raise DataError(f"{width} {side} columns need {width} words; got {len(words)}")
+    query, document = (None if words is None else tuple(words) for words in (query_words, document_words))
+    return query, document

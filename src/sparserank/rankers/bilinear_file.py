@@ -14,6 +14,7 @@ from ..errors import ModelError, SparseRankError
 from ..losses import Hinge
 from ..penalties import L1, GroupL1, NoPenalty
 from ..solvers.solution import Point, Solution
+from . import settings as judged
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -32,12 +33,13 @@ def save(ranker: BilinearRanker, path: PathLike) -> None:
     params = ranker.get_params()
     plain = str | bool | int | float | None
     told: dict[str, Any] = {name: value for name, value in params.items() if isinstance(value, plain)}
-    told["loss"] = {"margin": ranker._loss().margin}
+    told["loss"] = {"margin": judged.hinge(params["loss"]).margin}
+    del told["verbose"]  # how a training was shown is no part of what it learned
     told["penalty"], groups = _told_penalty(params["penalty"])
     if groups is not None:
         arrays["groups"] = groups
     if params["centre"] is not None and "centre" not in told:
-        arrays |= _matrix_arrays("centre", ranker._matrix("centre", params["centre"], ranker.W_.shape))
+        arrays |= _matrix_arrays("centre", judged.matrix("centre", params["centre"], ranker.W_.shape))
     solution = ranker.solution_
     settings = {
         "params": told,
@@ -48,6 +50,7 @@ def save(ranker: BilinearRanker, path: PathLike) -> None:
         "converged": solution.converged,
         "message": solution.message,
         "peak": [solution.peak_bytes, solution.peak_nonzeros],
+        "empty": [solution.empty_queries, solution.empty_documents],
         "curve": [point.to_dict() for point in solution.curve],
     }
     write_tensors(path, KIND, settings, arrays)
@@ -71,22 +74,28 @@ def load(file: Tensors) -> BilinearRanker:
         curve = tuple(Point(**point) for point in file.setting("curve", list))
     except (SparseRankError, TypeError, KeyError) as error:
         raise ModelError(f"{file.path}: its settings do not fit: {error}") from None
-    ranker.W_, ranker.seed_, ranker.n_iter_ = W, file.setting("seed", int), file.setting("steps", int)
-    ranker.alpha_, ranker.converged_ = float(file.setting("alpha", (int, float))), file.setting("converged", bool)
-    peak_bytes, peak_nonzeros = file.setting("peak", list)
+    (ranker.seed_,), (ranker.n_iter_,) = _counts(file, "seed"), _counts(file, "steps")
+    ranker.W_, ranker.converged_ = W, file.setting("converged", bool)
+    ranker.alpha_ = float(file.setting("alpha", (int, float)))
+    if not 0 <= ranker.alpha_ < np.inf:
+        raise ModelError(f"{file.path}: the setting 'alpha' cannot be {ranker.alpha_}")
+    empty = _counts(file, "empty", 2) if "empty" in file.settings else [0, 0]
+    ranker.n_empty_queries_, ranker.n_empty_documents_ = empty
     ranker.solution_ = Solution(
-        W,
-        ranker.n_iter_,
-        ranker.converged_,
-        file.setting("message", str),
-        ranker.alpha_,
-        curve,
-        peak_bytes,
-        peak_nonzeros,
-    )
+        W, ranker.n_iter_, ranker.converged_, file.setting("message", str), ranker.alpha_, curve,
+        *_counts(file, "peak", 2), *empty,
+    )  # fmt: skip
     ranker.query_words_ = _words(file, "query_words", shape[0])
     ranker.document_words_ = _words(file, "document_words", shape[1])
     return ranker
+
+
+def _counts(file: Tensors, name: str, length: int | None = None) -> list[int]:
+    """A setting that is a whole number, or a list of `length` of them; none below 0."""
+    found = [file.setting(name, int)] if length is None else file.setting(name, list)
+    if len(found) != (length or 1) or any(type(n) is not int or n < 0 for n in found):
+        raise ModelError(f"{file.path}: the setting {name!r} cannot be {file.settings[name]!r}")
+    return list(found)
 
 
 def _matrix_arrays(name: str, matrix: csr_array) -> dict[str, NDArray[Any]]:
@@ -103,9 +112,8 @@ def _matrix(file: Tensors, name: str, shape: list[int]) -> csr_array:
     data = file.array(f"{name}.data", "float32")
     indices = file.indices(f"{name}.indices", shape[1], len(data))
     indptr = file.windows(f"{name}.indptr", len(data), shape[0])
-    row_starts = np.zeros(len(indices), bool)
-    row_starts[indptr[:-1][indptr[:-1] < len(indices)]] = True
-    if not (row_starts[1:] | (np.diff(indices) > 0)).all():
+    falls = np.flatnonzero(indices[1:] <= indices[:-1]) + 1
+    if (indptr[np.searchsorted(indptr, falls)] != falls).any():
         raise ModelError(f"{file.path}: the columns of {name} do not rise within a row")
     return csr_array((data, indices, indptr.astype(np.int32) if len(data) < 2**31 else indptr), shape=tuple(shape))
 

@@ -1,16 +1,21 @@
-"""What a learned W can be asked: scores, explanations, related words, its largest pairs."""
+"""What a learned W can be asked: scores, explanations, related words, its largest pairs, a picture of some of it."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import check
+from ..data.files import PathLike
 from ..errors import DataError, NotFitted
 from ..scores import Bilinear, rows
 from ..solvers.density import cut
+from .empty_rows import EmptyRows
 from .explanation import Contribution, Explanation
 
 if TYPE_CHECKING:
@@ -30,17 +35,33 @@ class WordPairs:
         return self.W_
 
     def scores(self, Q: Any, D: Any) -> NDArray[np.float32]:
-        """out[i, j] = Q[i]ᵀ W D[j]; a row without known words scores 0."""
+        """out[i, j] = Q[i]ᵀ W D[j]; a row without known words scores 0, and a line is logged that counts them."""
+        score = self._fitting(Q, D)
+        EmptyRows.of(score).report(logging.WARNING, score)
+        return score.scores(self.W_)
+
+    def empty_rows(self, Q: Any, D: Any) -> EmptyRows:
+        """The rows of Q and of D without a known word, by number: whatever W is, they score 0."""
+        return EmptyRows.of(self._fitting(Q, D))
+
+    def _fitting(self, Q: Any, D: Any) -> Bilinear:
+        """Q and D, which must have the columns of W."""
         W, score = self._fitted(), Bilinear.of(Q, D)
         if score.shape != W.shape:
             raise DataError(f"W is {W.shape}, but Q has {score.shape[0]} columns and D {score.shape[1]}")
-        return score.scores(W)
+        return score
 
     @property
     def density_(self) -> float:
         """Nonzeros of W over all its places."""
         W = self._fitted()
         return float(W.nnz / (W.shape[0] * W.shape[1]))
+
+    @property
+    def megabytes_(self) -> float:
+        """Of the arrays that hold W: values, columns, and where rows start."""
+        W = self._fitted()
+        return float((W.data.nbytes + W.indices.nbytes + W.indptr.nbytes) / 1e6)
 
     def explain(self, q: Any, d: Any) -> Explanation:
         """What every pair of a query word and a document word adds to qᵀ W d."""
@@ -85,17 +106,46 @@ class WordPairs:
             for i in order
         ]
 
+    def between(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """out[i, j] = what query word words[i] looks for document word words[j] with: a small block of W, dense."""
+        W = self._fitted()
+        if isinstance(words, str) or len(words) == 0:
+            raise DataError(f"a list of words is wanted; got {words!r}")
+        sides = (("query", self.query_words_), ("document", self.document_words_))
+        row, column = ([_place(side, named, word) for word in words] for side, named in sides)
+        return np.asarray(W[row][:, column].toarray(), dtype=np.float32)
+
+    def heatmap(self, words: Sequence[str], path: PathLike) -> None:
+        """Write `between(words)` as a PNG: query words down, document words across, red above 0 and blue below.
+
+        Needs the extra `plot`. Every word must be among the query words and the document words.
+        """
+        from ..data.files import write_bytes
+        from .pictures import MOST_WORDS, heatmap
+
+        if len(words) > MOST_WORDS:
+            raise DataError(f"a heat map shows at most {MOST_WORDS} words; got {len(words)}")
+        write_bytes(path, heatmap(words, self.between(words)), pack=False)
+
     def _column(self, word: str) -> int:
-        if self.query_words_ is None:
-            raise DataError("the columns have no names; give query_words to fit, or ask by number")
-        try:
-            return self.query_words_.index(word)
-        except ValueError:
-            raise DataError(f"{word!r} is not among the {len(self.query_words_)} query words") from None
+        return _place("query", self.query_words_, word)
 
     @staticmethod
     def _word(words: tuple[str, ...] | None, column: Any) -> str:
         return str(int(column)) if words is None else words[int(column)]
+
+
+def _place(side: str, words: tuple[str, ...] | None, word: str) -> int:
+    """The number of a word's column, or a complaint that names the words most like it."""
+    if words is None:
+        raise DataError(f"the columns have no names; give {side}_words to fit, or ask by number")
+    try:
+        return words.index(word)
+    except ValueError:
+        alike = [other for other in words if other[:1] == str(word)[:1].lower()]  # difflib is slow on all of them
+        near = get_close_matches(str(word).lower(), alike, n=3)
+        hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
+        raise DataError(f"{word!r} is not among the {len(words)} {side} words{hint}") from None
 
 
 def _as_row(row: Any) -> Any:

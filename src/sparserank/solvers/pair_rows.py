@@ -14,21 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import pair_rows as kernel
-from .pair_batch import BLOCKS, Batch, Plan
+from .pair_batch import BLOCKS, Slots
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-FILL = 0.3
-"""A head is made longer where its new columns are filled at least this much: at most 4 / 0.3 bytes a nonzero."""
+PASSING, MEMORY = 0.1, 0.2
+"""What it costs to pass over one number of a head, and to keep four bytes, if to unpack one entry of a list costs 1."""
 HEAD_FLOATS = 1 << 29
 """The most room for heads in a block; it is only reserved, and costs nothing until it is written."""
+LIST_ENTRIES = 1 << 27
+"""The room reserved for the lists of a block in the same way; it is enlarged where that is not enough."""
 
 
 def head_sizes(n_columns: int) -> NDArray[np.int64]:
-    """Lengths a head can have: 0, then powers of two from 256 on, then all columns."""
-    powers = [2**p for p in range(8, 40) if 2**p < n_columns]
-    return np.array([0, *powers, n_columns], np.int64)
+    """Lengths a head can have: 0, 256, 512, 1024, 1536, 2048, 3072, … (powers of two and half again), all columns."""
+    lengths = [256, 512] + [k << p for p in range(9, 40) for k in (2, 3)]
+    return np.array([0, *(n for n in lengths if n < n_columns), n_columns], np.int64)
+
+
+def room_sizes(n_columns: int) -> NDArray[np.int64]:
+    """Lengths of the rooms that lists live in: 8, 12, 16, 24, 32, … (each power of two and half again)."""
+    lengths = [k << p for p in range(2, 40) for k in (2, 3)]
+    return np.array([n for n in lengths if n <= 4 * n_columns + 16], np.int64)
 
 
 class Pool:
@@ -54,38 +62,51 @@ class Pool:
 class _Block:
     """The storage of rows b, b + BLOCKS, b + 2 BLOCKS, …"""
 
-    def __init__(self, rows: NDArray[np.int64], n_columns: int, sizes: NDArray[np.int64], entries: int) -> None:
+    def __init__(
+        self, rows: NDArray[np.int64], n_columns: int, sizes: NDArray[np.int64], kinds: int, entries: int
+    ) -> None:
         self.rows = rows
-        self.idx, self.val = np.empty(entries, np.uint32), np.empty(entries, np.float32)
+        room = max(entries, min(len(rows) * n_columns, LIST_ENTRIES))
+        self.idx, self.val = np.empty(room, np.uint32), np.empty(room, np.float32)
         self.heads = np.zeros(min(len(rows) * n_columns, HEAD_FLOATS), np.float32)
         self.free = np.full(len(sizes), -1, np.int64)
         self.links = np.full(len(self.heads) // int(sizes[1]) + 1, -1, np.int64)
+        self.vacant = np.full(kinds, -1, np.int64)
         self.state = np.zeros(2, np.int64)
         self.scratch = np.zeros(n_columns, np.float32)
         self.fresh = np.empty(n_columns + 1, np.uint32)
+        self.buffer = np.zeros(n_columns, np.float32)
 
     @property
     def nbytes(self) -> int:
         """Bytes that have been written to, scratch included."""
-        return self.idx.nbytes + self.val.nbytes + 4 * int(self.state[1]) + self.scratch.nbytes + self.fresh.nbytes
+        always = (self.scratch, self.fresh, self.buffer)
+        return 8 * int(self.state[0]) + 4 * int(self.state[1]) + sum(array.nbytes for array in always)
 
 
 class PairRows:
     """The rows of W, columns numbered by falling frequency (the caller turns them back)."""
 
-    def __init__(self, start: csr_array, level: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, start: csr_array, often: NDArray[np.float64], level: NDArray[np.int64] | None = None) -> None:
+        """often[i] = the share of batches that row i occurs in; with `level`, heads are as long as they were."""
         n_rows, n_columns = start.shape
+        self._fill = (PASSING * often + MEMORY) / (often + 2 * MEMORY)
         self.shape = (n_rows, n_columns)
         self.sizes = head_sizes(n_columns)
-        self.level, self.place, self.start, self.size, self.cap, self.filled = (
+        self.rooms = room_sizes(n_columns)
+        self.level, self.home, self.start, self.size, self.cap, self.filled = (
             np.zeros(n_rows, np.int64) for _ in range(6)
         )
         self.debt = 0.0
         self.blocks = []
         for b in range(BLOCKS):
             rows = np.arange(b, n_rows, BLOCKS)
-            counts = np.diff(start.indptr)[rows]
-            block = _Block(rows, n_columns, self.sizes, int(counts.sum()) + 4 * n_columns + 64)
+            wanted = np.diff(start.indptr)[rows]
+            rooms = self.rooms[np.searchsorted(self.rooms, wanted + wanted // 8, side="right")]
+            self.cap[rows] = rooms
+            self.start[rows] = np.cumsum(rooms) - rooms
+            block = _Block(rows, n_columns, self.sizes, len(self.rooms), int(rooms.sum()) + 2 * n_columns)
+            block.state[0] = rooms.sum()
             self.blocks.append(block)
             self._load(block, start, level)
 
@@ -96,49 +117,54 @@ class PairRows:
             idx, val = start.indices[a:b], start.data[a:b]
             if level is not None and level[i] > 0:
                 length = int(self.sizes[level[i]])
-                self.level[i], self.place[i] = level[i], block.state[1]
+                self.level[i], self.home[i] = level[i], block.state[1]
                 block.state[1] += length
                 inside = idx < length
-                block.heads[self.place[i] + idx[inside]] = val[inside]
+                block.heads[self.home[i] + idx[inside]] = val[inside]
                 self.filled[i] = int(inside.sum())
                 idx, val = idx[~inside], val[~inside]
-            end = block.state[0] + len(idx)
-            block.idx[block.state[0] : end], block.val[block.state[0] : end] = idx, val
-            self.start[i], self.size[i], self.cap[i] = block.state[0], len(idx), len(idx)
-            block.state[0] = end
+            here = slice(int(self.start[i]), int(self.start[i]) + len(idx))
+            block.idx[here], block.val[here], self.size[i] = idx, val, len(idx)
 
-    def visit(self, pool: Pool, plan: Plan, old: Batch, new: Batch, tau: float) -> NDArray[np.float64]:
-        """Add the old batch, shrink by tau, and give the new batch's left_tᵀ W right_t."""
-        outs = np.zeros((BLOCKS, max(new.steps, 1)))
-
-        def work(b: int) -> None:
-            block, at, end = self.blocks[b], int(plan.block[b]), int(plan.block[b + 1])
-            while True:
-                at = kernel.visit(
-                    at, end, plan.row, plan.old, plan.new,
-                    old.row_ptr, old.entry_step, old.entry_val, old.rate, old.split, old.rptr, old.ridx, old.rval,
-                    new.row_ptr, new.entry_step, new.entry_val, new.split, new.rptr, new.ridx, new.rval,
-                    self.level, self.place, self.start, self.size, self.cap, self.debt, tau,
-                    self.sizes, block.heads, block.state, block.idx, block.val, block.scratch, block.fresh, outs[b],
-                )  # fmt: skip
-                if at == end:
-                    return
-                self._make_room(block)
-
-        pool.each(work)
-        self.debt += tau
+    def visit(self, pool: Pool, slots: Slots, waiting: list[int], new: int) -> NDArray[np.float64]:
+        """Bring the rows of batch `new` up to date with the batches in waiting; gives its left_tᵀ W right_t."""
+        outs = np.zeros((BLOCKS, int(slots.steps[new])))
+        order = np.array(waiting, np.int64)
+        pool.each(lambda b: self._visit_block(b, slots, order, new, new, outs[b]))
         return np.asarray(outs.sum(axis=0))
 
+    def flush(self, pool: Pool, slots: Slots, waiting: list[int]) -> None:
+        """Add all that is waiting."""
+        order, nothing = np.array(waiting, np.int64), np.zeros(1)
+
+        def work(b: int) -> None:
+            for slot in waiting:
+                self._visit_block(b, slots, order, slot, -1, nothing)
+
+        pool.each(work)
+
+    def _visit_block(
+        self, b: int, slots: Slots, waiting: NDArray[np.int64], whose: int, new: int, out: NDArray[np.float64]
+    ) -> None:
+        """Visit the rows of one block that batch `whose` has."""
+        block, at, end = self.blocks[b], int(slots.block[whose, b]), int(slots.block[whose, b + 1])
+        while at < end:
+            at = kernel.visit(
+                at, end, slots.rows[whose], waiting, new, self.debt,
+                slots.place, slots.row_ptr, slots.entry_step, slots.entry_val, slots.rate, slots.owed,
+                slots.split, slots.rptr, slots.ridx, slots.rval, slots.front,
+                self.level, self.home, self.start, self.size, self.cap, self.sizes, slots.front_level,
+                block.heads, block.state, self.rooms, block.vacant, block.idx, block.val,
+                block.scratch, block.fresh, block.buffer, out,
+            )  # fmt: skip
+            if at < end:
+                self._make_room(block)
+
     def _make_room(self, block: _Block) -> None:
-        """Move the lists together in place, enlarge their room where it is short, and spread them out again."""
-        order = block.rows[np.argsort(self.start[block.rows], kind="stable")]
-        end = kernel.compact(order, self.start, self.size, self.cap, block.idx, block.val)
-        wanted = end + end // 4 + 8 * len(order) + 2 * self.shape[1]
-        if wanted > len(block.idx):
-            # in place: a copy would hold both for a moment, and nobody else refers to these arrays
-            block.idx.resize(wanted, refcheck=False)
-            block.val.resize(wanted, refcheck=False)
-        block.state[0] = kernel.spread(order, self.start, self.size, self.cap, block.idx, block.val)
+        """Enlarge the place for lists, in place: a copy would hold both for a moment, and nobody else refers to it."""
+        wanted = len(block.idx) + len(block.idx) // 2
+        block.idx.resize(wanted, refcheck=False)
+        block.val.resize(wanted, refcheck=False)
 
     def settle(self, pool: Pool) -> None:
         """Let every entry pay what it owes: W stays what it is, dead entries go, heads grow where that saves room."""
@@ -146,8 +172,9 @@ class PairRows:
         def work(b: int) -> None:
             block = self.blocks[b]
             kernel.settle(
-                b, BLOCKS, self.debt, FILL, self.level, self.place, self.sizes, block.heads, block.state,
-                block.free, block.links, self.start, self.size, block.idx, block.val, self.filled,
+                b, BLOCKS, self.debt, self._fill, self.level, self.home, self.sizes, block.heads, block.state,
+                block.free, block.links, self.start, self.size, self.cap, self.rooms, block.vacant,
+                block.idx, block.val, self.filled,
             )  # fmt: skip
 
         pool.each(work)
@@ -159,7 +186,7 @@ class PairRows:
         def work(b: int) -> None:
             block = self.blocks[b]
             kernel.scale(
-                b, BLOCKS, factor, self.level, self.place, self.sizes, block.heads, self.start, self.size, block.val
+                b, BLOCKS, factor, self.level, self.home, self.sizes, block.heads, self.start, self.size, block.val
             )
 
         pool.each(work)
@@ -171,7 +198,7 @@ class PairRows:
         def work(b: int) -> None:
             block = self.blocks[b]
             kernel.squared_lengths(
-                b, BLOCKS, self.level, self.place, self.sizes, block.heads, self.start, self.size, block.val, out
+                b, BLOCKS, self.level, self.home, self.sizes, block.heads, self.start, self.size, block.val, out
             )
 
         pool.each(work)
@@ -185,7 +212,7 @@ class PairRows:
     @property
     def nbytes(self) -> int:
         """Bytes that hold W now, with all that is kept beside it."""
-        rows = (self.level, self.place, self.start, self.size, self.cap, self.filled)
+        rows = (self.level, self.home, self.start, self.size, self.cap, self.filled)
         return sum(block.nbytes for block in self.blocks) + sum(array.nbytes for array in rows)
 
     def to_csr(self) -> csr_array:
@@ -199,7 +226,7 @@ class PairRows:
             if not final or n:
                 counts = sum(
                     kernel.unload(
-                        b, BLOCKS, self.debt, self.level, self.place, self.sizes, block.heads,
+                        b, BLOCKS, self.debt, self.level, self.home, self.sizes, block.heads,
                         self.start, self.size, block.idx, block.val, ptr, indices, values,
                     )
                     for b, block in enumerate(self.blocks)

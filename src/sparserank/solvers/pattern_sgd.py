@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from ..penalties import NoPenalty, Penalty
 from ..preferences import Triples
 from ..scores import Bilinear
 from .columns import arrays, centre_margins, falling_frequency, renumbered
-from .pair_rows import FILL, head_sizes
+from .pair_rows import head_sizes
 from .solution import Curve, Told
 
 if TYPE_CHECKING:
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
     from .sparse_sgd import SparseSGD
 
-CHUNK = 10_000
-"""Triples taken in one call of the kernel."""
+CHUNK = 1_000
+"""Triples taken in one call of the kernel, and between two calls of what follows the training."""
+FILL = 0.3
+"""A row of the pattern is kept dense as far as it is filled this much."""
 
 
 class PatternTraining(Told):
@@ -74,8 +76,9 @@ class PatternTraining(Told):
         self._still = None if self.centre is None else (score.queries @ self.centre).tocsr()
 
     def advance(
-        self, triples: Triples, *, held_out: Triples | None = None, every: int | None = None, on_settle: Any = None
-    ) -> None:
+        self, triples: Triples, *, held_out: Triples | None = None, every: int | None = None,
+        on_settle: Callable[[PatternTraining], None] | None = None,
+    ) -> None:  # fmt: skip
         """Take these triples, in order. `every` so many steps a point is added to the curve."""
         done, n = 0, len(triples.query)
         while done < n:
@@ -90,7 +93,7 @@ class PatternTraining(Told):
                 self.curve.note(
                     steps=self.steps,
                     objective=None if held_out is None else self._objective(held_out),
-                    nonzeros=int(np.count_nonzero(self._heads) + np.count_nonzero(self._tail_val)),
+                    nonzeros=self.nonzeros,
                     megabytes=self.nbytes / 1e6,
                     alpha=self.alpha,
                     seconds=self.seconds,
@@ -118,6 +121,11 @@ class PatternTraining(Told):
     def _objective(self, triples: Triples) -> float:
         """Mean loss of these triples by W as it stands; nothing is learned from them."""
         return self._take(triples, 0, len(triples.query), learn=False)[1] / len(triples.query)
+
+    @property
+    def nonzeros(self) -> int:
+        """Entries that are not 0 now."""
+        return int(np.count_nonzero(self._heads) + np.count_nonzero(self._tail_val))
 
     @property
     def nbytes(self) -> int:

@@ -40,6 +40,7 @@ class Curve:
 
     def __init__(self) -> None:
         self.points: list[Point] = []
+        self.steps_seen = self.violations_seen = 0
         self._forget()
 
     def _forget(self) -> None:
@@ -49,6 +50,8 @@ class Curve:
         """So many steps, with so many violations, summed loss and squared change of W."""
         self._steps += steps
         self._violations += violations
+        self.steps_seen += steps
+        self.violations_seen += violations
         self._loss += loss
         self._change += change
 
@@ -89,7 +92,10 @@ class Told:
 
 @dataclass(frozen=True)
 class Solution:
-    """The end of one run: W, whether the objective has come to rest, and the curve."""
+    """The end of one run: W, whether the objective has come to rest, and the curve.
+
+    empty_queries, empty_documents : rows of Q and D without an entry; they score 0 whatever W is.
+    """
 
     W: csr_array
     steps: int
@@ -99,3 +105,5 @@ class Solution:
     curve: tuple[Point, ...]
     peak_bytes: int
     peak_nonzeros: int
+    empty_queries: int = 0
+    empty_documents: int = 0

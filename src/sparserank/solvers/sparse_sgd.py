@@ -28,7 +28,7 @@ from ..preferences import Triples
 from ..scores import Bilinear
 from .columns import arrays, centre_margins, falling_frequency, renumbered
 from .density import Thermostat
-from .pair_batch import Batch, Grams, Plan, Sides
+from .pair_batch import Grams, Sides, Slots
 from .pair_rows import PairRows, Pool
 from .pattern_sgd import PatternTraining
 from .solution import Curve, Told
@@ -36,8 +36,10 @@ from .solution import Curve, Told
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-SETTLE_EVERY = 8
-"""Batches between two settlings: debts stay small against the entries, and dead entries go."""
+SETTLE_EVERY = 16, 32
+"""Batches between two settlings, up to MANY_ROWS and beyond: a settling visits every row of W, and until it comes the
+right vectors of all batches are kept."""
+MANY_ROWS = 30_000
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ class Training(Told):
         stored = start if centre is None else start - centre
         stored = (stored.T if self.turned else stored).tocsr()
         stored = renumbered(stored, np.argsort(self._order)).astype(np.float32)
-        self.rows = PairRows(stored, level)
+        self._often = _share_of_batches(score.items if self.turned else score.queries, solver.shrink_every)
+        self.rows = PairRows(stored, self._often, level)
         self.bind(score)
 
     def bind(self, score: Bilinear) -> None:
@@ -117,9 +120,9 @@ class Training(Told):
         n_left, n_right = self.rows.shape
         self.sides = Sides(arrays(queries), arrays(items), n_left, n_right, self.turned)
         T = self.solver.shrink_every
-        self._old, self._new = (Batch(self.sides, T, self.rows.sizes) for _ in range(2))
-        self._none = Batch(self.sides, 0, self.rows.sizes)
-        self._plan, self._grams = Plan(n_left), Grams(self.sides, T)
+        self._settle_every = SETTLE_EVERY[n_left > MANY_ROWS]
+        self._slots, self._waiting = Slots(self.sides, self._settle_every + 2, T, self.rows.sizes), list[int]()
+        self._grams, self._next_grams = (Grams(self.sides, T) for _ in range(2))
         self._score = score
         self._still = None if self.centre is None else (score.queries @ self.centre).tocsr()
 
@@ -128,71 +131,84 @@ class Training(Told):
         on_settle: Callable[[Training], None] | None = None,
     ) -> None:  # fmt: skip
         """Take these triples, in order. `every` so many steps (rounded to batches) a point is added to the curve."""
-        T, started, pool = self.solver.shrink_every, perf_counter(), Pool(check.threads(self.solver.n_jobs))
+        started, pool = perf_counter(), Pool(check.threads(self.solver.n_jobs))
         try:
-            done, tau = 0, 0.0
             self._catch_up(pool)
-            self._old.clear()
-            while done < len(triples.query):
-                count = min(T - self.steps % T, len(triples.query) - done)
-                self._new.take(Triples(*(column[done : done + count] for column in triples)))
-                margin = self._visit(pool, tau, triples, done, count)
-                tau = self._decide(margin, count)
-                done += count
-                self._old, self._new = self._new, self._old
-                if self.thermostat is not None and done == len(triples.query):
-                    tau, self._held = 0.0, tau
-                elif self.steps % T == 0 and _settles(self.steps // T):
-                    self._settle(pool, tau)
-                    tau = 0.0
-                    if on_settle is not None:
-                        self.seconds += perf_counter() - started
-                        started = perf_counter()
-                        on_settle(self)
-                if every and (self.steps % every < count or done == len(triples.query)):
-                    self._flush(pool, tau)
-                    tau = 0.0
+            self._first = self.steps
+            slot, first, n = self._prepare(triples, 0), 0, len(triples.query)
+            while first < n:
+                margin, ahead = self._visit(pool, triples, first, slot)
+                first += len(margin)
+                self._shrink(pool, self._decide(slot, margin), last=first == n)
+                if self._settle_in_time(pool, last=first == n) and on_settle is not None:
                     self.seconds += perf_counter() - started
                     started = perf_counter()
-                    self._note(pool, held_out)
-            self._flush(pool, tau)
+                    on_settle(self)
+                if every and (self.steps % every < len(margin) or first == n):
+                    self._flush(pool)
+                    self.seconds += perf_counter() - started
+                    started = perf_counter()
+                    self._note(pool, held_out, ahead)
+                slot = ahead
+            self._flush(pool)
         finally:
             pool.close()
             self.seconds += perf_counter() - started
 
-    def _visit(self, pool: Pool, tau: float, triples: Triples, done: int, count: int) -> NDArray[np.float64]:
-        """The new batch's margins by W as it stands after the old batch."""
-        if isinstance(self.penalty, GroupL1):
-            self._flush(pool, tau)
-            tau = 0.0
-        self._plan.make(self._old, self._new)
-        grams = pool.beside(lambda: self._grams.make(self._new))
-        margin = self.rows.visit(pool, self._plan, self._old, self._new, tau)
-        grams()
-        if self._still is not None:
-            margin[:count] += centre_margins(self._still, self._score, triples, done, count)
-        return margin
+    def _prepare(self, triples: Triples, first: int, *taken: int) -> int:
+        """Make the batch that begins with triple `first` ready in a free slot, its Gram matrices too; -1: no more."""
+        T = self.solver.shrink_every
+        count = min(T - (self._first + first) % T, len(triples.query) - first)
+        if count <= 0:
+            return -1
+        slot = self._free(*taken)
+        self._slots.take(slot, Triples(*(column[first : first + count] for column in triples)))
+        self._next_grams.make(self._slots, slot)
+        return slot
 
-    def _decide(self, margin: NDArray[np.float64], count: int) -> float:
-        """Set the new batch's rates; returns the threshold to shrink by once it has been added."""
-        T, eta = self.solver.shrink_every, self.solver.rates(self.steps, count)
-        violated, loss, change = self._grams.decide(self._new, margin, eta, self.loss.margin)
+    def _free(self, *taken: int) -> int:
+        """A slot that nobody needs."""
+        used = {*self._waiting, *taken}
+        return next(slot for slot in range(len(used) + 1) if slot not in used)
+
+    def _visit(self, pool: Pool, triples: Triples, first: int, slot: int) -> tuple[NDArray[np.float64], int]:
+        """The batch's margins by W as it stands; the batch after it is made ready meanwhile."""
+        self._grams, self._next_grams = self._next_grams, self._grams
+        count = int(self._slots.steps[slot])
+        ahead = pool.beside(lambda: self._prepare(triples, first + count, slot))
+        margin = self.rows.visit(pool, self._slots, self._waiting, slot)
+        if self._still is not None:
+            margin += centre_margins(self._still, self._score, triples, first, count)
+        return margin, ahead()
+
+    def _decide(self, slot: int, margin: NDArray[np.float64]) -> float:
+        """Set the batch's rates and let it wait to be added; returns the threshold to shrink by after it."""
+        T, count = self.solver.shrink_every, len(margin)
+        eta = self.solver.rates(self.steps, count)
+        violated, loss, change = self._grams.decide(self._slots, slot, margin, eta, self.loss.margin)
+        self._slots.owed[slot] = self.rows.debt
+        self._waiting.append(slot)
         self.steps += count
         self.curve.saw(count, violated, loss, change)
         if self.steps % T or isinstance(self.penalty, NoPenalty):
             return 0.0
         return self.alpha * float(self.solver.rates(self.steps - T, T).sum())
 
-    def _flush(self, pool: Pool, tau: float) -> None:
-        """Add the old batch now."""
-        if self._old.steps == 0:
-            return
-        self._plan.make(self._old, self._none)
-        group = isinstance(self.penalty, GroupL1)
-        self.rows.visit(pool, self._plan, self._old, self._none, 0.0 if group else tau)
-        self._old.clear()
-        if isinstance(self.penalty, GroupL1) and tau:
-            self._shrink_groups(pool, self.penalty, tau)
+    def _shrink(self, pool: Pool, tau: float, last: bool) -> None:
+        """Shrink W by tau: L1 only notes what every entry owes."""
+        if isinstance(self.penalty, GroupL1):
+            self._flush(pool)
+            if tau:
+                self._shrink_groups(pool, self.penalty, tau)
+        elif self.thermostat is not None and last:
+            self._held = tau
+        else:
+            self.rows.debt += tau
+
+    def _flush(self, pool: Pool) -> None:
+        """Add the batches that wait."""
+        self.rows.flush(pool, self._slots, self._waiting)
+        self._waiting.clear()
 
     def _shrink_groups(self, pool: Pool, penalty: GroupL1, tau: float) -> None:
         """Every group's length less tau; groups shorter than that vanish."""
@@ -202,8 +218,23 @@ class Training(Told):
         factor = np.maximum(0.0, 1.0 - np.divide(tau, length, out=np.ones_like(length), where=length > 0))
         self.rows.scale(pool, factor[code])
 
-    def _settle(self, pool: Pool, tau: float) -> None:
-        self._flush(pool, tau)
+    def _settle_in_time(self, pool: Pool, last: bool) -> bool:
+        """Settle where it is due; returns whether it was."""
+        T, held = self.solver.shrink_every, self.thermostat is not None and last
+        if self.steps % T == 0 and self._settles() and not held:
+            self._settle(pool)
+            return True
+        if len(self._waiting) == self._settle_every:
+            self._flush(pool)
+        return False
+
+    def _settles(self) -> bool:
+        """After 1, 2, 4 and 8 batches, while W grows fast, then at even intervals."""
+        batches = self.steps // self.solver.shrink_every
+        return batches % self._settle_every == 0 or batches in (1, 2, 4, 8)
+
+    def _settle(self, pool: Pool) -> None:
+        self._flush(pool)
         self.rows.settle(pool)
         self.peak_bytes = max(self.peak_bytes, self.rows.nbytes)
         self.peak_nonzeros = max(self.peak_nonzeros, self.rows.nonzeros)
@@ -215,27 +246,26 @@ class Training(Told):
         if self._held:
             self.rows.debt += self._held
             self._held = 0.0
-            if _settles(self.steps // self.solver.shrink_every):
-                self._settle(pool, 0.0)
+            if self._settles():
+                self._settle(pool)
 
-    def _note(self, pool: Pool, held_out: Triples | None) -> None:
+    def _note(self, pool: Pool, held_out: Triples | None, ahead: int) -> None:
         """Add a point to the curve."""
         self.curve.note(
             steps=self.steps,
-            objective=None if held_out is None else self._objective(pool, held_out),
+            objective=None if held_out is None else self._objective(pool, held_out, ahead),
             nonzeros=self.rows.nonzeros,
             megabytes=self.rows.nbytes / 1e6,
             alpha=self.alpha,
             seconds=self.seconds,
         )
 
-    def _objective(self, pool: Pool, triples: Triples) -> float:
+    def _objective(self, pool: Pool, triples: Triples, ahead: int) -> float:
         """Mean loss of these triples by W as it stands; nothing is learned from them."""
-        total, T = 0.0, self.solver.shrink_every
+        total, T, slot = 0.0, self.solver.shrink_every, self._free(ahead)
         for first in range(0, len(triples.query), T):
-            self._new.take(Triples(*(column[first : first + T] for column in triples)))
-            self._plan.make(self._none, self._new)
-            margin = self.rows.visit(pool, self._plan, self._none, self._new, 0.0)[: self._new.steps]
+            self._slots.take(slot, Triples(*(column[first : first + T] for column in triples)))
+            margin = self.rows.visit(pool, self._slots, self._waiting, slot)
             if self._still is not None:
                 margin = margin + centre_margins(self._still, self._score, triples, first, T)
             total += float(np.maximum(0.0, self.loss.margin - margin).sum())
@@ -268,7 +298,7 @@ class Training(Told):
         from scipy.sparse import csr_array
 
         stored = csr_array((held["val"], held["idx"], held["ptr"]), shape=self.rows.shape)
-        self.rows = PairRows(stored, held["level"])
+        self.rows = PairRows(stored, self._often, held["level"])
         self.recall(told)
 
     @property
@@ -287,9 +317,10 @@ class Training(Told):
         return W.astype(np.float32)
 
 
-def _settles(batches: int) -> bool:
-    """After 1, 2 and 4 batches, while W grows fast, then after every SETTLE_EVERY."""
-    return batches % SETTLE_EVERY == 0 or batches in (1, 2, 4)
+def _share_of_batches(matrix: csr_array, steps: int) -> NDArray[np.float64]:
+    """How likely each column occurs among `steps` rows drawn at random."""
+    share = np.bincount(matrix.indices, minlength=matrix.shape[1]) / max(1, matrix.shape[0])
+    return np.asarray(1.0 - (1.0 - share) ** steps)
 
 
 def _first_alpha(score: Bilinear) -> float:

@@ -1,0 +1,33 @@
+"""sparserank related"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .arguments import Json, PairsFile
+
+
+def related(
+    model: PairsFile,
+    word: Annotated[str, typer.Argument(metavar="WORD", help="A query word; where words have no names, a number.")],
+    k: Annotated[int, typer.Option("-k", help="How many words at most.", min=1)] = 5,
+    as_json: Json = False,
+) -> None:
+    """The document words that a query word has learned to look for, the largest weight first.
+
+    Example: sparserank related pairs.safetensors hockey
+    """
+    from ..engine import load_pairs
+    from .output import print_json, print_table
+
+    ranker = load_pairs(model)
+    by_number = ranker.query_words_ is None and word.isdecimal()
+    found = ranker.related(int(word) if by_number else word, k)
+    if as_json:
+        print_json({"word": word, "related": [{"word": other, "weight": weight} for other, weight in found]})
+    elif not found:
+        print(f"{word!r} looks for no word: its row of W is empty")
+    else:
+        print_table("", ("document word", "weight"), [(other, f"{weight:+.3f}") for other, weight in found], right=(1,))

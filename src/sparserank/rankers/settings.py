@@ -1,0 +1,75 @@
+"""The settings of `BilinearRanker`, judged and turned into what the solver takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import check
+from ..errors import ConfigError
+from ..losses import Hinge
+from ..penalties import L1, GroupL1, NoPenalty, Penalty
+from ..scores import rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+def hinge(loss: Any) -> Hinge:
+    """A `Hinge`, by its name or as it is."""
+    if isinstance(loss, Hinge):
+        return loss
+    check.choice("loss", loss, ("hinge",))
+    return Hinge()
+
+
+def penalty(given: Any, alpha: Any) -> Penalty:
+    """A penalty by its name, with alpha; or one as it is, with its own alpha."""
+    if isinstance(given, NoPenalty | L1 | GroupL1):
+        return given
+    kind = check.choice("penalty", given, ("l1", "group-rows", "group-columns", "none"))
+    check.number("alpha", alpha, low=0)
+    if kind == "none":
+        return NoPenalty()
+    return L1(alpha) if kind == "l1" else GroupL1(alpha, over=kind.removeprefix("group-"))
+
+
+def wanted_pairs(density: Any, max_pairs: Any, shape: tuple[int, int], penalty: Penalty) -> int | None:
+    """How many entries of W are wanted; None where alpha decides."""
+    if density is None and max_pairs is None:
+        return None
+    if density is not None and max_pairs is not None:
+        raise ConfigError("'density' and 'max_pairs' both say how large W should be; give one of them")
+    if isinstance(penalty, NoPenalty):
+        raise ConfigError("a wanted density needs penalty='l1'; without a penalty W does not become sparse")
+    if max_pairs is not None:
+        return check.count("max_pairs", max_pairs, low=1)
+    return max(1, round(check.number("density", density, low=0, high=1, open_low=True) * shape[0] * shape[1]))
+
+
+def matrix(name: str, given: Any, shape: tuple[int, int]) -> csr_array:
+    """'identity', 'zero' or a matrix of W's shape."""
+    from scipy.sparse import csr_array, eye_array
+
+    if isinstance(given, str):
+        check.choice(name, given, ("identity", "zero"))
+        if given == "zero":
+            return csr_array(shape, dtype=np.float32)
+        if shape[0] != shape[1]:
+            raise ConfigError(f"{name}='identity' needs as many query as document columns; W is {shape}: use 'zero'")
+        return csr_array(eye_array(shape[0], dtype=np.float32, format="csr"))
+    found = rows(name, given)
+    if found.shape != shape:
+        raise ConfigError(f"{name} must be a matrix of shape {shape}; got {found.shape}")
+    return found
+
+
+def diagonal(start: csr_array) -> csr_array:
+    """Every place of the diagonal, with the start's values there."""
+    from scipy.sparse import csr_array
+
+    n, columns = start.shape
+    if n != columns:
+        raise ConfigError(f"a diagonal W must be square; Q and D have {n} and {columns} columns")
+    return csr_array((start.diagonal().astype(np.float32), np.arange(n), np.arange(n + 1)), shape=(n, n))
