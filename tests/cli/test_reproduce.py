@@ -36,6 +36,21 @@ def test_people_get_table_2_the_words_that_are_unknown_and_where_the_files_are(c
     assert "figure1-digits.png" in out
 
 
+def test_an_ablation_changes_one_setting_at_a_time(capsys, tmp_path):
+    words = ("--dataset", "digits", "--steps", 200, "--output", tmp_path, "--ablation")
+    assert call("reproduce", "chen2010", *words) == 0
+    out = capsys.readouterr().out
+    assert "twice the steps" in out
+    said = json.loads((tmp_path / "chen2010-digits.json").read_text())
+    rows = {(row["method"], row["change"]): row for row in said["ablation"]}
+    unchanged = {name: row for (name, change), row in rows.items() if change == "as in Table II"}
+    for method in ("Identity", "SGD (decaying rate)", "Sparse-R"):
+        (in_table,) = (row for row in said["table2"] if row["method"] == method)
+        assert unchanged[method]["map"] == in_table["map"]
+    assert rows["SGD (decaying rate)", "twice the steps"]["map"] != unchanged["SGD (decaying rate)"]["map"]
+    assert "## Ablation" in (tmp_path / "chen2010-digits.md").read_text()
+
+
 def test_all_is_one_object_a_set_of_the_paper(capsys, tmp_path, monkeypatch):
     small = chen2010.reproduce("digits", steps=100)
     monkeypatch.setattr(chen2010, "reproduce", lambda name, **settings: small | {"dataset": name})

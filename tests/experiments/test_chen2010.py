@@ -45,7 +45,7 @@ def test_table_1_counts_what_is_there(found):
 
 
 def test_table_2_has_every_method_with_the_keys_of_the_contract(found):
-    assert [row["method"] for row in found["table2"]] == list(CONFIGURATIONS)
+    assert [row["method"] for row in found["table2"]] == [*CONFIGURATIONS, "Sparse-R+"]
     for one in found["table2"]:
         assert one.keys() == {
             "method", "map", "map_low", "map_high", "error", "error_low", "error_high", "density", "megabytes",
@@ -53,7 +53,7 @@ def test_table_2_has_every_method_with_the_keys_of_the_contract(found):
         }  # fmt: skip
         assert one["map_low"] <= one["map"] <= one["map_high"]
         assert one["error_low"] <= one["error"] <= one["error_high"]
-        assert one["steps"] == (0 if one["method"] == "Identity" else STEPS)
+        assert one["steps"] == {"Identity": 0, "Sparse-R+": 4 * STEPS}.get(one["method"], STEPS)
 
 
 def test_the_identity_is_the_cosine(found, given):
@@ -72,7 +72,7 @@ def test_the_identity_is_the_cosine(found, given):
 
 
 def test_the_sparse_methods_have_the_density_asked_for(found, given):
-    for method in ("Sparse", "Sparse-R"):
+    for method in ("Sparse", "Sparse-R", "Sparse-R+"):
         assert row(found, method)["density"] == pytest.approx(given.density, rel=0.1)
     assert row(found, "Sparse")["megabytes"] == pytest.approx((8 * 0.5 * 64 * 64 + 4 * 65) / 1e6, rel=0.1)
 
@@ -101,6 +101,12 @@ def test_figure_1_goes_from_the_identity_to_the_numbers_of_table_2(found):
     sparse = figure["curves"]["Sparse"]
     assert all(held >= cut for held, cut in zip(sparse["density_in_training"], sparse["density"], strict=True))
     assert figure["curves"]["Sparse-R"]["error"][0] == sparse["error"][-1]
+
+
+def test_our_settings_beat_the_papers(found):
+    """On 500 test digits after so few steps the gap is wide: an error of .09 against .15."""
+    assert row(found, "Sparse-R+")["error"] < 0.8 * row(found, "Sparse-R")["error"]
+    assert "Sparse-R+" not in found["figure1"]["curves"]
 
 
 def test_table_3_has_the_words_asked_for_and_names_those_that_are_unknown(found):
@@ -157,7 +163,7 @@ def test_progress_is_told_method_by_method_and_every_training_can_be_followed(fo
         "digits", steps=STEPS, tell=heard.append, follow=lambda training: seen.append((heard[-1], training.steps))
     )
     assert heard[0] == "digits: reading"
-    assert heard[-1] == "digits: Sparse-R, measuring on 500 test items"
+    assert heard[-1] == "digits: Sparse-R+, measuring on 500 test items"
     for method in CONFIGURATIONS:
         assert f"digits: {method}" in heard
         if method != "Identity":

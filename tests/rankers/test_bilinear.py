@@ -108,6 +108,25 @@ def test_the_same_seed_gives_the_same_bits_on_any_number_of_threads():
     assert not np.array_equal(one.W_.toarray(), other.W_.toarray())
 
 
+def test_a_linear_rate_ends_where_the_steps_end():
+    ranker = BilinearRanker(**SETTINGS | {"rate": "linear", "eta0": 1.0}).fit(X, X, PREFS)
+    assert ranker.n_iter_ == SETTINGS["max_iter"]
+    assert (ranker.W_ != BilinearRanker(**SETTINGS | {"eta0": 1.0}).fit(X, X, PREFS).W_).nnz
+    with pytest.raises(ConfigError, match="nothing to go on with"):
+        ranker.partial_fit(X, X, PREFS)
+
+
+def test_slack_is_what_is_cut_away_in_the_end():
+    small, loose = (
+        BilinearRanker(**SETTINGS | {"max_iter": 6_000}, max_pairs=200, slack=slack).fit(X, X, PREFS)
+        for slack in (1.0, 5.0)
+    )
+    assert small.W_.nnz == loose.W_.nnz == 200
+    assert loose.alpha_ < small.alpha_
+    with pytest.raises(ConfigError, match="'slack'"):
+        BilinearRanker(**SETTINGS, max_pairs=200, slack=0.5).fit(X, X, PREFS)
+
+
 @pytest.mark.parametrize("wanted", [{"density": 0.1}, {"density": 0.3}, {"max_pairs": 500}])
 def test_density_is_had_on_request(wanted):
     ranker = BilinearRanker(**SETTINGS | {"max_iter": 6_000}, **wanted).fit(X, X, PREFS)

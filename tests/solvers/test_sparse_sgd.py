@@ -97,6 +97,14 @@ def test_a_fixed_rate_equals_the_literal_algorithm(square):
     assert_same(found, literal(square, 1e-3, 10, eta0=0.3, rate="fixed"))
 
 
+def test_a_linear_rate_falls_to_nothing_at_its_horizon():
+    rates = SparseSGD(4.0, "linear", horizon=8).rates(0, 10)
+    assert rates.tolist() == [4.0, 3.5, 3.0, 2.5, 2.0, 1.5, 1.0, 0.5, 0.0, 0.0]
+    assert SparseSGD(4.0, "linear", horizon=8).rates(6, 2).tolist() == [1.0, 0.5]
+    with pytest.raises(ConfigError, match="'horizon'"):
+        SparseSGD(4.0, "linear")
+
+
 @pytest.mark.parametrize("over", ["rows", "columns"])
 @pytest.mark.parametrize("named", [False, True])
 def test_group_penalties_equal_the_literal_algorithm(rectangular, over, named):
@@ -187,6 +195,18 @@ def test_the_thermostat_finds_the_wanted_number_of_nonzeros(square):
     training.settle()
     assert training.weights().nnz == pytest.approx(wanted, rel=0.5)
     assert Thermostat(10, 1.0).feel(20) > 1.0 > Thermostat(10, 1.0).feel(5)
+
+
+def test_slack_holds_more_while_W_is_learned(square):
+    held = []
+    for slack in (1.0, 4.0):
+        training = SparseSGD(5.0, "decay", 2, n_jobs=1).training(
+            square.score, Hinge(), L1(0.0), square.start, wanted=3_000, slack=slack
+        )
+        training.advance(square.triples)
+        assert training.wanted == 3_000
+        held.append(training.weights().nnz)
+    assert held[1] > 2 * held[0]
 
 
 def test_pieces_of_a_training_with_a_thermostat_give_the_same_bits(square):

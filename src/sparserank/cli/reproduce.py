@@ -34,6 +34,9 @@ def reproduce(
     steps: Annotated[int, typer.Option(help="Training steps of every method.")] = 100_000,
     seed: Annotated[int, typer.Option(help="Seed of the triples drawn.")] = 0,
     words: Annotated[str, typer.Option(help="More words for Table III, with commas between.", show_default=False)] = "",
+    ablation: Annotated[
+        bool, typer.Option("--ablation", help="Also train methods with one setting changed at a time.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Make a paper's tables and figures anew, with the paper's own numbers beside them.
@@ -42,7 +45,9 @@ def reproduce(
     """
     from .. import check
     from ..experiments import chen2010
+    from ..experiments.ablation import ablate
     from ..experiments.problems import PAPER_SETS, SETS
+    from ..experiments.written import ablation as ablation_table
     from ..experiments.written import prepare, table_2, write
     from .output import print_json, print_table
 
@@ -55,6 +60,8 @@ def reproduce(
     with _telling(steps) as (tell, follow):
         for name in PAPER_SETS if dataset == "all" else (dataset,):
             found[name] = chen2010.reproduce(name, steps=steps, seed=seed, words=asked, tell=tell, follow=follow)
+            if ablation:
+                found[name]["ablation"] = ablate(name, steps=steps, seed=seed, tell=tell)
             written[name] = write(found[name], folder)
     if as_json:
         print_json({"paper": str(paper), "datasets": found} if dataset == "all" else found[dataset])
@@ -62,6 +69,9 @@ def reproduce(
     for name, one in found.items():
         table = table_2(one, intervals=False)
         print_table(f"{paper}, Table II: {name}", table.head, table.rows, right=tuple(range(1, len(table.head))))
+        if ablation:
+            changes = ablation_table(one)
+            print_table(f"One setting changed: {name}", changes.head, changes.rows, right=(2, 3, 4, 5))
         if one["unknown_words"]:
             print(f"not among the columns' names: {', '.join(one['unknown_words'])}")
         print(f"{one['differs']}\n{', '.join(map(str, written[name]))}\n")

@@ -17,7 +17,7 @@ from ..evaluate import ClassEvaluation, bilinear_blocks, evaluate_classes
 from ..rankers.bilinear import CONFIGURATIONS
 from ..rankers.progress import Follow
 from . import tables
-from .methods import MANY_COLUMNS, Learned, Stage, learn, refit
+from .methods import MANY_COLUMNS, PLUS, Learned, Stage, learn, learn_plus, refit
 from .problems import Problem, problem
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def reproduce(
 
     >>> found = reproduce("digits", steps=200)
     >>> [row["method"] for row in found["table2"]][-2:]
-    ['Sparse', 'Sparse-R']
+    ['Sparse-R', 'Sparse-R+']
     """
     check.count("steps", steps, low=1)
     check.count("seed", seed)
@@ -90,13 +90,15 @@ def _methods(
     learned: dict[str, Learned] = {}
     rows = []
     sample = _sample(given)
-    for method in CONFIGURATIONS:
+    for method in (*CONFIGURATIONS, PLUS):
 
         def look(done: int, W: csr_array) -> Stage:
             return Stage(done, measured(given, W, sample).error.value, density(W), density(W))
 
         tell(f"{given.name}: {method}")
-        if method == "Sparse-R":
+        if method == PLUS:
+            told = learn_plus(given, steps, seed, follow)
+        elif method == "Sparse-R":
             told = refit(given, learned["Sparse"], steps, seed, look, follow)
         else:
             told = learn(method, given, steps, seed, look, follow)
@@ -224,7 +226,7 @@ def _figure_1(given: Problem, curves: Mapping[str, Sequence[Stage]]) -> dict[str
     (begin,) = curves["Identity"]
     drawn = {}
     for method, curve in curves.items():
-        if method == "Identity":
+        if method == "Identity" or not curve:
             continue
         first = (
             curves["Sparse"][-1]._replace(steps=0, held=curves["Sparse"][-1].density) if method == "Sparse-R" else begin

@@ -133,7 +133,7 @@ def caption(found: Mapping[str, Any]) -> str:
 
 
 def sections(found: Mapping[str, Any]) -> Iterator[tuple[str, Table, str]]:
-    """(heading, table, note) of Tables I, II and III."""
+    """(heading, table, note) of Tables I, II and III, and of the ablation where there is one."""
     rows = tuple((row["statistic"], _count(row["ours"]), _count(row["paper"])) for row in found["table1"])
     empty = found["empty_rows"]
     note = "Rows with no known word, which score 0: {training:,} of training, {test:,} of test.".format(**empty)
@@ -144,6 +144,12 @@ def sections(found: Mapping[str, Any]) -> Iterator[tuple[str, Table, str]]:
             noted.setdefault(row["note"], []).append(row["method"])
     notes = [f"{', '.join(methods)}: {note}" for note, methods in noted.items()]
     yield "Table II", table_2(found), " ".join(["[low, high]: 95 % interval over queries.", *notes])
+    if found.get("ablation"):
+        yield (
+            "Ablation",
+            ablation(found),
+            "One setting changed at a time; the paper's number is that of its own settings.",
+        )
     unknown = ", ".join(found["unknown_words"])
     note = f"Not among the columns' names: {unknown}." if unknown else ""
     words = tuple(
@@ -158,6 +164,20 @@ def table_2(found: Mapping[str, Any], *, intervals: bool = True) -> Table:
     paper = _paper(found)
     head = ("method", "MAP", paper, "error", paper, "MB of W", paper, "density", "seconds")
     return Table(head, tuple(_method(row, intervals) for row in found["table2"]))
+
+
+def ablation(found: Mapping[str, Any]) -> Table:
+    """What one changed setting does to a method."""
+    paper, rows = _paper(found), []
+    for row in found["ablation"]:
+        numbers = (
+            f"{row['map']:.3f}",
+            _number(row["paper_map"], ".3f"),
+            f"{row['error']:.3f}",
+            _number(row["paper_error"], ".3f"),
+        )
+        rows.append((row["method"], row["change"], *numbers))
+    return Table(("method", "change", "MAP", paper, "error", paper), tuple(rows))
 
 
 def _method(row: Mapping[str, Any], intervals: bool) -> tuple[str, ...]:

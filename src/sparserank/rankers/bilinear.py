@@ -58,7 +58,10 @@ class BilinearRanker(WordPairs, Parameters):
     alpha : the paper's λ. density, max_pairs : instead of alpha, how many entries of W should be left.
     refit : once more over the same triples, without penalty, on the entries that are left.
     start : 'identity', 'zero' or a matrix. centre : None, 'identity' or a matrix that W is shrunk towards.
-    rate, eta0 : 'decay' is eta0 / √t, 'fixed' is eta0. shrink_every : the paper's T. diagonal : only W_ii is learned.
+    rate, eta0 : 'decay' is eta0 / √t, 'fixed' is eta0, 'linear' falls from eta0 to 0 over max_iter steps.
+    shrink_every : the paper's T. diagonal : only W_ii is learned.
+    slack : where a density is asked for, W holds so many times as much while it is learned, and is cut in the end;
+        by itself, as much as makes W 10 % dense, and at most ten times as much.
     max_iter, shuffle : so many triples, drawn with replacement; or the first max_iter of them in order.
     watch : points on the learning curve. verbose : on a terminal, a bar with steps, density, violations and memory.
 
@@ -92,6 +95,7 @@ class BilinearRanker(WordPairs, Parameters):
         diagonal: bool = False,
         centre: Any = None,
         watch: int = 20,
+        slack: float | None = None,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
@@ -112,6 +116,7 @@ class BilinearRanker(WordPairs, Parameters):
         self.diagonal = diagonal
         self.centre = centre
         self.watch = watch
+        self.slack = slack
         self.verbose = verbose
 
     @classmethod
@@ -179,6 +184,8 @@ class BilinearRanker(WordPairs, Parameters):
         """Go on with more preferences; steps, rates, thresholds and draws are carried on from where they are."""
         if self.refit:
             raise ConfigError("refit=True goes over all triples once more, which partial_fit does not have; use fit")
+        if self.rate == "linear":
+            raise ConfigError("rate='linear' ends after max_iter steps, so there is nothing to go on with; use 'decay'")
         score = self._checked(Q, D, prefs)
         if not hasattr(self, "W_"):
             seed, training = self._seed(), self._new_training(score, start=None)
@@ -242,7 +249,7 @@ class BilinearRanker(WordPairs, Parameters):
         return score
 
     def _solver(self) -> SparseSGD:
-        return SparseSGD(self.eta0, self.rate, self.shrink_every, self.n_jobs)
+        return SparseSGD(self.eta0, self.rate, self.shrink_every, self.n_jobs, self.max_iter or 1)
 
     def _new_training(self, score: Bilinear, start: csr_array | None) -> Training | PatternTraining:
         shape, penalty = score.shape, settings.penalty(self.penalty, self.alpha)
@@ -251,8 +258,11 @@ class BilinearRanker(WordPairs, Parameters):
         wanted = settings.wanted_pairs(self.density, self.max_pairs, shape, penalty)
         if self.diagonal:
             begin = settings.diagonal(begin)
-        loss = settings.hinge(self.loss)
-        return self._solver().training(score, loss, penalty, begin, centre, pattern=self.diagonal, wanted=wanted)
+        slack = 1.0 if wanted is None else settings.held_pairs(self.slack, wanted, shape)
+        return self._solver().training(
+            score, settings.hinge(self.loss), penalty, begin, centre,
+            pattern=self.diagonal, wanted=wanted, slack=slack,
+        )  # fmt: skip
 
     def _run(
         self, prefs: Preferences, seed: int, steps: int,
@@ -308,7 +318,7 @@ class BilinearRanker(WordPairs, Parameters):
 def _handed_over(training: Training | PatternTraining) -> csr_array:
     """W, cut to the pairs that were asked for."""
     W = training.weights()
-    return W if training.thermostat is None else cut(W, training.thermostat.wanted)
+    return W if training.wanted is None else cut(W, training.wanted)
 
 
 def _named(

@@ -15,6 +15,10 @@ from ..scores import rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+FULL_ENOUGH, MOST_SLACK = 0.1, 10.0
+"""A W of this density learns well, and a smaller one is better cut from it than learned by itself (docs/word-pairs.md);
+where that would be more than so many times the entries wanted, these have to do."""
+
 
 def hinge(loss: Any) -> Hinge:
     """A `Hinge`, by its name or as it is."""
@@ -46,6 +50,13 @@ def wanted_pairs(density: Any, max_pairs: Any, shape: tuple[int, int], penalty: 
     if max_pairs is not None:
         return check.count("max_pairs", max_pairs, low=1)
     return max(1, round(check.number("density", density, low=0, high=1, open_low=True) * shape[0] * shape[1]))
+
+
+def held_pairs(slack: Any, wanted: int, shape: tuple[int, int]) -> float:
+    """How many times the wanted entries W holds while it is learned."""
+    if slack is not None:
+        return check.number("slack", slack, low=1)
+    return max(1.0, min(MOST_SLACK, FULL_ENOUGH * shape[0] * shape[1] / wanted))
 
 
 def matrix(name: str, given: Any, shape: tuple[int, int]) -> csr_array:

@@ -42,7 +42,7 @@ class PatternTraining(Told):
         centre: csr_array | None,
     ) -> None:
         self.solver, self.loss, self.penalty, self.centre = solver, loss, penalty, centre
-        self.steps, self.alpha, self.thermostat = 0, penalty.alpha, None
+        self.steps, self.alpha, self.thermostat, self.wanted = 0, penalty.alpha, None, None
         self.seconds, self.curve = 0.0, Curve()
         self._order = falling_frequency(score.items)
         pattern = renumbered(start, np.argsort(self._order)).astype(np.float32)

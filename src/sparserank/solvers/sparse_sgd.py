@@ -6,8 +6,8 @@
 It is exact and never forms W: see `kernels.pair_batch` for the batched form and `kernels.pair_rows` for the storage.
 A centre C is learned around: V = W − C is what is stored and shrunk, and qᵀC(d⁺ − d⁻) is added to every margin.
 
-Where a number of nonzeros is wanted, the last shrinking is held back until more triples come: W then has more nonzeros
-than are wanted, and is cut to the largest of them.
+Where a number of nonzeros is wanted, W is held near `slack` times as many, and the last shrinking is held back until
+more triples come: W then has more nonzeros than are wanted, and is cut to the largest of them.
 """
 
 from __future__ import annotations
@@ -44,28 +44,37 @@ MANY_ROWS = 30_000
 
 @dataclass(frozen=True)
 class SparseSGD:
-    """The settings of Algorithm 1. rate='decay' is η_t = eta0 / √t, 'fixed' is η_t = eta0."""
+    """The settings of Algorithm 1. rate='decay' is η_t = eta0 / √t, 'fixed' is η_t = eta0.
+
+    rate='linear' falls from eta0 to 0 over `horizon` steps: η_t = eta0 (1 − (t − 1) / horizon).
+    """
 
     eta0: float = 200.0
     rate: str = "decay"
     shrink_every: int = 100
     n_jobs: int | None = None
+    horizon: int | None = None
 
     def __post_init__(self) -> None:
         check.number("eta0", self.eta0, low=0, open_low=True)
-        check.choice("rate", self.rate, ("decay", "fixed"))
+        check.choice("rate", self.rate, ("decay", "fixed", "linear"))
         check.count("shrink_every", self.shrink_every, low=1)
         check.threads(self.n_jobs)
+        if self.rate == "linear":
+            check.count("horizon", self.horizon, low=1)
 
     def rates(self, first: int, count: int) -> NDArray[np.float64]:
         """η of steps first + 1 … first + count."""
         if self.rate == "fixed":
             return np.full(count, self.eta0)
-        return self.eta0 / np.sqrt(np.arange(first + 1, first + count + 1, dtype=np.float64))
+        step = np.arange(first + 1, first + count + 1, dtype=np.float64)
+        if self.rate == "linear":
+            return self.eta0 * np.maximum(0.0, 1.0 - (step - 1.0) / float(self.horizon or 1))
+        return self.eta0 / np.sqrt(step)
 
     def training(
         self, score: Bilinear, loss: Hinge, penalty: Penalty, start: csr_array, centre: csr_array | None = None,
-        *, pattern: bool = False, wanted: int | None = None,
+        *, pattern: bool = False, wanted: int | None = None, slack: float = 1.0,
     ) -> Training | PatternTraining:  # fmt: skip
         """A training that has not taken a step yet; a combination that this solver cannot take is refused."""
         if not isinstance(loss, Hinge):
@@ -78,7 +87,7 @@ class SparseSGD:
             )
         if pattern:
             return PatternTraining(self, score, loss, penalty, start, centre)
-        return Training(self, score, loss, penalty, start, centre, wanted)
+        return Training(self, score, loss, penalty, start, centre, wanted, slack)
 
 
 class Training(Told):
@@ -93,6 +102,7 @@ class Training(Told):
         start: csr_array,
         centre: csr_array | None,
         wanted: int | None = None,
+        slack: float = 1.0,
         level: NDArray[np.int64] | None = None,
     ) -> None:
         self.solver, self.loss, self.penalty, self.centre = solver, loss, penalty, centre
@@ -101,7 +111,9 @@ class Training(Told):
         self.seconds, self.peak_bytes, self.peak_nonzeros = 0.0, 0, 0
         self.curve = Curve()
         self._held = 0.0
-        self.thermostat = None if wanted is None else Thermostat(wanted, self.alpha or _first_alpha(score))
+        self.wanted, self.thermostat = wanted, None
+        if wanted is not None:
+            self.thermostat = Thermostat(round(wanted * slack), self.alpha or _first_alpha(score))
         if self.thermostat is not None:
             self.alpha = self.thermostat.alpha
         self._order = falling_frequency(score.queries if self.turned else score.items)
