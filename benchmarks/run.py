@@ -33,6 +33,8 @@ def show(result: dict) -> None:
     for row in result.get("rows", []):
         rest = "  ".join(f"{key} {value}" for key, value in row.items() if key not in ("name", "ratio"))
         print(f"  {row['name']:36s} {row['ratio']:6.2f}x  {rest}")
+    for key in sorted(result.keys() - {"case", "size", "peer", "wanted", "rows", "error", "peak_mb"}):
+        print(f"  {key.replace('_', ' ')}: {result[key]}")
     if "peak_mb" in result:
         print(f"  peak memory {result['peak_mb']} MB")
 

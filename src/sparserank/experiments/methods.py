@@ -66,7 +66,7 @@ Look: TypeAlias = Callable[[int, "csr_array"], Stage]
 
 def learn(method: str, problem: Problem, steps: int, seed: int, look: Look, follow: Follow | None = None) -> Learned:
     """Train one method of the paper, other than Sparse-R, with the paper's settings."""
-    changes = {"density": problem.density} if method == "Sparse" else {}
+    changes = {"density": problem.density, "slack": problem.slack} if method == "Sparse" else {}
     ranker = BilinearRanker.named(method, random_state=seed, shrink_every=SHRINK_EVERY, watch=1, **changes)
     preferences = Preferences.from_labels(problem.train_classes)
     if method == "Identity":

@@ -155,12 +155,12 @@ def visit(
             if b - a + n > left:
                 need = _live(idx, scratch, a, b, least) + _live(fresh, scratch, 0, n, least)
                 if need >= left:
-                    to = _take_room(need, state, rooms, vacant, idx)
+                    to, length = _take_room(need, state, rooms, vacant, idx)
                     if to < 0:
                         _clear(idx, scratch, a, b)
                         _clear(fresh, scratch, 0, n)
                         return at
-                    cap[i] = rooms[_room_for(need, rooms)]
+                    cap[i] = length
             if head > 0:
                 for slot in slots:
                     r = place[i, slot]
@@ -214,18 +214,22 @@ def _room_for(n, rooms):
 
 @njit(cache=True, nogil=True)
 def _take_room(n, state, rooms, vacant, idx):
-    """Where a room for n entries begins; -1 where there is no place left."""
+    """(start, length) of a room for n entries: one that fits, a vacant one up to twice as long, or a new one.
+
+    (-1, 0) where there is no place left.
+    """
     kind = _room_for(n, rooms)
-    found = vacant[kind]
-    if found >= 0:
-        following = idx[found]
-        vacant[kind] = -1 if following == _NOBODY else np.int64(following)
-        return found
+    for other in range(kind, min(kind + 4, len(rooms))):
+        found = vacant[other]
+        if found >= 0:
+            following = idx[found]
+            vacant[other] = -1 if following == _NOBODY else np.int64(following)
+            return found, rooms[other]
     found = state[0]
     if found + rooms[kind] > len(idx):
-        return -1
+        return -1, 0
     state[0] = found + rooms[kind]
-    return found
+    return found, rooms[kind]
 
 
 @njit(cache=True, nogil=True)
@@ -301,14 +305,14 @@ def settle(
                     kept += 1
             filled[i] += alive - kept
             size[i] = kept
-        smaller = rooms[_room_for(size[i], rooms)]
-        if 2 * smaller <= cap[i]:
-            to = _take_room(size[i], state, rooms, vacant, idx)
+        kind = _room_for(size[i], rooms)
+        if rooms[kind] < cap[i] and (vacant[kind] >= 0 or 2 * rooms[kind] <= cap[i]):
+            to, length = _take_room(size[i], state, rooms, vacant, idx)
             if to >= 0:
                 for k in range(size[i]):
                     idx[to + k], val[to + k] = idx[a + k], val[a + k]
                 _leave_room(a, cap[i], rooms, vacant, idx)
-                start[i], cap[i] = to, smaller
+                start[i], cap[i] = to, length
 
 
 @njit(cache=True, nogil=True)
@@ -353,6 +357,19 @@ def _grow_head(i, target, level, home, sizes, heads, state, free, links):
         free[level[i]] = old
     home[i], level[i] = found, target
     return True
+
+
+@njit(cache=True, nogil=True)
+def compact(order, start, size, cap, rooms, idx, val):
+    """Move the lists of the rows in `order` (by rising start) into rooms side by side; returns where they end."""
+    end = 0
+    for i in order:
+        a, n = start[i], size[i]
+        for k in range(n):
+            idx[end + k], val[end + k] = idx[a + k], val[a + k]
+        start[i], cap[i] = end, min(cap[i], rooms[_room_for(n, rooms)])
+        end += cap[i]
+    return end
 
 
 @njit(cache=True, nogil=True)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PASSING, MEMORY = 0.1, 0.2
 """What it costs to pass over one number of a head, and to keep four bytes, if to unpack one entry of a list costs 1."""
+VACANT = 0.85
+"""Lists are moved together where less than this share of their place is in use."""
 HEAD_FLOATS = 1 << 29
 """The most room for heads in a block; it is only reserved, and costs nothing until it is written."""
 LIST_ENTRIES = 1 << 27
@@ -34,8 +36,8 @@ def head_sizes(n_columns: int) -> NDArray[np.int64]:
 
 
 def room_sizes(n_columns: int) -> NDArray[np.int64]:
-    """Lengths of the rooms that lists live in: 8, 12, 16, 24, 32, … (each power of two and half again)."""
-    lengths = [k << p for p in range(2, 40) for k in (2, 3)]
+    """Lengths of the rooms that lists live in: 8, 10, 12, 14, 16, 20, … (four between a power of two and the next)."""
+    lengths = [k << p for p in range(1, 40) for k in (4, 5, 6, 7)]
     return np.array([n for n in lengths if n <= 4 * n_columns + 16], np.int64)
 
 
@@ -176,6 +178,11 @@ class PairRows:
                 block.free, block.links, self.start, self.size, self.cap, self.rooms, block.vacant,
                 block.idx, block.val, self.filled,
             )  # fmt: skip
+            if VACANT * block.state[0] > self.cap[block.rows].sum():
+                order = block.rows[np.argsort(self.start[block.rows], kind="stable")]
+                where = (self.start, self.size, self.cap, self.rooms, block.idx, block.val)
+                block.state[0] = kernel.compact(order, *where)
+                block.vacant[:] = -1
 
         pool.each(work)
         self.debt = 0.0
