@@ -64,7 +64,7 @@ class ByQueryRanker(BaseEstimator):  # type: ignore[misc]
         return np.asarray(self._scores(self._rows(X, reset=False)), dtype=np.float64)
 
     def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
-        """Mean nDCG@10 over queries, each of which counts with the mean of its weights; see also `sr.ranking_scorer`."""
+        """Mean nDCG@10 over queries, each counted with the mean of its weights; see also `sr.ranking_scorer`."""
         return measure_by_query(y, self.predict(X), qid=qid, sample_weight=sample_weight)
 
     def save(self, path: PathLike) -> None:
