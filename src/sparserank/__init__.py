@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "AdaRank": "sparserank.rankers.adarank",
     "BilinearRanker": "sparserank.rankers.bilinear",
+    "DominationRanker": "sparserank.rankers.domination",
+    "PAMIR": "sparserank.rankers.pamir",
+    "RBFRegressionRanker": "sparserank.rankers.rbf",
+    "RankBoost": "sparserank.rankers.rankboost",
+    "RankSVM": "sparserank.rankers.ranksvm",
     "Preferences": "sparserank.preferences",
     "TextRanker": "sparserank.engine",
     "load": "sparserank.engine",
+    "ranking_scorer": "sparserank.rankers.by_query",
     "evaluate": None,
     "data": None,
     "text": None,
@@ -23,14 +30,21 @@ _HOME = {
 }
 
 __all__ = [
+    "PAMIR",
+    "AdaRank",
     "BilinearRanker",
+    "DominationRanker",
     "Preferences",
+    "RBFRegressionRanker",
+    "RankBoost",
+    "RankSVM",
     "TextRanker",
     "__version__",
     "data",
     "evaluate",
     "load",
     "measures",
+    "ranking_scorer",
     "search",
     "text",
 ]
@@ -39,7 +53,14 @@ if TYPE_CHECKING:
     from . import data, evaluate, measures, search, text
     from .engine import TextRanker, load
     from .preferences import Preferences
+    from .rankers.adarank import AdaRank
     from .rankers.bilinear import BilinearRanker
+    from .rankers.by_query import ranking_scorer
+    from .rankers.domination import DominationRanker
+    from .rankers.pamir import PAMIR
+    from .rankers.rankboost import RankBoost
+    from .rankers.ranksvm import RankSVM
+    from .rankers.rbf import RBFRegressionRanker
 
 
 def __getattr__(name: str) -> Any:

@@ -43,6 +43,8 @@ class ByQueryRanker(BaseEstimator):  # type: ignore[misc]
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
     _told: ClassVar[tuple[str, ...]] = ("skipped_queries_", "n_iter_", "converged_")
     """Plain numbers and texts that were learned, which the model file keeps."""
+    _compares = True
+    """Whether some row must have another one to beat, for there to be anything to learn."""
 
     def fit(self, X: Any, y: Any, qid: Any = None, **weights: Any) -> Self:
         """Learn from rows X with grades y; within a qid every higher grade should score above every lower one.
@@ -54,14 +56,12 @@ class ByQueryRanker(BaseEstimator):  # type: ignore[misc]
             have to be beaten twice. So it goes by name, and scikit-learn's checks of repetition do not apply.)
         """
         X, queries = self._checked(X, y, qid, weights)
-        self._learn(X, queries)
+        self._learn(X, queries.asking() if self._compares else queries)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """A score for every row; within a query, higher is better."""
-        if not hasattr(self, "n_features_in_"):
-            raise Unfitted(f"this {type(self).__name__} has learned nothing yet; call fit first")
-        return np.asarray(self._scores(self._rows(X, reset=False)), dtype=np.float64)
+        return np.asarray(self._fitted()._scores(self._rows(X, reset=False)), dtype=np.float64)
 
     def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
         """Mean nDCG@10 over queries, each counted with the mean of its weights; see also `sr.ranking_scorer`."""
@@ -72,6 +72,11 @@ class ByQueryRanker(BaseEstimator):  # type: ignore[misc]
         from .by_query_file import save
 
         save(self, path)
+
+    def _fitted(self) -> Self:
+        if not hasattr(self, "n_features_in_"):
+            raise Unfitted(f"this {type(self).__name__} has learned nothing yet; call fit first")
+        return self
 
     def _learn(self, X: Any, queries: Queries) -> None:
         raise NotImplementedError
@@ -87,15 +92,15 @@ class ByQueryRanker(BaseEstimator):  # type: ignore[misc]
 
     # ---- judging what was given
 
-    def _checked(self, X: Any, y: Any, qid: Any, weights: dict[str, Any], compares: bool = True) -> tuple[Any, Queries]:
-        """X, and its rows by query; `compares`: at least one row must have another one to beat."""
+    def _checked(self, X: Any, y: Any, qid: Any, weights: dict[str, Any]) -> tuple[Any, Queries]:
+        """X, and its rows by query."""
         weight = weights.pop("sample_weight", None)
         if weights:
             raise TypeError(f"{type(self).__name__}.fit() got an unexpected keyword argument {next(iter(weights))!r}")
         X = self._rows(X, reset=True)
         queries = Queries.of(_grades(y, X.shape[0]), qid, weight)
         self.skipped_queries_ = queries.skipped
-        return X, queries.asking() if compares else queries
+        return X, queries
 
     def _rows(self, X: Any, reset: bool) -> Any:
         """X as a float32 or float64 array, CSR or CSC matrix in canonical form; its numbers are judged here."""
@@ -140,9 +145,9 @@ def _grades(y: Any, rows: int) -> NDArray[np.float64]:
 def _refuse_numbers(X: Any) -> None:
     """NaN, infinities and numbers beyond `LARGEST` by row and column; no temporary array where all is well."""
     numbers = X if isinstance(X, np.ndarray) else X.data
-    if numbers.size == 0 or (numbers.min() >= -LARGEST and numbers.max() <= LARGEST):
+    if numbers.size == 0 or (float(numbers.min()) >= -LARGEST and float(numbers.max()) <= LARGEST):
         return
-    bad = ~(np.abs(numbers) <= LARGEST)
+    bad = ~(np.abs(numbers.astype(np.float64)) <= LARGEST)
     if isinstance(X, np.ndarray):
         row, column = (int(i) for i in np.unravel_index(bad.argmax(), X.shape))
         value = X[row, column]

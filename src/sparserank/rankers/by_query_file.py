@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import get_tags
 
 from ..data.files import PathLike
 from ..data.tensors import Tensors, pack_strings, write_tensors
 from ..errors import ModelError, SparseRankError
-from .by_query import ByQueryRanker, Unfitted
+
+if TYPE_CHECKING:
+    from .by_query import ByQueryRanker
 
 KIND = "by-query"
 HOMES = {
@@ -27,8 +28,7 @@ HOMES = {
 
 def save(ranker: ByQueryRanker, path: PathLike) -> None:
     """Write the ranker, atomically."""
-    if get_tags(ranker).requires_fit and not hasattr(ranker, "n_features_in_"):
-        raise Unfitted(f"this {type(ranker).__name__} has learned nothing yet; call fit first")
+    ranker._fitted()
     plain = str | bool | int | float | None
     arrays = ranker._arrays()
     names = getattr(ranker, "feature_names_in_", None)
