@@ -21,6 +21,9 @@ from sparserank.errors import DataError, ModelError, NotFitted
 from sparserank.rankers.by_query import ByQueryRanker, measure_by_query
 
 RANKERS = {
+    "Domination": lambda: sr.DominationRanker(alpha=0.1, tol=1e-6),
+    "Domination l2": lambda: sr.DominationRanker(penalty="l2", alpha=0.1, tol=1e-6),
+    "Domination path": lambda: sr.DominationRanker(max_features=2, tol=1e-6),
     "PAMIR": lambda: sr.PAMIR(max_iter=2000, random_state=0),
     "PAMIR averaged": lambda: sr.PAMIR(max_iter=2000, average=True, random_state=0),
     "RankSVM": lambda: sr.RankSVM(C=0.1),
