@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sparserank.data.files import write_bytes
 
-CASES = ("letor_reading", "text_features", "bm25_search", "word_pairs")
+CASES = ("letor_reading", "text_features", "bm25_search", "word_pairs", "domination")
 
 
 def measured(case: str, quick: bool) -> dict:

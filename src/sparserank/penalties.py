@@ -15,20 +15,36 @@ from . import check
 from .errors import ConfigError
 
 
+class Elementwise:
+    """A penalty that is l1 · |w|₁ + l2 · ‖w‖²."""
+
+    @property
+    def l1(self) -> float:
+        """What |w|₁ counts."""
+        return 0.0
+
+    @property
+    def l2(self) -> float:
+        """What ‖w‖² counts."""
+        return 0.0
+
+    def of(self, w: NDArray[np.float64]) -> float:
+        """What these weights cost."""
+        return self.l1 * float(np.abs(w).sum()) + self.l2 * float(np.square(w).sum())  # no BLAS: the same bits always
+
+
 @dataclass(frozen=True)
-class NoPenalty:
+class NoPenalty(Elementwise):
     """Nothing is shrunk."""
 
     alpha: float = 0.0
-    l1 = l2 = 0.0
 
 
 @dataclass(frozen=True)
-class L1:
+class L1(Elementwise):
     """alpha · sum of |W_ij| (paper C, eq. 5; paper S, eq. 1.4)."""
 
     alpha: float
-    l2 = 0.0
 
     def __post_init__(self) -> None:
         check.number("alpha", self.alpha, low=0)
@@ -40,11 +56,10 @@ class L1:
 
 
 @dataclass(frozen=True)
-class L2:
+class L2(Elementwise):
     """alpha · sum of w² (paper S's ℓ₂²)."""
 
     alpha: float
-    l1 = 0.0
 
     def __post_init__(self) -> None:
         check.number("alpha", self.alpha, low=0)
@@ -56,7 +71,7 @@ class L2:
 
 
 @dataclass(frozen=True)
-class ElasticNet:
+class ElasticNet(Elementwise):
     """alpha · (l1_ratio · sum of |w| + (1 - l1_ratio) · sum of w²)."""
 
     alpha: float

@@ -159,9 +159,9 @@ def test_a_warm_start_ends_where_a_cold_one_does():
 # ---- working sets and paths
 
 
-def wide_world(n=120, d=400):
+def wide_world(n=100, d=1200):
     rng = np.random.default_rng(0)
-    X = csr_array(rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.3))
+    X = csr_array(rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.1))
     y = (X @ rng.normal(size=d) + rng.normal(size=n) > 4).astype(float)
     return X, y
 

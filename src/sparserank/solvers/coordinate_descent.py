@@ -27,7 +27,7 @@ from ..scores import Linear
 
 Floats = NDArray[np.float64]
 
-FIRST_SET = 100
+FIRST_SET = 500
 """Weights that are visited first where more violate optimality."""
 
 STEP, LEAST_ALPHA = 0.7, 1e-6
@@ -184,13 +184,13 @@ class Descent:
             loss = self._refresh()
             missed = self._violations(penalty)
             worst = float(missed.max(initial=0.0))
-            objective = loss + penalty.l1 * float(np.abs(self.w).sum()) + penalty.l2 * float(self.w @ self.w)
+            objective = loss + penalty.of(self.w)
             rounds.append(Round(epochs, objective, worst, int(np.count_nonzero(self.w)), visited))
             if worst <= goal or epochs >= self.settings.max_iter:
                 break
             working = self._working_set(missed, visited)
             visited = 2 * len(working)
-            epochs += self._rest(working, penalty, max(goal / 2.0, worst / 10.0), epochs)
+            epochs += self._rest(working, penalty, max(goal / 2.0, worst / 4.0), epochs)
         return LinearSolution(
             self.w.copy(), penalty, loss, objective, worst, self.scale, epochs, worst <= goal, tuple(rounds)
         )
