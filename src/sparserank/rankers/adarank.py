@@ -47,6 +47,11 @@ class AdaRank(LinearRanker):
         """The weights of the features after so many rounds."""
         return self.rounds_.coef(self.n_features_in_, check.count("rounds", rounds, low=1))
 
+    def predict_after(self, X: Any, rounds: int) -> NDArray[np.float64]:
+        """The scores of the first rounds alone."""
+        coef = self._fitted().coef_after(rounds)
+        return np.asarray(self._rows(X, reset=False) @ coef, dtype=np.float64)
+
     def _arrays(self) -> dict[str, NDArray[Any]]:
         told = self.rounds_
         return {"feature": told.feature, "alpha": told.alpha, "worth": told.worth}

@@ -36,7 +36,7 @@ def save(ranker: ByQueryRanker, path: PathLike) -> None:
         arrays |= pack_strings("feature_names", [str(name) for name in names])
     settings = {
         "ranker": type(ranker).__name__,
-        "params": {name: value for name, value in ranker.get_params().items() if isinstance(value, plain)},
+        "params": {name: value for name, value in ranker.get_params(deep=False).items() if isinstance(value, plain)},
         "features": int(ranker.n_features_in_),
         "told": {name: _plain(getattr(ranker, name)) for name in ranker._told if hasattr(ranker, name)},
     }
