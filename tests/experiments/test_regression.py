@@ -69,6 +69,16 @@ def test_the_files_hold_the_figures_and_the_same_numbers_give_the_same_bytes(fou
     assert (tmp_path / "figure-1.png").read_bytes() == before
 
 
+def test_people_get_the_table_and_where_the_files_are(found, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(letor_regression, "reproduce", lambda **settings: found)
+    with pytest.raises(SystemExit) as ended:
+        main(["reproduce", "letor-regression", "--output", str(tmp_path)])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert "constant" in out
+    assert "figure-width.png" in out
+
+
 @pytest.mark.data
 @pytest.mark.slow
 def test_the_command_on_some_rows_of_mq2007(real, capsys, tmp_path):

@@ -189,3 +189,21 @@ def test_squared_steps_are_sgd_of_the_report(decays):
 def test_squared_steps_say_where_they_run_off():
     phi = np.full((400, 1), 1e3)
     assert descent.squared_steps(phi, np.ones(400), np.ones(400), 0.0, 1.0, False, 7, np.zeros(1)) > 7
+
+
+def test_a_mixture_of_planes_reaches_its_optimum():
+    from scipy.optimize import minimize
+
+    random = np.random.default_rng(0)
+    slopes, heights = random.normal(size=(6, 3)), random.normal(size=6)
+    gram = slopes @ slopes.T
+    alpha = np.full(6, 1 / 6)
+    pair_hinge.best_mixture(gram, heights, alpha, 1e-10, 10_000)
+    assert alpha.min() >= 0
+    assert_allclose(alpha.sum(), 1.0)
+    whole = {"type": "eq", "fun": lambda a: a.sum() - 1}
+    best = minimize(
+        lambda a: 0.5 * a @ gram @ a - heights @ a, np.full(6, 1 / 6), bounds=[(0, None)] * 6, constraints=[whole],
+        options={"ftol": 1e-14},
+    )  # fmt: skip
+    assert_allclose(0.5 * alpha @ gram @ alpha - heights @ alpha, best.fun, atol=1e-7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 import sklearn
 from numpy.testing import assert_allclose
@@ -16,7 +17,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import sparserank as sr
-from sparserank.data.tensors import read_tensors, write_tensors
+from sparserank.data.tensors import pack_strings, read_tensors, write_tensors
 from sparserank.errors import DataError, ModelError, NotFitted
 from sparserank.rankers.by_query import ByQueryRanker, measure_by_query
 
@@ -214,6 +215,19 @@ def test_a_saved_ranker_comes_back_the_same(name, tmp_path):
     assert again.skipped_queries_ == 0
     again.save(tmp_path / "again.safetensors")
     assert (tmp_path / "again.safetensors").read_bytes() == (tmp_path / "model.safetensors").read_bytes()
+
+
+def test_names_of_features_are_kept(tmp_path):
+    X, y, qid = world()
+    frame = pl.DataFrame({name: X[:, k] for k, name in enumerate(["bm25", "idf", "tf", "länge", "eins"])})
+    sr.RankSVM().fit(frame, y, qid).save(tmp_path / "m")
+    again = sr.load(tmp_path / "m")
+    assert again.feature_names_in_.tolist() == frame.columns
+    file = read_tensors(tmp_path / "m")
+    few = dict(file.arrays) | pack_strings("feature_names", ["bm25"])
+    write_tensors(tmp_path / "m", file.kind, file.settings, few)
+    with pytest.raises(ModelError, match="1 feature names for 5 features"):
+        sr.load(tmp_path / "m")
 
 
 @each
