@@ -37,6 +37,15 @@ class Linear:
         return cls(columns.indptr, columns.indices.view(unsigned), columns.data, columns.shape)
 
     @cached_property
+    def lengths(self) -> NDArray[np.float64]:
+        """lengths[r] = ‖X[:, r]‖."""
+        from .kernels.domination import lengths
+
+        out = np.zeros(self.shape[1])
+        lengths(self.pointer, self.values, out)
+        return out
+
+    @cached_property
     def ranges(self) -> NDArray[np.float64]:
         """ranges[r] = max_i X[i, r] - min_i X[i, r], absent entries being zeros."""
         from .kernels.domination import ranges

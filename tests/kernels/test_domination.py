@@ -174,3 +174,8 @@ def test_ranges_are_those_of_each_query_with_absent_entries_as_zeros(world):
     if len(np.unique(qid)) > 1:
         assert_allclose(descent._reach, reach)
         assert_allclose(descent._bound, bound)
+
+
+def test_lengths_are_those_of_the_columns_at_any_scale():
+    X = np.array([[3.0, 0.0, 1e90], [4.0, 0.0, -1e90]])
+    assert_allclose(Linear.of(X).lengths, [5.0, 0.0, 2**0.5 * 1e90])

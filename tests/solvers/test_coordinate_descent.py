@@ -176,15 +176,24 @@ def test_a_working_set_that_grows_finds_the_optimum_of_all_weights():
 
 
 @pytest.mark.parametrize("most", [1, 7, 30])
-@pytest.mark.parametrize("penalty", [L1(1.0), ElasticNet(1.0, 0.8)], ids=["l1", "elasticnet"])
-def test_a_path_ends_with_no_more_weights_than_are_wanted(most, penalty):
+def test_a_path_ends_with_no_more_weights_than_are_wanted(most):
     X, y = wide_world()
     settings_ = CoordinateDescent(tol=1e-6, max_iter=10_000)
-    found = settings_.descent(Linear.of(X), Queries.of(y), Domination()).down_to(penalty, most)
+    found = settings_.descent(Linear.of(X), Queries.of(y), Domination()).down_to(L1(1.0), most)
     assert 0.5 * most <= found.nonzeros <= most
     assert found.converged
     again = settings_.solve(Linear.of(X), Queries.of(y), Domination(), found.penalty)
     assert again.objective == pytest.approx(found.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("penalty", [L2(0.5), ElasticNet(0.5, 0.1)], ids=["l2", "elasticnet"])
+def test_a_cut_ends_at_the_optimum_of_the_weights_that_are_left(penalty):
+    X, y, qid, _ = world(18, d=12)
+    found = EXACT.descent(Linear.of(X), Queries.of(y, qid), Domination()).cut_to(penalty, 4)
+    left = np.flatnonzero(found.w)
+    assert len(left) == 4
+    least = oracles.domination_optimum(X[:, left], y, qid, l1=penalty.l1, l2=penalty.l2)
+    assert found.objective == pytest.approx(least, abs=1e-6)
 
 
 def test_a_path_that_cannot_reach_the_wanted_number_ends():

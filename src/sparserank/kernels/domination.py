@@ -147,6 +147,19 @@ def add_scores(pointer, rows, values, columns, weights, score):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def lengths(pointer, values, out):
+    """out[r] = (sum_i X[i, r]²)^½, relative to the largest entry of the column so that no square overflows."""
+    for r in range(len(out)):
+        most, total = 0.0, 0.0
+        for p in range(pointer[r], pointer[r + 1]):
+            most = max(most, abs(np.float64(values[p])))
+        if most > 0.0:
+            for p in range(pointer[r], pointer[r + 1]):
+                total += (values[p] / most) ** 2
+        out[r] = most * math.sqrt(total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def ranges(pointer, rows, values, query, size, mass, widest, curvature):
     """How far a feature ranges within a query: the largest range, and sum_q mass_q range_q² / 4.
 
@@ -253,7 +266,7 @@ def _moved(r, step, pointer, rows, values, level, place, owner, first, cost, sco
             shift, block, top, z = sums[k, LOW], sums[k, BLOCK], sums[k, HIGH], sums[k, Z0]
             t1, t2, t3, t4 = sums[k, T1], sums[k, T2], sums[k, T3], sums[k, T4]
             loses, wins = k > first[q], k < first[q + 1] - 1
-        t = step * values[p]
+        t = step * np.float64(values[p])
         score[row] += t
         if loses:
             away = score[row] - shift

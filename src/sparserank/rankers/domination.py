@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .. import check
 from ..data.tensors import Tensors
-from ..errors import ConfigError, DataError
+from ..errors import DataError
 from ..losses import Domination
 from ..penalties import L1, L2, ElasticNet, NoPenalty, Separable
 from ..preferences.queries import Queries
@@ -34,8 +34,9 @@ class DominationRanker(LinearRanker):
         above 0 and j has not. margin : how far w·x should rise with a grade, at least (the paper's separable margin).
     penalty : 'l1', alpha · |w|₁; 'l2', alpha · ‖w‖²; 'elasticnet', alpha · (l1_ratio · |w|₁ + (1 - l1_ratio) · ‖w‖²);
         'none'; or an object of `sparserank.penalties`.
-    max_features : instead of alpha, the most weights that may be left: alpha comes down from where none is left, each
-        step starting from the one before, and `alpha_` is where it ended. For 'l1' and 'elasticnet'.
+    max_features : the most weights that may be left. With 'l1' it stands for alpha: that comes down from where none is
+        left, each step starting from the one before, and `alpha_` is where it ended. With the others alpha stays, the
+        least weights are left out, and the rest is learned again, until no more are left than wanted.
     tol : stops where no weight violates optimality by more than tol times the largest entry of the gradient at w = 0;
         `violation_` is that share as it was reached. Reaching max_iter passes over the weights first warns and sets
         converged_ = False.
@@ -145,8 +146,6 @@ class DominationRanker(LinearRanker):
         self._penalty = self._penalised()
         if self.max_features is not None:
             check.count("max_features", self.max_features, low=1)
-            if not isinstance(self._penalty, L1) and not getattr(self._penalty, "l1_ratio", 0.0) > 0.0:
-                raise ConfigError("max_features needs a penalty that leaves weights at zero: 'l1' or 'elasticnet'")
 
     def _penalised(self) -> Separable:
         if isinstance(self.penalty, NoPenalty | L1 | L2 | ElasticNet):
@@ -160,7 +159,9 @@ class DominationRanker(LinearRanker):
         descent = self._settings.descent(score, queries, self._loss)
         if self.max_features is None:
             return descent.to(self._penalty)
-        return descent.down_to(self._penalty, self.max_features)  # type: ignore[arg-type]
+        if isinstance(self._penalty, L1):
+            return descent.down_to(self._penalty, self.max_features)
+        return descent.cut_to(self._penalty, self.max_features)
 
     # ---- scores and the model file
 

@@ -30,6 +30,9 @@ Floats = NDArray[np.float64]
 FIRST_SET = 500
 """Weights that are visited first where more violate optimality."""
 
+KEPT = 2 / 3
+"""The share of the weights that stay when some must go."""
+
 STEP, LEAST_ALPHA = 0.7, 1e-6
 """A path goes down by this factor, to this share of the alpha that leaves no weight."""
 
@@ -135,6 +138,7 @@ class Descent:
         self._pulled, self._gradient = np.zeros(n), np.empty(score.shape[1])
         self._all = np.arange(score.shape[1])
         self._measure(queries)
+        self._open = self._reach > 0.0
         self.loss = self._refresh()
         self.scale = float(np.abs(self._full_gradient()).max(initial=0.0))
 
@@ -196,12 +200,12 @@ class Descent:
         )
 
     def _violations(self, penalty: Separable) -> Floats:
-        """`kernels.domination.violation` of every weight that can move anything."""
+        """`kernels.domination.violation` of every weight that may move."""
         g = self._full_gradient() + 2.0 * penalty.l2 * self.w
         missed = np.where(
             self.w == 0.0, np.maximum(np.abs(g) - penalty.l1, 0.0), np.abs(g + np.copysign(penalty.l1, self.w))
         )
-        missed[self._reach == 0.0] = 0.0
+        missed[~self._open] = 0.0
         return missed
 
     def _working_set(self, missed: Floats, visited: int) -> NDArray[np.int64]:
@@ -211,7 +215,7 @@ class Descent:
         news = np.flatnonzero(zero & (missed > 0.0))
         if len(news) > room:
             news = news[np.argpartition(-missed[news], room)[:room]]
-        return np.union1d(np.flatnonzero(~zero & (self._reach > 0.0)), news)
+        return np.union1d(np.flatnonzero(~zero & self._open), news)
 
     def _rest(self, working: NDArray[np.int64], penalty: Separable, goal: float, done: int) -> int:
         """Visit the working set until it violates optimality by no more than `goal`; how many passes that took."""
@@ -230,16 +234,29 @@ class Descent:
                 break
         return epochs
 
-    def down_to(self, penalty: L1 | ElasticNet, most: int) -> LinearSolution:
+    def cut_to(self, penalty: Separable, most: int) -> LinearSolution:
+        """No more than `most` weights, by leaving out the least and solving again, a third of them at a time.
+
+        What a weight is worth is |w_r| ‖x_r‖^½, halfway between its size and its share in the scores.
+        """
+        found = self.to(penalty)
+        while found.nonzeros > most:
+            left = max(most, int(KEPT * found.nonzeros))
+            worth = np.abs(self.w) * np.sqrt(self._columns.lengths)
+            self._open[np.argsort(-worth, kind="stable")[left:]] = False
+            self.w[~self._open] = 0.0
+            found = self.to(penalty)
+        return found
+
+    def down_to(self, penalty: L1, most: int) -> LinearSolution:
         """The least alpha that leaves no more than `most` weights, and its minimum, by a warm-started path of alphas.
 
         The number of weights need not rise with every fall of alpha; the path stops where it first exceeds `most`, and
         the last step is halved until alpha is known to a thousandth or just so many weights are left.
         """
-        none = self.scale / (penalty.l1_ratio if isinstance(penalty, ElasticNet) else 1.0)
-        high, low = none, 0.0
+        high, low = self.scale, 0.0
         best = self.to(replace(penalty, alpha=high))
-        while best.nonzeros < most and high > LEAST_ALPHA * none and low < 0.999 * high:
+        while best.nonzeros < most and high > LEAST_ALPHA * self.scale and low < 0.999 * high:
             middle = high * STEP if low == 0.0 else (high * low) ** 0.5
             found = self.to(replace(penalty, alpha=middle))
             if found.nonzeros > most:
