@@ -6,7 +6,8 @@ Rows are sorted into levels: query by query, from the highest grade down. A leve
 in its query, so with B_k the sum of exp over level k, Z_k = B_{k+1} + Z_{k+1} and everything is linear in the rows.
 
 Nothing overflows: a level's exponentials as losers are relative to `LOW`, those of its winners to `HIGH`, the largest
-`LOW` below it, both taken at the last `rebuild`; a step that strays far from them makes a new one.
+`LOW` below it, both taken at the last `rebuild`; a step that strays too far from them makes a new one. Between two of
+them only the exponentials move, by factors; the scores stay as they were.
 
 Z changes with almost every step, and with it the sums T_n = sum_i c_i / (Z + u_i)^n over all winners of a level. They
 are kept at a nearby Z0 and carried to Z by their Taylor series (dT_n/dZ = -n T_{n+1}); Z0 moves when Z has left it by
@@ -30,18 +31,18 @@ M1, M2, V1 : moments of the column at hand; zero between two columns.
 """
 COLUMNS = 17
 _NEAR = 5e-3
-_FAR = 200.0
 _LOST = 1e-4
 _LARGEST = 700.0
-_LEAST = 1e-290
+_FAR = 1e70
+_LEAST, _MOST = 1e-290, 1e290
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _grown(old, t, away):
-    """exp(away), which is `old` times exp(t): by seven terms of the series where t is small."""
-    if abs(t) < 0.03 and old > 1e-250:
-        return old * (1.0 + t * (1.0 + t * (1 / 2 + t * (1 / 6 + t * (1 / 24 + t * (1 / 120 + t * (1 / 720)))))))
-    return math.exp(away)
+def _exp(t):
+    """exp(t): by seven terms of the series where t is small, as most steps are."""
+    if abs(t) < 0.03:
+        return 1.0 + t * (1.0 + t * (1 / 2 + t * (1 / 6 + t * (1 / 24 + t * (1 / 120 + t * (1 / 720))))))
+    return math.exp(min(t, _LARGEST))
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
@@ -139,11 +140,15 @@ def against(pointer, rows, values, pulled, columns, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_scores(pointer, rows, values, columns, weights, score):
-    """score[i] += sum_c X[i, columns[c]] weights[c]."""
-    for c in range(len(columns)):
-        for p in range(pointer[columns[c]], pointer[columns[c] + 1]):
-            score[rows[p]] += values[p] * weights[c]
+def rescore(pointer, rows, values, weights, offset, score):
+    """score[i] = sum_r X[i, r] weights[r] - offset[i]."""
+    for i in range(len(score)):
+        score[i] = -offset[i]
+    for r in range(len(weights)):
+        w = weights[r]
+        if w != 0.0:
+            for p in range(pointer[r], pointer[r + 1]):
+                score[rows[p]] += values[p] * w
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -249,10 +254,10 @@ def _look(r, pointer, rows, values, level, place, owner, first, cost, low, high,
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _moved(r, step, pointer, rows, values, level, place, owner, first, cost, score, low, high, sums, fresh):
-    """Scores and exponentials after a step along feature r; False where one has strayed too far from its shift."""
+def _moved(r, step, pointer, rows, values, level, place, owner, first, cost, low, high, sums, fresh):
+    """Exponentials after a step along feature r; False where one has left the range that its shift allows."""
     near, at = True, -1
-    shift, block, top, z, wins, loses = 0.0, 0.0, 0.0, 0.0, False, False
+    block, z, wins, loses = 0.0, 0.0, False, False
     t1, t2, t3, t4 = 0.0, 0.0, 0.0, 0.0
     for p in range(pointer[r], pointer[r + 1]):
         row = rows[p]
@@ -263,21 +268,22 @@ def _moved(r, step, pointer, rows, values, level, place, owner, first, cost, sco
             if at >= 0:
                 _keep(at, block, t1, t2, t3, t4, sums)
             at, q = k, owner[k]
-            shift, block, top, z = sums[k, LOW], sums[k, BLOCK], sums[k, HIGH], sums[k, Z0]
+            block, z = sums[k, BLOCK], sums[k, Z0]
             t1, t2, t3, t4 = sums[k, T1], sums[k, T2], sums[k, T3], sums[k, T4]
             loses, wins = k > first[q], k < first[q + 1] - 1
         t = step * np.float64(values[p])
-        score[row] += t
+        factor = _exp(t)
         if loses:
-            away = score[row] - shift
-            near &= away < _FAR
-            new = _grown(low[row], t, min(away, _FAR))
-            block += new - low[row]
+            old = low[row]
+            new = old * factor if t <= 0.0 or old < _FAR / factor else _FAR
+            near &= new < _FAR and (t <= 0.0 or old > _LEAST)
+            block += new - old
             low[row] = new
         if wins:
             i = place[row]
             old = high[i]
-            new = _grown(old, t, min(score[row] - top, _LARGEST))
+            new = old * factor if t <= 0.0 or old < _MOST / factor else _MOST
+            near &= max(old, new) < _MOST and (t <= 0.0 or old > _LEAST)
             high[i] = new
             if not fresh:
                 both = 1.0 / ((z + new) * (z + old))
@@ -369,7 +375,7 @@ def violation(w, g, l1, l2):
 @njit(cache=True, nogil=True, error_model="numpy")
 def descend(
     pointer, rows, values, level, place, owner, order, begin, first, cost, columns, active, weights, reach, bound,
-    l1, l2, slack, score, low, high, sums, stamp, clock, touched,
+    l1, l2, slack, offset, score, low, high, sums, stamp, clock, touched,
 ):  # fmt: skip
     """One pass over the first `active` of `columns`; returns how many are left of them, and the largest violation.
 
@@ -398,8 +404,9 @@ def descend(
             continue
         weights[r] = 0.0 if step == -w else w + step
         fresh = 4 * (pointer[r + 1] - pointer[r]) > n_rows
-        near = _moved(r, step, pointer, rows, values, level, place, owner, first, cost, score, low, high, sums, fresh)
+        near = _moved(r, step, pointer, rows, values, level, place, owner, first, cost, low, high, sums, fresh)
         near &= _settled(touched, count, begin, first, cost, high, sums, fresh)
         if not near:
+            rescore(pointer, rows, values, weights, offset, score)
             rebuild(score, order, begin, first, cost, low, high, sums)
     return active, worst

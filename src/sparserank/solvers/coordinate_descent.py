@@ -127,7 +127,7 @@ class Descent:
         owner = np.repeat(np.arange(len(queries)), np.diff(queries.query_levels))
         alone = (np.diff(queries.query_levels) == 1)[owner]
         level = np.repeat(np.where(alone, -1, np.arange(levels)), np.diff(queries.level))
-        self._level: NDArray[Any] = queries.by_row(level).astype(np.int32 if levels < 2**31 else np.int64)
+        self._level: NDArray[Any] = queries.by_row(level).astype(np.int16 if levels < 2**15 else np.int64)
         self._owner, self._place, self._order = owner, queries.place.view(np.uint64), queries.order.view(np.uint64)
         self._begin, self._first, self._cost = queries.level, queries.query_levels, queries.weight
         self.w = np.zeros(score.shape[1])
@@ -162,11 +162,9 @@ class Descent:
 
     def _refresh(self) -> float:
         """Scores and sums from the weights, without what rounding has added up; the loss."""
-        from ..kernels.domination import add_scores, rebuild
+        from ..kernels.domination import rebuild, rescore
 
-        support = np.flatnonzero(self.w)
-        np.negative(self._offset, out=self._score)
-        add_scores(*self._matrix, support, self.w[support], self._score)
+        rescore(*self._matrix, self.w, self._offset, self._score)
         return float(
             rebuild(self._score, self._order, self._begin, self._first, self._cost, self._low, self._high, self._sums)
         )
@@ -226,7 +224,7 @@ class Descent:
             active, worst = descend(
                 *self._matrix, self._level, self._place, self._owner, self._order, self._begin, self._first,
                 self._cost, working, active, self.w, self._reach, self._bound, penalty.l1, penalty.l2, slack,
-                self._score, self._low, self._high, self._sums, self._stamp, self._clock, self._touched,
+                self._offset, self._score, self._low, self._high, self._sums, self._stamp, self._clock, self._touched,
             )  # fmt: skip
             epochs += 1
             slack = worst
