@@ -286,8 +286,7 @@ def _moved(r, step, pointer, rows, values, level, place, owner, first, cost, low
             near &= max(old, new) < _MOST and (t <= 0.0 or old > _LEAST)
             high[i] = new
             if not fresh:
-                both = 1.0 / ((z + new) * (z + old))
-                a, b = both * (z + old), both * (z + new)
+                a, b = 1.0 / (z + new), 1.0 / (z + old)
                 c, aa, bb = cost[i], a * a, b * b
                 t1 += c * (a - b)
                 t2 += c * (aa - bb)
