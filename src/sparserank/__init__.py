@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "AdaRank": "sparserank.rankers.adarank",
     "BilinearRanker": "sparserank.rankers.bilinear",
+    "DominationRanker": "sparserank.rankers.domination",
+    "PAMIR": "sparserank.rankers.pamir",
+    "RBFRegressionRanker": "sparserank.rankers.rbf",
+    "RankBoost": "sparserank.rankers.rankboost",
+    "RankSVM": "sparserank.rankers.ranksvm",
     "Preferences": "sparserank.preferences",
     "SizePath": "sparserank.rankers.size_path",
     "TextRanker": "sparserank.engine",
     "load": "sparserank.engine",
     "size_path": "sparserank.rankers.size_path",
+    "ranking_scorer": "sparserank.rankers.by_query",
     "evaluate": None,
     "data": None,
     "text": None,
@@ -25,8 +32,14 @@ _HOME = {
 }
 
 __all__ = [
+    "PAMIR",
+    "AdaRank",
     "BilinearRanker",
+    "DominationRanker",
     "Preferences",
+    "RBFRegressionRanker",
+    "RankBoost",
+    "RankSVM",
     "SizePath",
     "TextRanker",
     "__version__",
@@ -34,6 +47,7 @@ __all__ = [
     "evaluate",
     "load",
     "measures",
+    "ranking_scorer",
     "search",
     "size_path",
     "text",
@@ -43,7 +57,14 @@ if TYPE_CHECKING:
     from . import data, evaluate, measures, search, text
     from .engine import TextRanker, load
     from .preferences import Preferences
+    from .rankers.adarank import AdaRank
     from .rankers.bilinear import BilinearRanker
+    from .rankers.by_query import ranking_scorer
+    from .rankers.domination import DominationRanker
+    from .rankers.pamir import PAMIR
+    from .rankers.rankboost import RankBoost
+    from .rankers.ranksvm import RankSVM
+    from .rankers.rbf import RBFRegressionRanker
     from .rankers.size_path import SizePath, size_path
 
 

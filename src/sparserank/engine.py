@@ -20,7 +20,7 @@ from .data.files import PathLike
 from .data.records import Documents, Qrels
 from .data.tensors import read_tensors, write_tensors
 from .errors import DataError, ModelError, NotFitted
-from .rankers import bilinear_file
+from .rankers import bilinear_file, by_query_file
 from .rankers.lexical import LexicalRanker, LexicalSettings
 from .search import Explanation, Hit, Index
 from .search import explain as explain_score
@@ -28,6 +28,7 @@ from .text import Analyzer
 
 if TYPE_CHECKING:
     from .rankers.bilinear import BilinearRanker
+    from .rankers.by_query import ByQueryRanker
 
 MODEL_KIND = "text"
 
@@ -225,9 +226,11 @@ def load_model(path: PathLike) -> TextRanker:
     return ranker
 
 
-def load(path: PathLike, index: PathLike | None = None) -> TextRanker | BilinearRanker:
+def load(path: PathLike, index: PathLike | None = None) -> TextRanker | BilinearRanker | ByQueryRanker:
     """Read a saved ranker of any kind; a text ranker comes with the index beside it, or with another one."""
     file = read_tensors(path)
+    if file.kind == by_query_file.KIND:
+        return by_query_file.load(file)
     return bilinear_file.load(file) if file.kind == bilinear_file.KIND else load_text(path, index)
 
 

@@ -1,7 +1,7 @@
-"""Penalties: what it costs that W is not zero, or not its centre.
+"""Penalties: what it costs that parameters are not zero, or not their centre.
 
-A solver shrinks W by a threshold, alpha times the sum of its rates. `L1` moves every entry towards zero by it,
-`GroupL1` every group's length, so that whole groups vanish.
+Coordinate descent reads a penalty as l1 · |w|₁ + l2 · ‖w‖². SparseSGD shrinks W by a threshold, alpha times the sum of
+its rates: `L1` moves every entry towards zero by it, `GroupL1` every group's length, so that whole groups vanish.
 """
 
 from __future__ import annotations
@@ -15,21 +15,81 @@ from . import check
 from .errors import ConfigError
 
 
+class Elementwise:
+    """A penalty that is l1 · |w|₁ + l2 · ‖w‖²."""
+
+    @property
+    def l1(self) -> float:
+        """What |w|₁ counts."""
+        return 0.0
+
+    @property
+    def l2(self) -> float:
+        """What ‖w‖² counts."""
+        return 0.0
+
+    def of(self, w: NDArray[np.float64]) -> float:
+        """What these weights cost."""
+        return self.l1 * float(np.abs(w).sum()) + self.l2 * float(np.square(w).sum())  # no BLAS: the same bits always
+
+
 @dataclass(frozen=True)
-class NoPenalty:
+class NoPenalty(Elementwise):
     """Nothing is shrunk."""
 
     alpha: float = 0.0
 
 
 @dataclass(frozen=True)
-class L1:
-    """alpha · sum of |W_ij| (paper C, eq. 5)."""
+class L1(Elementwise):
+    """alpha · sum of |W_ij| (paper C, eq. 5; paper S, eq. 1.4)."""
 
     alpha: float
 
     def __post_init__(self) -> None:
         check.number("alpha", self.alpha, low=0)
+
+    @property
+    def l1(self) -> float:
+        """What |w|₁ counts."""
+        return self.alpha
+
+
+@dataclass(frozen=True)
+class L2(Elementwise):
+    """alpha · sum of w² (paper S's ℓ₂²)."""
+
+    alpha: float
+
+    def __post_init__(self) -> None:
+        check.number("alpha", self.alpha, low=0)
+
+    @property
+    def l2(self) -> float:
+        """What ‖w‖² counts."""
+        return self.alpha
+
+
+@dataclass(frozen=True)
+class ElasticNet(Elementwise):
+    """alpha · (l1_ratio · sum of |w| + (1 - l1_ratio) · sum of w²)."""
+
+    alpha: float
+    l1_ratio: float = 0.5
+
+    def __post_init__(self) -> None:
+        check.number("alpha", self.alpha, low=0)
+        check.number("l1_ratio", self.l1_ratio, low=0, high=1)
+
+    @property
+    def l1(self) -> float:
+        """What |w|₁ counts."""
+        return self.alpha * self.l1_ratio
+
+    @property
+    def l2(self) -> float:
+        """What ‖w‖² counts."""
+        return self.alpha * (1.0 - self.l1_ratio)
 
 
 @dataclass(frozen=True)
@@ -59,3 +119,7 @@ class GroupL1:
 
 
 Penalty = NoPenalty | L1 | GroupL1
+"""What SparseSGD takes."""
+
+Separable = NoPenalty | L1 | L2 | ElasticNet
+"""What coordinate descent takes."""

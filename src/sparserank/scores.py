@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,47 @@ from .errors import DataError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True)
+class Linear:
+    """s(x) = w·x, column by column: what coordinate descent reads. One of it serves any number of solves.
+
+    pointer, rows, values : the CSC arrays of X; float32 stays float32.
+    """
+
+    pointer: NDArray[Any]
+    rows: NDArray[Any]
+    values: NDArray[Any]
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, X: Any) -> Linear:
+        """A CSC matrix is taken as it is, a CSR or dense one is turned into CSC once."""
+        from scipy.sparse import csc_array
+
+        columns = csc_array(X)
+        unsigned = np.uint32 if columns.indices.dtype.itemsize == 4 else np.uint64
+        return cls(columns.indptr, columns.indices.view(unsigned), columns.data, columns.shape)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.float64]:
+        """lengths[r] = ‖X[:, r]‖."""
+        from .kernels.domination import lengths
+
+        out = np.zeros(self.shape[1])
+        lengths(self.pointer, self.values, out)
+        return out
+
+    @cached_property
+    def ranges(self) -> NDArray[np.float64]:
+        """ranges[r] = max_i X[i, r] - min_i X[i, r], absent entries being zeros."""
+        from .kernels.domination import ranges
+
+        n, widest = self.shape[0], np.zeros(self.shape[1])
+        one = np.zeros(n, np.int32)
+        ranges(self.pointer, self.rows, self.values, one, np.array([n]), np.ones(1), widest, np.empty_like(widest))
+        return widest
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,24 @@ Data = Annotated[
         "(see: sparserank datasets).",
     ),
 ]
+DataOrNone = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DATA",
+        help="A BEIR folder (corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv), the name of a known collection "
+        "(see: sparserank datasets), or a LETOR / svmlight file with qids.",
+        show_default=False,
+    ),
+]
+FoldsFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--folds",
+        metavar="DIR",
+        help="LETOR: all folds of a folder with Fold1/train.txt, vali.txt, test.txt, …; or mq2008 or ohsumed.",
+        show_default=False,
+    ),
+]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `sparserank train` wrote.")]
 PairsFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file of word pairs, as BilinearRanker.save writes it.")

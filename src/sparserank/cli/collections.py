@@ -19,7 +19,10 @@ def open_collection(data: str) -> Collection:
         with working(f"reading {data}"):
             return read_beir(path)
     if path.exists():
-        raise DataError(f"{data}: a file, but text rankers need a BEIR folder with corpus.jsonl and queries.jsonl")
+        raise DataError(
+            f"{data}: a file, but text rankers need a BEIR folder with corpus.jsonl and queries.jsonl; "
+            "to learn from a LETOR file say --ranker domination (or ranksvm, …)"
+        )
     with working(f"reading {data}"):
         found = sets.load(data)
     if not isinstance(found, Collection):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import Data, Json, ModelFile
+from ..errors import ConfigError
+from .arguments import DataOrNone, FoldsFolder, Json, ModelFile
 
 if TYPE_CHECKING:
     from ..engine import TextRanker
@@ -18,7 +19,8 @@ DEPTH = 1000
 
 def evaluate(
     model: ModelFile,
-    data: Data,
+    data: DataOrNone = None,
+    folds: FoldsFolder = None,
     split: Annotated[str, typer.Option(help="Which judgments to measure against.")] = "dev",
     measures: Annotated[str, typer.Option(help="Names as in ir-measures, with blanks between.")] = "nDCG@10 AP R@100",
     report: Annotated[
@@ -37,7 +39,20 @@ def evaluate(
     """Measure MODEL on one split of DATA, with 95 % intervals, beside BM25 on the same documents.
 
     Example: sparserank evaluate model.safetensors nfcorpus --split dev --measures "nDCG@10 AP R@100"
+
+    A model of graded rows is measured on a LETOR file, or with --folds on the test parts of all folds.
+
+    Example: sparserank evaluate model.safetensors test.txt --measures "nDCG-letor4@10 AP"
     """
+    if folds is not None or (model.is_file() and of_rows(model)):
+        from .letor import evaluate_rows
+
+        if report is not None or run is not None:
+            raise ConfigError("--report and --run are for text models; --json prints the figures of a LETOR file")
+        evaluate_rows(model, data, folds, measures, seed, as_json)
+        return
+    if data is None:
+        raise ConfigError("give the DATA to measure on: a BEIR folder, or the name of a known collection")
     from ..data.trec import write_run
     from ..evaluate import Report, evaluate_run
     from ..evaluate.report import report_suffix
@@ -74,6 +89,18 @@ def evaluate(
         print_json(about | {"measures": ours.to_dict(), "bm25": bm25.to_dict(), "comparisons": comparison})
     else:
         print(whole.text())
+
+
+def of_rows(model: Path) -> bool:
+    """Whether the file holds a ranker of graded rows; a file that cannot be read is left to those who say why."""
+    from ..data.tensors import read_tensors
+    from ..errors import ModelError
+    from ..rankers.by_query_file import KIND
+
+    try:
+        return read_tensors(model).kind == KIND
+    except ModelError:
+        return False
 
 
 def _ranker(model: Path) -> TextRanker:

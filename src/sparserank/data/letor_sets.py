@@ -48,11 +48,12 @@ def _folds(found: Found, names: Sequence[str], width: int, fold: int | None) -> 
     raw = found.contents()
     subsets = [parse_letor(raw[name], f"{found.folder}/{name}", n_features=width, zero_based=False) for name in names]
     if fold is not None:
-        return _fold(subsets, fold)
-    return tuple(_fold(subsets, number) for number in FOLDS)
+        return fold_of(subsets, fold)
+    return tuple(fold_of(subsets, number) for number in FOLDS)
 
 
-def _fold(subsets: Sequence[Letor], fold: int) -> Fold:
+def fold_of(subsets: Sequence[Letor], fold: int) -> Fold:
+    """Fold 1 to 5 of five subsets."""
     around = [subsets[(fold - 1 + step) % len(subsets)] for step in range(len(subsets))]
     return Fold(_together(around[:3]), around[3], around[4])
 

@@ -23,7 +23,7 @@ from ..evaluate.report import Table
 
 TITLE = "Learning Preferences with Millions of Parameters by Enforcing Sparsity (Chen et al., 2010)"
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; --page: #fff; --ink: #1b1f24; --soft: #6a7380; --line: #dfe3e8; --card: #f6f7f9; }
 @media (prefers-color-scheme: dark) {
   :root { --page: #14171b; --ink: #e8eaed; --soft: #9aa4b0; --line: #323841; --card: #1c2026; }
@@ -105,7 +105,7 @@ def page(found: Mapping[str, Any], drawn: Mapping[str, bytes]) -> str:
     title = escape(f"{TITLE}: {found['dataset']}")
     parts = [f"<h1>{title}</h1>", f"<p>{escape(found['differs'])}</p>"]
     for heading, table, note in sections(found):
-        parts += [f"<h2>{escape(heading)}</h2>", *([_table(table)] if table.rows else [])]
+        parts += [f"<h2>{escape(heading)}</h2>", *([html_table(table)] if table.rows else [])]
         parts += [f"<p>{escape(note)}</p>"] if note else []
     for name, heading, text in figures(found):
         source = b64encode(drawn[name]).decode("ascii")
@@ -116,7 +116,7 @@ def page(found: Mapping[str, Any], drawn: Mapping[str, bytes]) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{title}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(parts)
         + "\n</main>\n</body>\n</html>\n"
     )
@@ -212,7 +212,8 @@ def _number(value: float | None, form: str) -> str:
     return "–" if value is None else format(value, form)
 
 
-def _table(table: Table) -> str:
+def html_table(table: Table) -> str:
+    """A table for a page, wide ones to be scrolled."""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.head)
     body = "\n".join(
         f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in rest)}</tr>'

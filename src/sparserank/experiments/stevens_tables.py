@@ -1,0 +1,72 @@
+"""What Stevens, Bengio and Singer printed, and what the LETOR sites list for the methods they compare with.
+
+The sites' figures are recalled, not read from the sites: they are there to see at once whether a method is itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+METHODS = {
+    "Domination (multi-valued)": "domination",
+    "Domination (base)": "domination-base",
+    "Domination (margin)": "domination-margin",
+    "AdaRank-NDCG": "adarank-ndcg",
+    "AdaRank-MAP": "adarank",
+    "RankBoost": "rankboost",
+    "RankSVM": "ranksvm",
+}
+"""The methods of Table 1.1 (and RankSVM, which the paper left out of it), and the names they have here."""
+
+TABLE_1_1 = {
+    "nDCG-letor4@10": (3.62, 3.38, 2.75, 4.12, 3.62, 3.38),
+    "P@10": (3.25, 3.12, 2.38, 4.00, 4.38, 3.12),
+    "nDCG-letor4@5": (3.12, 3.38, 3.62, 4.12, 3.38, 3.38),
+}
+"""Average ranks over the paper's eight sets, of the first six methods."""
+
+
+class Published(NamedTuple):
+    """NDCG@10 and MAP on a LETOR site, as recalled."""
+
+    ndcg10: float | None
+    map: float
+
+
+PUBLISHED = {
+    "mq2008": {
+        "RankSVM": Published(0.2279, 0.4696),
+        "RankBoost": Published(0.2255, 0.4775),
+        "AdaRank-MAP": Published(0.2288, 0.4764),
+        "AdaRank-NDCG": Published(0.2307, 0.4824),
+    },
+    "ohsumed": {
+        "RankSVM": Published(0.4140, 0.4334),
+        "RankBoost": Published(0.4302, 0.4411),
+        "AdaRank-MAP": Published(0.4429, 0.4487),
+        "AdaRank-NDCG": Published(0.4496, 0.4498),
+    },
+}
+
+
+class Columns(NamedTuple):
+    """A column of Table 1.2 or 1.3."""
+
+    average_precision: float
+    precision_10: float
+    domination_error: float
+    pair_error: float
+    zero_percent: float
+
+
+TABLE_1_2 = {
+    "PAMIR": Columns(0.051, 0.080, 0.964, 0.234, 3.4),
+    "Domination (base, L2²)": Columns(0.050, 0.073, 0.964, 0.213, 1.4),
+    "Domination (base, L1)": Columns(0.050, 0.073, 0.963, 0.237, 94.3),
+    "Domination (multi-valued)": Columns(0.050, 0.073, 0.964, 0.235, 93.4),
+    "Domination (margin)": Columns(0.050, 0.073, 0.964, 0.236, 93.2),
+}
+TABLE_1_3 = {
+    "PAMIR": Columns(0.705, 0.915, 0.974, 0.014, 78.1),
+    "Domination (L1)": Columns(0.670, 0.918, 0.976, 0.024, 98.8),
+}

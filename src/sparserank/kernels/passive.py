@@ -1,0 +1,112 @@
+"""PAMIR's passive-aggressive steps: the smallest change of the weights that mends a triple, by at most C.
+
+Triple t prefers row better[t] to row worse[t], Δ = their difference. `drift` gathers each change times the number of
+steps before it, so that the mean of the weights over T steps is w - drift / T.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def _difference(indptr, indices, data, better, worse, places, values):
+    """Δ as places and values, which rise; how many there are, and ‖Δ‖²."""
+    i, i_end = indptr[better], indptr[better + 1]
+    j, j_end = indptr[worse], indptr[worse + 1]
+    n = 0
+    square = 0.0
+    while i < i_end or j < j_end:
+        if j == j_end or (i < i_end and indices[i] < indices[j]):
+            place, value = indices[i], np.float64(data[i])
+            i += 1
+        elif i == i_end or indices[j] < indices[i]:
+            place, value = indices[j], -np.float64(data[j])
+            j += 1
+        else:
+            place, value = indices[i], np.float64(data[i]) - np.float64(data[j])
+            i += 1
+            j += 1
+        if value != 0.0:
+            places[n] = place
+            values[n] = value
+            square += value * value
+            n += 1
+    return n, square
+
+
+@njit(cache=True, nogil=True)
+def linear_steps(indptr, indices, data, better, worse, C, done, w, drift):
+    """w·Δ ≥ 1 is asked of each triple, in order: τ = min(C, (1 - w·Δ) / ‖Δ‖²), w += τ Δ. How many were off."""
+    widest = 0
+    for row in range(len(indptr) - 1):
+        widest = max(widest, indptr[row + 1] - indptr[row])
+    places = np.empty(2 * widest, dtype=np.int64)
+    values = np.empty(2 * widest)
+    off = 0
+    for t in range(len(better)):
+        n, square = _difference(indptr, indices, data, better[t], worse[t], places, values)
+        margin = 0.0
+        for k in range(n):
+            margin += w[places[k]] * values[k]
+        if margin < 1.0:
+            off += 1
+            if square > 0.0:
+                tau = min(C, (1.0 - margin) / square)
+                for k in range(n):
+                    w[places[k]] += tau * values[k]
+                    drift[places[k]] += (done + t) * tau * values[k]
+    return off
+
+
+@njit(cache=True, nogil=True)
+def dense_steps(X, better, worse, C, done, w, drift):
+    """`linear_steps` on the rows of a full array."""
+    off = 0
+    delta = np.empty(X.shape[1])
+    for t in range(len(better)):
+        square, margin = 0.0, 0.0
+        for f in range(X.shape[1]):
+            delta[f] = np.float64(X[better[t], f]) - np.float64(X[worse[t], f])
+            square += delta[f] * delta[f]
+            margin += w[f] * delta[f]
+        if margin < 1.0:
+            off += 1
+            if square > 0.0:
+                tau = min(C, (1.0 - margin) / square)
+                for f in range(X.shape[1]):
+                    w[f] += tau * delta[f]
+                    drift[f] += (done + t) * tau * delta[f]
+    return off
+
+
+@njit(cache=True, nogil=True)
+def bilinear_steps(
+    q_indptr, q_indices, q_data, indptr, indices, data, query, better, worse, C, done, W, drift, average
+):
+    """qᵀWΔ ≥ 1 is asked; τ = min(C, loss / (‖q‖² ‖Δ‖²)), W += τ q Δᵀ. `drift` is only written to for the average."""
+    widest = 0
+    for row in range(len(indptr) - 1):
+        widest = max(widest, indptr[row + 1] - indptr[row])
+    places = np.empty(2 * widest, dtype=np.int64)
+    values = np.empty(2 * widest)
+    off = 0
+    for t in range(len(query)):
+        n, square = _difference(indptr, indices, data, better[t], worse[t], places, values)
+        first, last = q_indptr[query[t]], q_indptr[query[t] + 1]
+        margin, length = 0.0, 0.0
+        for a in range(first, last):
+            value = np.float64(q_data[a])
+            length += value * value
+            for k in range(n):
+                margin += value * W[q_indices[a], places[k]] * values[k]
+        if margin < 1.0:
+            off += 1
+            if square * length > 0.0:
+                tau = min(C, (1.0 - margin) / (square * length))
+                for a in range(first, last):
+                    step = tau * np.float64(q_data[a])
+                    for k in range(n):
+                        W[q_indices[a], places[k]] += step * values[k]
+                        if average:
+                            drift[q_indices[a], places[k]] += (done + t) * step * values[k]
+    return off

@@ -1,0 +1,208 @@
+"""DominationRanker: w·x so that every better row beats all worse ones at once (Stevens, Bengio and Singer).
+
+One w from grades by query, or one sparse w a topic. The constructor stores, `fit` judges and delegates, names that end
+in `_` are what was learned.
+"""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from .. import check
+from ..data.tensors import Tensors
+from ..errors import DataError
+from ..losses import Domination
+from ..penalties import L1, L2, ElasticNet, NoPenalty, Separable
+from ..preferences.queries import Queries
+from ..scores import Linear
+from ..solvers.coordinate_descent import CoordinateDescent, LinearSolution
+from .by_query import LinearRanker
+
+PENALTIES = ("l1", "l2", "elasticnet", "none")
+
+
+class DominationRanker(LinearRanker):
+    """Minimises  sum_i c_i log(1 + sum_{j below i} exp(w·x_j - w·x_i + margin · (y_i - y_j))) + penalty(w).
+
+    loss : 'graded', j is below i where its grade is lower (the paper's "multi-valued"), or 'base', where i has a grade
+        above 0 and j has not. margin : how far w·x should rise with a grade, at least (the paper's separable margin).
+    penalty : 'l1', alpha · |w|₁; 'l2', alpha · ‖w‖²; 'elasticnet', alpha · (l1_ratio · |w|₁ + (1 - l1_ratio) · ‖w‖²);
+        'none'; or an object of `sparserank.penalties`.
+    max_features : the most weights that may be left. With 'l1' it stands for alpha: that comes down from where none is
+        left, each step starting from the one before, and `alpha_` is where it ended. With the others alpha stays, the
+        least weights are left out, and the rest is learned again, until no more are left than wanted.
+    tol : stops where no weight violates optimality by more than tol times the largest entry of the gradient at w = 0;
+        `violation_` is that share as it was reached. Reaching max_iter passes over the weights first warns and sets
+        converged_ = False.
+    n_jobs : threads, one topic each; None: all cores. Any number gives the same bits.
+
+    There is no intercept, which no ranking would notice, and nothing is scaled. X is read by columns: CSC is taken as
+    it is, CSR or dense is turned into CSC once.
+
+    `fit(X, y, qid)` learns one w; `fit(X, Y)` with a matrix Y of items × topics, dense or sparse, learns one w a topic
+    from its column of grades: `coef_` is then a CSR matrix of topics × features, and `predict` gives a column a topic.
+    A topic whose grades are all equal teaches nothing, gets no weight and is counted in `skipped_topics_`. `solution_`
+    holds what the solver says (of each topic, None for a skipped one).
+
+    >>> X = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
+    >>> ranker = DominationRanker(alpha=0.1).fit(X, [1, 0, 1, 0], qid=[1, 1, 2, 2])
+    >>> ranker.coef_.round(2).tolist(), ranker.converged_
+    ([2.94, 0.0], True)
+    """
+
+    _told: ClassVar[tuple[str, ...]] = (
+        *LinearRanker._told, "alpha_", "violation_", "objective_", "skipped_topics_",
+    )  # fmt: skip
+    solution_: Any
+    alpha_: Any
+
+    def __init__(
+        self,
+        loss: Any = "graded",
+        margin: float = 0.0,
+        penalty: Any = "l1",
+        alpha: float = 1.0,
+        l1_ratio: float = 0.5,
+        max_features: int | None = None,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.margin = margin
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.max_features = max_features
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, qid: Any = None, **weights: Any) -> Self:
+        """Learn one w from grades by query, or one w a topic from a matrix of items × topics."""
+        if len(getattr(y, "shape", ())) != 2 and np.ndim(y) != 2:
+            return super().fit(X, y, qid, **weights)
+        self._judge()
+        grades = _columns(y)
+        X, _ = self._checked(X, np.zeros(grades.shape[0]), qid, dict(weights))
+        score = Linear.of(X)
+
+        def learn(topic: int) -> LinearSolution | None:
+            column = grades[:, [topic]].toarray().ravel()
+            queries = Queries.of(column, qid, weights.get("sample_weight"))
+            teaches = self._loss.windows_of(queries).skipped < len(queries)
+            return self._solved(score, queries) if teaches else None
+
+        with ThreadPoolExecutor(check.threads(self.n_jobs)) as pool:
+            self._take_topics(list(pool.map(learn, range(grades.shape[1]))), score.shape[1])
+        return self
+
+    def _learn(self, X: Any, queries: Queries) -> None:
+        self._judge()
+        self.skipped_queries_ = self._loss.windows_of(queries).skipped
+        solution = self._solved(Linear.of(X), queries)
+        self.coef_, self.solution_, self.converged_ = solution.w, solution, solution.converged
+        self.n_iter_, self.alpha_, self.objective_ = solution.epochs, solution.penalty.alpha, solution.objective
+        self.violation_ = solution.relative_violation
+        if not solution.converged:
+            self._warn(solution.message)
+
+    def _take_topics(self, found: list[LinearSolution | None], n_features: int) -> None:
+        from scipy.sparse import csr_array, vstack
+
+        empty = csr_array((1, n_features), dtype=np.float64)
+        known = [solution for solution in found if solution is not None]
+        if not known:
+            raise DataError(f"nothing to learn: none of the {len(found)} topics has rows of two different grades")
+        self.coef_ = csr_array(vstack([empty if one is None else csr_array(one.w[None, :]) for one in found]))
+        self.solution_, self.skipped_topics_ = tuple(found), len(found) - len(known)
+        self.n_iter_ = max(solution.epochs for solution in known)
+        self.converged_ = all(solution.converged for solution in known)
+        self.alpha_ = np.array([self._penalty.alpha if one is None else one.penalty.alpha for one in found])
+        self.objective_ = float(sum(solution.objective for solution in known))
+        self.violation_ = max(solution.relative_violation for solution in known)
+        if not self.converged_:
+            stopped = [topic for topic, one in enumerate(found) if one is not None and not one.converged]
+            self._warn(f"{len(stopped)} of {len(found)} topics, {stopped[0]} first, were stopped at max_iter")
+
+    def _warn(self, what: str) -> None:
+        advice = "raise max_iter, or alpha, or scale the features"
+        warnings.warn(f"{what}; {advice}", ConvergenceWarning, stacklevel=5)
+
+    # ---- settings made objects
+
+    def _judge(self) -> None:
+        """The settings, judged before anything is learned."""
+        check.number("alpha", self.alpha, low=0)
+        check.threads(self.n_jobs)
+        self._settings = CoordinateDescent(self.tol, self.max_iter)
+        self._loss = self.loss if isinstance(self.loss, Domination) else Domination(self.loss, self.margin)
+        self._penalty = self._penalised()
+        if self.max_features is not None:
+            check.count("max_features", self.max_features, low=1)
+
+    def _penalised(self) -> Separable:
+        if isinstance(self.penalty, NoPenalty | L1 | L2 | ElasticNet):
+            return self.penalty
+        kind = check.choice("penalty", self.penalty, PENALTIES)
+        if kind == "elasticnet":
+            return ElasticNet(self.alpha, self.l1_ratio)
+        return NoPenalty() if kind == "none" else L1(self.alpha) if kind == "l1" else L2(self.alpha)
+
+    def _solved(self, score: Linear, queries: Queries) -> LinearSolution:
+        descent = self._settings.descent(score, queries, self._loss)
+        if self.max_features is None:
+            return descent.to(self._penalty)
+        if isinstance(self._penalty, L1):
+            return descent.down_to(self._penalty, self.max_features)
+        return descent.cut_to(self._penalty, self.max_features)
+
+    # ---- scores and the model file
+
+    def _scores(self, X: Any) -> Any:
+        if isinstance(self.coef_, np.ndarray):
+            return super()._scores(X)
+        scores = X @ self.coef_.T
+        return scores if isinstance(scores, np.ndarray) else scores.toarray()
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        if isinstance(self.coef_, np.ndarray):
+            return super()._arrays()
+        coef = self.coef_
+        return {
+            "coef.indptr": coef.indptr.astype(np.int64),
+            "coef.indices": coef.indices.astype(np.int32),
+            "coef.data": coef.data,
+        }
+
+    def _restore(self, file: Tensors) -> None:
+        if "coef" in file.arrays:
+            super()._restore(file)
+            return
+        from scipy.sparse import csr_array
+
+        data = file.array("coef.data", "float64")
+        indptr = file.windows("coef.indptr", len(data))
+        indices = file.indices("coef.indices", self.n_features_in_, len(data))
+        self.coef_ = csr_array((data, indices, indptr), shape=(len(indptr) - 1, self.n_features_in_))
+
+
+def _columns(Y: Any) -> Any:
+    """Grades of items × topics as CSC; what is not a finite number is refused by its place."""
+    from scipy.sparse import csc_array, issparse
+
+    given = Y if issparse(Y) else np.asarray(Y)
+    if given.dtype.kind not in "biuf":
+        raise DataError(f"Y must be a matrix of grades, items × topics; got {given.dtype}")
+    grades = csc_array(given).astype(np.float64)
+    if not np.isfinite(grades.data).all():
+        at = int((~np.isfinite(grades.data)).argmax())
+        topic = int(np.searchsorted(grades.indptr, at, side="right")) - 1
+        raise DataError(f"Y[{grades.indices[at]}, {topic}] is {grades.data[at]}: a grade must not be NaN or infinite")
+    return grades

@@ -1,0 +1,124 @@
+"""LETOR files on the command line: train, evaluate, five folds."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.cli import main
+from sparserank.data.letor import write_letor
+from sparserank.data.records import Letor
+
+
+def call(*words):
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    return ended.value.code
+
+
+def printed(capsys, *words):
+    assert call(*words, "--json") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out)
+
+
+def rows(seed, queries=10, each=8, features=3, first=0):
+    from scipy.sparse import csr_array
+
+    random = np.random.default_rng(seed)
+    X = random.random((queries * each, features))
+    y = np.floor(2.5 * X[:, 0] + random.normal(size=len(X)) * 0.3).clip(0, 2)
+    return Letor(csr_array(X), y, np.repeat(np.arange(first, first + queries), each))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("letor")
+    write_letor(folder / "train.txt", rows(0))
+    write_letor(folder / "vali.txt", rows(1))
+    write_letor(folder / "test.txt", rows(2))
+    write_letor(folder / "wide.txt", rows(2, features=4))
+    for number in range(1, 6):
+        write_letor(folder / f"S{number}.txt", rows(number, queries=4, first=10 * number))
+    return folder
+
+
+@pytest.mark.parametrize("ranker", ["domination", "pamir", "ranksvm", "adarank", "adarank-ndcg", "rankboost", "rbf"])
+def test_a_ranker_is_trained_and_measured(capsys, files, tmp_path, ranker):
+    model = tmp_path / "m.safetensors"
+    said = printed(capsys, "train", files / "train.txt", "--ranker", ranker, "--output", model)
+    assert (said["rows"], said["queries"], said["features"], said["ranker"]) == (80, 10, 3, ranker)
+    assert said["chosen_on"] == "nDCG@10"
+    assert sr.load(model).get_params().items() >= said["settings"].items()
+    said = printed(capsys, "evaluate", model, files / "test.txt", "--measures", "nDCG@10 AP PairError")
+    assert said["queries"] == 10
+    assert said["measures"]["nDCG@10"]["low"] <= said["measures"]["nDCG@10"]["value"]
+    assert said["measures"]["nDCG@10"]["value"] > 0.85
+    assert said["measures"]["PairError"]["value"] < 0.2
+
+
+def test_people_get_sentences_and_a_table(capsys, files, tmp_path):
+    given = ("--set", "C=0.1", "--set", "penalty=l1", "--set", "max_iter=2000")
+    assert call("train", files / "train.txt", "--ranker", "ranksvm", "--output", tmp_path / "m", *given) == 0
+    assert "ranksvm on 80 rows, 10 queries and 3 features" in capsys.readouterr().out
+    assert sr.load(tmp_path / "m").get_params()["penalty"] == "l1"
+    assert call("evaluate", tmp_path / "m", files / "test.txt") == 0
+    assert "nDCG@10" in capsys.readouterr().out
+    vali = ("--vali", files / "vali.txt", "--measure", "AP")
+    assert call("train", files / "train.txt", "--ranker", "ranksvm", "--output", tmp_path / "m", *vali) == 0
+    assert "chosen by AP" in capsys.readouterr().out
+
+
+def test_five_folds_are_learned_chosen_and_tested(capsys, files, tmp_path):
+    said = printed(capsys, "train", "--folds", files, "--ranker", "ranksvm", "--output", tmp_path / "models")
+    assert said["queries"] == 20
+    assert len(said["folds"]) == 5
+    measure = said["measures"]["nDCG@10"]["value"]
+    assert np.mean(said["by_fold"]["nDCG@10"]) == pytest.approx(said["mean_of_folds"]["nDCG@10"])
+    again = printed(capsys, "evaluate", tmp_path / "models", "--folds", files, "--measures", "nDCG@10 P@1")
+    assert again["measures"]["nDCG@10"]["value"] == measure
+    assert call("train", "--folds", files, "--ranker", "rankboost", "--output", tmp_path / "models") == 0
+    assert "test parts of 5 folds, 20 queries" in capsys.readouterr().out
+
+
+def test_progress_is_shown_on_a_terminal(capsys, files, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert call("train", files / "train.txt", "--ranker", "ranksvm", "--output", tmp_path / "m", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 80
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("train", "--ranker", "ranksvm", "--output", "m"), "give one, or --folds DIR"),
+        (("train", "--output", "m"), "give the DATA to train on"),
+        (("train", "pydocs", "--output", "m", "--set", "C=1"), "are for rankers of LETOR files"),
+        (("train", "{}/train.txt", "--output", "m"), "say --ranker domination"),
+        (("train", "{}/train.txt", "--folds", "{}", "--ranker", "rbf", "--output", "m"), "give no DATA and no --vali"),
+        (("train", "{}/train.txt", "--ranker", "ranksvm", "--set", "C", "--output", "m"), "NAME=VALUE; got 'C'"),
+        (("train", "{}/train.txt", "--ranker", "ranksvm", "--set", "D=1", "--output", "m"), "no setting 'D'"),
+        (("train", "{}/train.txt", "--ranker", "ranksvm", "--set", "C=x", "--output", "m"), "'C' parameter"),
+        (("train", "--folds", "nowhere", "--ranker", "rbf", "--output", "m"), "nowhere: no such folder"),
+        (("train", "{}/train.txt", "--vali", "{}/wide.txt", "--ranker", "rbf", "--output", "m"), "wide.txt:1: feature"),
+        (("evaluate", "MODEL", "{}/wide.txt"), "wide.txt:1: feature index beyond the 3 features"),
+        (("evaluate", "MODEL"), "give the LETOR file to measure on"),
+        (("evaluate", "MODEL", "--folds", "{}"), "MODEL is the folder"),
+        (("evaluate", "{}", "{}/test.txt", "--folds", "{}"), "give no DATA"),
+        (("evaluate", "MODEL", "{}/test.txt", "--report", "r.md"), "are for text models"),
+        (("evaluate", "{}/train.txt"), "give the DATA to measure on"),
+        (("evaluate", "{}/train.txt", "{}/test.txt"), "not a model file"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_and_exit_code_2(capsys, files, tmp_path, monkeypatch, words, complaint):
+    monkeypatch.chdir(tmp_path)
+    if "MODEL" in words:
+        sr.RankSVM().fit(rows(0).X, rows(0).y, rows(0).qid).save("MODEL")
+    assert call(*(word.replace("{}", str(files)) for word in words)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert complaint in err
+    assert err.count("\n") == 1

@@ -1,0 +1,110 @@
+"""The tables of Stevens, Bengio and Singer: what is in them, on rows made here and on some of the real ones."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from sparserank.cli import main
+from sparserank.data.letor_sets import fold_of
+from sparserank.data.records import Letor
+from sparserank.errors import ConfigError
+from sparserank.experiments import sheets, stevens2010, stevens_tables, stevens_topics
+
+
+def subset(number):
+    random = np.random.default_rng(number)
+    X = random.random((60, 3))
+    y = np.floor(2.6 * X[:, 0] + random.normal(size=60) * 0.4).clip(0, 2)
+    return Letor(csr_array(X), y, np.repeat(np.arange(5) + 10 * number, 12))
+
+
+@pytest.fixture(scope="module")
+def found():
+    subsets = [subset(number) for number in range(5)]
+    rows = stevens2010._on_folds("mq2008", [fold_of(subsets, 1), fold_of(subsets, 2)], 0, lambda message: None)
+    measured = {"mq2008": rows, "mq2007": rows}
+    told = {"letor": measured, "table1_1": stevens2010.average_ranks(measured)}
+    return told | {"differs": stevens2010._differs(list(measured), told)}
+
+
+def test_every_method_learns_on_every_fold(found):
+    methods = [row["method"] for row in found["letor"]["mq2008"]]
+    assert methods[:7] == list(stevens_tables.METHODS)
+    for row in found["letor"]["mq2008"]:
+        assert row["AP"] > 0.8, row["method"]
+        assert len(row.get("settings", [0, 0])) == 2
+
+
+def test_published_numbers_stand_beside_their_namesakes(found):
+    rows = {row["method"]: row for row in found["letor"]["mq2008"]}
+    assert rows["RankSVM"]["published_map"] == 0.4696
+    assert rows["Domination (base)"]["published_map"] is None
+
+
+def test_average_ranks_of_the_six_sum_to_21(found):
+    for measure, printed in stevens_tables.TABLE_1_1.items():
+        ranks = [row for row in found["table1_1"] if row["measure"] == measure and row["paper_rank"] is not None]
+        assert sum(row["rank"] for row in ranks) == pytest.approx(21)
+        assert [row["paper_rank"] for row in ranks] == list(printed)
+
+
+def test_topics_are_averaged_and_those_without_relevant_items_left_out():
+    scores = np.array([[3.0, 1.0, 9.0], [2.0, 2.0, 9.0], [1.0, 3.0, 9.0]])
+    Y = csr_array([[1, 1, 0], [0, 0, 0], [0, 0, 0]])
+    found = stevens_topics.of_topics(scores, Y, "AP DominationError PairError")
+    assert found == {"AP": pytest.approx((1 + 1 / 3) / 2), "DominationError": 0.5, "PairError": 0.5}
+
+
+def test_the_files_hold_the_tables_and_what_is_partial_is_said(found, tmp_path):
+    sections = stevens2010.sections(found)
+    sheets.write("stevens2010", stevens2010.TITLE, found, sections, tmp_path)
+    text = (tmp_path / "stevens2010.md").read_text()
+    assert "## Table 1.1" in text
+    assert "0.4696" in text
+    assert "partial: 59,135 of 69,623 rows" in text
+
+
+def test_an_unknown_set_is_refused():
+    with pytest.raises(ConfigError, match="'dataset'"):
+        stevens2010.reproduce(["cifar"])
+
+
+@pytest.mark.data
+def test_mq2007_is_cut_in_folds_by_query(real):
+    real("letor/mq2007")
+    folds = stevens2010.folds("mq2007")
+    tested = [set(fold.test.qid.tolist()) for fold in folds]
+    assert sum(map(len, tested)) == len(set.union(*tested)) == 1692
+    assert all(not set(fold.train.qid.tolist()) & tested[k] for k, fold in enumerate(folds))
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize(("dataset", "key", "items"), [("mnist", "table1_2", 600), ("rcv1", "table1_3", 1500)])
+def test_the_command_on_some_items_of_topics(real, capsys, tmp_path, dataset, key, items, monkeypatch):
+    real(dataset)
+    monkeypatch.setattr(stevens_topics, "PAMIR_STEPS", 2000)
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                "reproduce",
+                "stevens2010",
+                "--dataset",
+                dataset,
+                "--items",
+                str(items),
+                "--output",
+                str(tmp_path),
+                "--json",
+            ]
+        )
+    assert ended.value.code == 0
+    rows = {row["method"]: row for row in json.loads(capsys.readouterr().out)[key]["rows"]}
+    assert all(row["average_precision"] > 0.3 for row in rows.values())
+    sparse = next(row for name, row in rows.items() if "L1" in name)
+    assert sparse["zero_percent"] > rows["PAMIR"]["zero_percent"]
+    assert sparse["paper_zero_percent"] > 90

@@ -1,0 +1,218 @@
+"""DominationRanker: the contract, topics, paths, model files and refusals. What all rankers keep: test_by_query.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csc_array, csr_array, random_array
+from sklearn.exceptions import ConvergenceWarning
+
+import sparserank as sr
+from sparserank.errors import ConfigError, DataError, ModelError
+from sparserank.losses import Domination
+from sparserank.penalties import L1
+from tests import oracles
+
+
+def world(n=60, d=40, topics=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = random_array((n, d), density=0.3, rng=rng, format="csr")
+    Y = (X @ rng.normal(size=(d, topics)) + 0.3 * rng.normal(size=(n, topics)) > 0.8).astype(float)
+    Y[0], Y[1] = 1.0, 0.0
+    return X, Y
+
+
+def test_defaults_minimise_the_summed_loss_with_l1():
+    X, Y = world()
+    y = Y[:, 0] + Y[:, 1]
+    ranker = sr.DominationRanker(alpha=0.5, tol=1e-9, max_iter=10_000).fit(X, y)
+    least = oracles.domination_optimum(X.toarray(), y, np.zeros(len(y)), l1=0.5)
+    assert ranker.objective_ == pytest.approx(least, abs=1e-6)
+    assert ranker.solution_.objective == ranker.objective_
+    assert ranker.converged_
+    assert ranker.violation_ <= 1e-9
+    assert ranker.coef_.shape == (40,)
+    assert_allclose(ranker.predict(X), X @ ranker.coef_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "penalties"),
+    [
+        ({"loss": "base", "penalty": "l2"}, {"windows": "base"}, {"l2": 0.5}),
+        ({"margin": 0.5, "penalty": "elasticnet", "l1_ratio": 0.2}, {"margin": 0.5}, {"l1": 0.1, "l2": 0.4}),
+        ({"loss": Domination("base", 0.3), "penalty": L1(0.7)}, {"windows": "base", "margin": 0.3}, {"l1": 0.7}),
+    ],
+)
+def test_settings_are_the_objective_they_name(settings, kind, penalties):
+    X, Y = world(n=30, d=5)
+    y, qid = Y[:, 0] + Y[:, 1], np.arange(30) % 3
+    ranker = sr.DominationRanker(**{"alpha": 0.5, "tol": 1e-9, "max_iter": 10_000} | settings).fit(X, y, qid)
+    least = oracles.domination_optimum(X.toarray(), y, qid, **penalties, **kind)
+    assert ranker.objective_ == pytest.approx(least, abs=1e-6)
+
+
+def test_no_penalty_is_a_penalty():
+    X, Y = world(n=60, d=2)
+    ranker = sr.DominationRanker(penalty="none", tol=1e-9).fit(X, Y[:, 0])
+    least = oracles.domination_optimum(X.toarray(), Y[:, 0], np.zeros(60))
+    assert ranker.objective_ == pytest.approx(least, abs=1e-6)
+
+
+def test_sample_weight_weighs_the_winners_term():
+    X, Y = world(n=30, d=5)
+    weight = np.linspace(0.1, 2.0, 30)
+    settings = {"penalty": "l2", "alpha": 0.5, "tol": 1e-9}
+    ranker = sr.DominationRanker(**settings).fit(X, Y[:, 0], sample_weight=weight)
+    least = oracles.domination_optimum(X.toarray(), Y[:, 0], np.zeros(30), l2=0.5, weight=weight)
+    assert ranker.objective_ == pytest.approx(least, abs=1e-6)
+
+
+def test_reaching_max_iter_warns_and_is_told():
+    X, Y = world()
+    with pytest.warns(ConvergenceWarning, match="stopped at max_iter after 1 passes.*raise max_iter") as caught:
+        ranker = sr.DominationRanker(alpha=0.01, tol=1e-9, max_iter=1).fit(X, Y[:, 0])
+    assert caught[0].filename == __file__
+    assert ranker.converged_ is False
+    assert ranker.n_iter_ == 1
+    with pytest.warns(ConvergenceWarning, match="6 of 6 topics"):
+        assert not sr.DominationRanker(alpha=0.01, tol=1e-9, max_iter=1).fit(X, Y).converged_
+
+
+# ---- topics
+
+
+def test_a_matrix_of_topics_teaches_each_column_by_itself():
+    X, Y = world()
+    together = sr.DominationRanker(alpha=0.2).fit(X, csr_array(Y))
+    assert together.coef_.format == "csr"
+    assert together.coef_.shape == (6, 40)
+    scores = together.predict(X)
+    for topic in range(6):
+        alone = sr.DominationRanker(alpha=0.2).fit(X, Y[:, topic])
+        assert_array_equal(together.coef_[[topic]].toarray()[0], alone.coef_)
+        assert_allclose(scores[:, topic], alone.predict(X))
+        assert together.solution_[topic].objective == alone.objective_
+    assert_array_equal(together.predict(X.toarray()), scores)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csc_array, lambda Y: Y.tolist(), lambda Y: csr_array(Y.astype(np.int8))])
+def test_topics_come_in_every_form(form):
+    X, Y = world(topics=2)
+    expected = sr.DominationRanker().fit(X, csr_array(Y)).coef_.toarray()
+    assert_array_equal(sr.DominationRanker().fit(X, form(Y)).coef_.toarray(), expected)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 5, None])
+def test_any_number_of_threads_gives_the_same_bits(n_jobs):
+    X, Y = world()
+    one = sr.DominationRanker(alpha=0.1, n_jobs=1).fit(X, Y).coef_
+    many = sr.DominationRanker(alpha=0.1, n_jobs=n_jobs).fit(X, Y).coef_
+    assert_array_equal(many.toarray(), one.toarray())
+
+
+def test_topics_may_be_asked_by_query_and_weighed():
+    X, Y = world(topics=2)
+    qid, weight = np.arange(60) % 4, np.linspace(0.5, 1.5, 60)
+    both = sr.DominationRanker(alpha=0.2).fit(X, Y, qid, sample_weight=weight)
+    alone = sr.DominationRanker(alpha=0.2).fit(X, Y[:, 1], qid, sample_weight=weight)
+    assert_array_equal(both.coef_[[1]].toarray()[0], alone.coef_)
+
+
+def test_a_topic_without_two_grades_gets_no_weight_and_is_counted():
+    X, Y = world(topics=3)
+    Y[:, 1] = 1.0
+    ranker = sr.DominationRanker(alpha=0.2).fit(X, Y)
+    assert ranker.skipped_topics_ == 1
+    assert ranker.coef_[[1]].nnz == 0
+    assert ranker.solution_[1] is None
+    with pytest.raises(DataError, match="none of the 3 topics"):
+        sr.DominationRanker().fit(X, np.ones((60, 3)))
+
+
+# ---- the number of weights as the thing one asks for
+
+
+def test_max_features_is_met_and_alpha_is_told():
+    X, Y = world()
+    ranker = sr.DominationRanker(max_features=7, tol=1e-6).fit(X, Y[:, 0])
+    assert 4 <= np.count_nonzero(ranker.coef_) <= 7
+    again = sr.DominationRanker(alpha=ranker.alpha_, tol=1e-6).fit(X, Y[:, 0])
+    assert_allclose(again.coef_, ranker.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2", "elasticnet", "none"])
+def test_max_features_is_met_by_every_topic(penalty):
+    X, Y = world()
+    ranker = sr.DominationRanker(max_features=5, penalty=penalty, alpha=0.1).fit(X, Y)
+    assert np.diff(ranker.coef_.indptr).min() >= 3
+    assert np.diff(ranker.coef_.indptr).max() <= 5
+    assert ranker.alpha_.shape == (6,)
+
+
+# ---- model files
+
+
+def test_topics_survive_the_model_file(tmp_path):
+    X, Y = world()
+    ranker = sr.DominationRanker(alpha=0.2).fit(X, Y)
+    ranker.save(tmp_path / "model.safetensors")
+    loaded = sr.load(tmp_path / "model.safetensors")
+    assert_array_equal(loaded.predict(X), ranker.predict(X))
+    assert_allclose(loaded.alpha_, ranker.alpha_)
+
+
+def test_a_model_file_with_a_column_that_is_not_there_is_refused(tmp_path):
+    from sparserank.data.tensors import read_tensors, write_tensors
+
+    X, Y = world()
+    path = tmp_path / "model.safetensors"
+    sr.DominationRanker(alpha=0.2).fit(X, Y).save(path)
+    file = read_tensors(path)
+    arrays = dict(file.arrays) | {"coef.indices": np.full_like(file.arrays["coef.indices"], 40)}
+    write_tensors(path, file.kind, dict(file.settings), arrays)
+    with pytest.raises(ModelError, match="outside"):
+        sr.load(path)
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"loss": "hinge"}, "'windows' parameter must be one of 'graded', 'base'"),
+        ({"penalty": "l3"}, "'penalty' parameter must be one of"),
+        ({"alpha": -1}, "'alpha' parameter must be a number in"),
+        ({"margin": np.nan}, "'margin' parameter"),
+        ({"penalty": "elasticnet", "l1_ratio": 2}, "'l1_ratio' parameter"),
+        ({"tol": -1}, "'tol' parameter"),
+        ({"max_iter": 1.5}, "'max_iter' parameter"),
+        ({"max_features": 0}, "'max_features' parameter"),
+        ({"n_jobs": 0}, "'n_jobs' parameter"),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(settings, message):
+    X, Y = world()
+    with pytest.raises(ConfigError, match=message):
+        sr.DominationRanker(**settings).fit(X, Y[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("Y", "message"),
+    [
+        (np.full((60, 2), np.nan), r"Y\[0, 0\] is nan"),
+        (np.array([["a", "b"]] * 60), "Y must be a matrix of grades"),
+        (np.ones((59, 2)), "60"),
+    ],
+)
+def test_topics_that_are_no_grades_are_refused(Y, message):
+    with pytest.raises(DataError, match=message):
+        sr.DominationRanker().fit(world()[0], Y)
+
+
+def test_features_of_1e30_are_learned_from():
+    X, Y = world()
+    plain = sr.DominationRanker(alpha=0.2, tol=1e-8).fit(X, Y[:, 0])
+    large = sr.DominationRanker(alpha=0.2e30, tol=1e-8).fit(X * 1e30, Y[:, 0])
+    assert_allclose(large.predict(X * 1e30), plain.predict(X), atol=1e-4)
