@@ -26,9 +26,8 @@ def renumbered(matrix: csr_array, place: NDArray[np.int64]) -> csr_array:
     from scipy.sparse import csr_array
 
     indices = place[matrix.indices].astype(matrix.indices.dtype)
-    out = csr_array((matrix.data.copy(), indices, matrix.indptr.copy()), shape=matrix.shape)
-    out.sort_indices()
-    return out
+    # there and back sorts by counting; the way by columns is the faster one of the two that scipy has
+    return csr_array((matrix.data, indices, matrix.indptr), shape=matrix.shape).tocsc().tocsr()
 
 
 def arrays(matrix: csr_array) -> Csr:

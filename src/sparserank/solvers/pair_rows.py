@@ -114,19 +114,22 @@ class PairRows:
 
     def _load(self, block: _Block, start: csr_array, level: NDArray[np.int64] | None) -> None:
         """Put the start's rows into the block; with `level`, heads are as long as they were, to resume exactly."""
-        for i in block.rows:
-            a, b = start.indptr[i], start.indptr[i + 1]
-            idx, val = start.indices[a:b], start.data[a:b]
-            if level is not None and level[i] > 0:
-                length = int(self.sizes[level[i]])
-                self.level[i], self.home[i] = level[i], block.state[1]
-                block.state[1] += length
-                inside = idx < length
-                block.heads[self.home[i] + idx[inside]] = val[inside]
-                self.filled[i] = int(inside.sum())
-                idx, val = idx[~inside], val[~inside]
-            here = slice(int(self.start[i]), int(self.start[i]) + len(idx))
-            block.idx[here], block.val[here], self.size[i] = idx, val, len(idx)
+        row = np.repeat(block.rows, np.diff(start.indptr)[block.rows])
+        first = np.repeat(start.indptr[block.rows], np.diff(start.indptr)[block.rows]).astype(np.int64)
+        rank = np.arange(len(row)) - np.searchsorted(row, row)
+        idx, val = start.indices[first + rank], start.data[first + rank]
+        if level is not None:
+            lengths = self.sizes[level[block.rows]]
+            self.level[block.rows], self.home[block.rows] = level[block.rows], np.cumsum(lengths) - lengths
+            block.state[1] = lengths.sum()
+            inside = idx < self.sizes[level[row]]
+            block.heads[self.home[row[inside]] + idx[inside]] = val[inside]
+            self.filled[block.rows] = np.bincount(row[inside], minlength=self.shape[0])[block.rows]
+            row, idx, val = row[~inside], idx[~inside], val[~inside]
+            rank = np.arange(len(row)) - np.searchsorted(row, row)
+        here = self.start[row] + rank
+        block.idx[here], block.val[here] = idx, val
+        self.size[block.rows] = np.bincount(row, minlength=self.shape[0])[block.rows]
 
     def visit(self, pool: Pool, slots: Slots, waiting: list[int], new: int) -> NDArray[np.float64]:
         """Bring the rows of batch `new` up to date with the batches in waiting; gives its left_tᵀ W right_t."""
