@@ -134,6 +134,16 @@ def test_it_carries_the_versions_it_was_built_from(docs: Collection) -> None:
     }
 
 
+def test_what_a_process_has_switched_on_does_not_matter(docs: Collection) -> None:
+    code = (
+        "import hashlib; from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer; "
+        "from sparserank.data import pydocs; "
+        "print(hashlib.sha256(pydocs._as_json(pydocs.build(pydocs.installed_versions()))).hexdigest())"
+    )
+    done = in_a_new_process(code)
+    assert done.stdout.split() == [hashlib.sha256(pydocs._as_json(docs)).hexdigest()]
+
+
 def test_two_builds_in_two_processes_are_the_same_and_silent(docs: Collection, folder: Path) -> None:
     code = (
         "import hashlib, sys; from sparserank.data import pydocs; "

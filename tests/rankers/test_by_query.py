@@ -105,11 +105,11 @@ def test_qids_of_any_kind_and_any_order_of_rows_teach_the_same(name):
         assert_allclose(RANKERS[name]().fit(X[shuffled], y[shuffled], qid[shuffled]).predict(X), plain, atol=1e-4)
 
 
-@each
+@pytest.mark.parametrize(
+    "name", [name for name in RANKERS if name not in POINTWISE and "ndcg" not in name and "map" not in name]
+)
 def test_only_the_order_of_grades_within_a_query_counts_and_floats_are_grades(name):
     X, y, qid = world()
-    if name in POINTWISE or "ndcg" in name or "map" in name:
-        pytest.skip("the grade itself counts here")
     assert_allclose(RANKERS[name]().fit(X, y / 7 - 3, qid).predict(X), RANKERS[name]().fit(X, y, qid).predict(X))
 
 

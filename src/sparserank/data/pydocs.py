@@ -15,6 +15,7 @@ import importlib.metadata
 import inspect
 import json
 import pkgutil
+import re
 import sys
 import types
 import warnings
@@ -42,6 +43,11 @@ SKIPPED = frozenset(
     | {"cython_special"}  # scipy.special once more
 )
 FEWEST_DOCUMENTS = 1_000
+
+
+EXPERIMENTAL = re.compile(r"explicitly import\s+`+enable_")
+"""What scikit-learn says of objects that are only there once something has switched them on: they are left out, so that
+the collection does not depend on what else a process has imported."""
 
 
 def load() -> Collection:
@@ -182,7 +188,10 @@ def _is_documented(value: Any) -> bool:
     """Whether a value is an object of these packages with a docstring; constants and aliases of types are not."""
     if isinstance(value, types.ModuleType | types.GenericAlias | np.ndarray | np.generic):
         return False
-    if not isinstance(getattr(value, "__doc__", None), str) or not value.__doc__.strip():
+    doc = getattr(value, "__doc__", None)
+    if isinstance(doc, str) and EXPERIMENTAL.search(doc):
+        return False
+    if not isinstance(doc, str) or not doc.strip():
         return False
     home = getattr(value, "__module__", None)
     if home is None and inspect.isroutine(value):
