@@ -25,7 +25,7 @@ def renumbered(matrix: csr_array, place: NDArray[np.int64]) -> csr_array:
     """Column j becomes column place[j]; indices rise."""
     from scipy.sparse import csr_array
 
-    indices = place[matrix.indices].astype(matrix.indices.dtype)
+    indices = place.astype(matrix.indices.dtype)[matrix.indices]
     # there and back sorts by counting; the way by columns is the faster one of the two that scipy has
     return csr_array((matrix.data, indices, matrix.indptr), shape=matrix.shape).tocsc().tocsr()
 

@@ -225,23 +225,25 @@ class PairRows:
         rows = (self.level, self.home, self.start, self.size, self.cap, self.filled)
         return sum(block.nbytes for block in self.blocks) + sum(array.nbytes for array in rows)
 
-    def to_csr(self) -> csr_array:
+    def to_csr(self, pool: Pool | None = None) -> csr_array:
         """W as it stands, all debts paid."""
         from scipy.sparse import csr_array
 
-        ptr = np.zeros(self.shape[0] + 1, np.int64)
-        for final in (False, True):
-            n = int(ptr[-1]) if final else 0
-            indices, values = np.empty(n, np.uint32), np.empty(n, np.float32)
-            if not final or n:
-                counts = sum(
-                    kernel.unload(
-                        b, BLOCKS, self.debt, self.level, self.home, self.sizes, block.heads,
-                        self.start, self.size, block.idx, block.val, ptr, indices, values,
-                    )
-                    for b, block in enumerate(self.blocks)
-                )  # fmt: skip
-            if not final:
-                ptr[1:] = np.cumsum(counts)
-        narrow = np.int32 if ptr[-1] < 2**31 else np.int64
-        return csr_array((values, indices.astype(narrow), ptr.astype(narrow)), shape=self.shape)
+        ptr, pool = np.zeros(self.shape[0] + 1, np.int64), pool or Pool(1)
+
+        def unload(b: int) -> NDArray[np.int64]:
+            block = self.blocks[b]
+            found: NDArray[np.int64] = kernel.unload(
+                b, BLOCKS, self.debt, self.level, self.home, self.sizes, block.heads,
+                self.start, self.size, block.idx, block.val, ptr, indices, values,
+            )  # fmt: skip
+            return found
+
+        indices, values = np.empty(0, np.uint32), np.empty(0, np.float32)
+        ptr[1:] = np.cumsum(sum(pool.each(unload)))
+        indices, values = np.empty(int(ptr[-1]), np.uint32), np.empty(int(ptr[-1]), np.float32)
+        if len(values):
+            pool.each(unload)
+        if ptr[-1] < 2**31:
+            return csr_array((values, indices.view(np.int32), ptr.astype(np.int32)), shape=self.shape)
+        return csr_array((values, indices.astype(np.int64), ptr), shape=self.shape)

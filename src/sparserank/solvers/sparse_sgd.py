@@ -321,12 +321,14 @@ class Training(Told):
 
     def weights(self) -> csr_array:
         """W as it stands, columns in their own order."""
-        stored = renumbered(self.rows.to_csr(), self._order)
+        pool = Pool(check.threads(self.solver.n_jobs))
+        stored = renumbered(self.rows.to_csr(pool), self._order)
+        pool.close()
         W = stored.T.tocsr() if self.turned else stored
         if self.centre is not None:
             W = (W + self.centre).tocsr()
             W.eliminate_zeros()
-        return W.astype(np.float32)
+        return W.astype(np.float32, copy=False)
 
 
 def _share_of_batches(matrix: csr_array, steps: int) -> NDArray[np.float64]:
