@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import sys
@@ -10,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sparserank.cli import main
 from sparserank.data.beir import write_beir
 from sparserank.data.records import Collection, Documents
+
+from .calling import call, printed
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +36,6 @@ def model(folder):
     path = folder.parent / "fruit.safetensors"
     assert call("train", folder, "--ranker", "bm25", "--output", path) == 0
     return path
-
-
-def call(*words):
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return ended.value.code
-
-
-def printed(capsys, *words):
-    assert call(*words, "--json") == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    return json.loads(out)
 
 
 def test_train_writes_a_model_and_its_index(capsys, folder, tmp_path):

@@ -8,22 +8,10 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.cli import main
 from sparserank.data.letor import write_letor
 from sparserank.data.records import Letor
 
-
-def call(*words):
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return ended.value.code
-
-
-def printed(capsys, *words):
-    assert call(*words, "--json") == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    return json.loads(out)
+from .calling import call, printed
 
 
 def rows(seed, queries=10, each=8, features=3, first=0):

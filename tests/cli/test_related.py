@@ -9,16 +9,11 @@ import pytest
 from scipy.sparse import csr_array
 
 import sparserank as sr
-from sparserank.cli import main
+
+from .calling import call
 
 WORDS = ("ice", "hockey", "puck", "piano")
 W = csr_array(np.array([[1.0, 0.5, 0, 0], [0.25, 2.0, 3.0, -1.0], [0, 0, 1.0, 0], [0, 0, 0, 0]], np.float32))
-
-
-def call(*words):
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return ended.value.code
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,9 @@ import json
 
 import pytest
 
-from sparserank.cli import main
 from sparserank.experiments import chen2010, problems
 
-
-def call(*words):
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return ended.value.code
+from .calling import call
 
 
 def test_json_is_one_object_with_the_tables_and_nothing_else(capsys, tmp_path):

@@ -35,13 +35,19 @@ def _difference(indptr, indices, data, better, worse, places, values):
 
 
 @njit(cache=True, nogil=True)
-def linear_steps(indptr, indices, data, better, worse, C, done, w, drift):
-    """w·Δ ≥ 1 is asked of each triple, in order: τ = min(C, (1 - w·Δ) / ‖Δ‖²), w += τ Δ. How many were off."""
+def _room_for_a_difference(indptr):
     widest = 0
     for row in range(len(indptr) - 1):
         widest = max(widest, indptr[row + 1] - indptr[row])
     places = np.empty(2 * widest, dtype=np.int64)
     values = np.empty(2 * widest)
+    return places, values
+
+
+@njit(cache=True, nogil=True)
+def linear_steps(indptr, indices, data, better, worse, C, done, w, drift):
+    """w·Δ ≥ 1 is asked of each triple, in order: τ = min(C, (1 - w·Δ) / ‖Δ‖²), w += τ Δ. How many were off."""
+    places, values = _room_for_a_difference(indptr)
     off = 0
     for t in range(len(better)):
         n, square = _difference(indptr, indices, data, better[t], worse[t], places, values)
@@ -84,11 +90,7 @@ def bilinear_steps(
     q_indptr, q_indices, q_data, indptr, indices, data, query, better, worse, C, done, W, drift, average
 ):
     """qᵀWΔ ≥ 1 is asked; τ = min(C, loss / (‖q‖² ‖Δ‖²)), W += τ q Δᵀ. `drift` is only written to for the average."""
-    widest = 0
-    for row in range(len(indptr) - 1):
-        widest = max(widest, indptr[row + 1] - indptr[row])
-    places = np.empty(2 * widest, dtype=np.int64)
-    values = np.empty(2 * widest)
+    places, values = _room_for_a_difference(indptr)
     off = 0
     for t in range(len(query)):
         n, square = _difference(indptr, indices, data, better[t], worse[t], places, values)

@@ -7,6 +7,7 @@ more or fewer is refused, since nothing is known about a column that was never s
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -32,7 +33,7 @@ class Unfitted(NotFitted, NotFittedError):  # type: ignore[misc]
     """`fit` has not been called yet; also what scikit-learn expects to be raised then."""
 
 
-class ByQueryRanker(BaseEstimator):  # type: ignore[misc]
+class ByQueryRanker(BaseEstimator, ABC):  # type: ignore[misc]
     """A ranker of rows by query. A kind of it writes `_learn(X, queries)` and `_scores(X)`.
 
     `_learn` gets X as the user gave it, validated, and `Queries` that refer to its rows; it sets what ends in `_`.
@@ -78,17 +79,21 @@ class ByQueryRanker(BaseEstimator):  # type: ignore[misc]
             raise Unfitted(f"this {type(self).__name__} has learned nothing yet; call fit first")
         return self
 
+    @abstractmethod
     def _learn(self, X: Any, queries: Queries) -> None:
-        raise NotImplementedError
+        """Learn from validated rows."""
 
+    @abstractmethod
     def _scores(self, X: Any) -> Any:
-        raise NotImplementedError
+        """A score for every validated row."""
 
+    @abstractmethod
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        raise NotImplementedError
+        """What the model file holds."""
 
+    @abstractmethod
     def _restore(self, file: Tensors) -> None:
-        raise NotImplementedError
+        """Take it back."""
 
     # ---- judging what was given
 

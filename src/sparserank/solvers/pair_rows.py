@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels import pair_reading as reading
 from ..kernels import pair_rows as kernel
 from .pair_batch import BLOCKS, Slots
 
@@ -195,7 +196,7 @@ class PairRows:
 
         def work(b: int) -> None:
             block = self.blocks[b]
-            kernel.scale(
+            reading.scale(
                 b, BLOCKS, factor, self.level, self.home, self.sizes, block.heads, self.start, self.size, block.val
             )
 
@@ -207,7 +208,7 @@ class PairRows:
 
         def work(b: int) -> None:
             block = self.blocks[b]
-            kernel.squared_lengths(
+            reading.squared_lengths(
                 b, BLOCKS, self.level, self.home, self.sizes, block.heads, self.start, self.size, block.val, out
             )
 
@@ -233,7 +234,7 @@ class PairRows:
 
         def unload(b: int) -> NDArray[np.int64]:
             block = self.blocks[b]
-            found: NDArray[np.int64] = kernel.unload(
+            found: NDArray[np.int64] = reading.unload(
                 b, BLOCKS, self.debt, self.level, self.home, self.sizes, block.heads,
                 self.start, self.size, block.idx, block.val, ptr, indices, values,
             )  # fmt: skip
