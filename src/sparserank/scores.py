@@ -39,7 +39,7 @@ class Linear:
     @cached_property
     def lengths(self) -> NDArray[np.float64]:
         """lengths[r] = ‖X[:, r]‖."""
-        from .kernels.domination import lengths
+        from .kernels.columns import lengths
 
         out = np.zeros(self.shape[1])
         lengths(self.pointer, self.values, out)
@@ -48,7 +48,7 @@ class Linear:
     @cached_property
     def ranges(self) -> NDArray[np.float64]:
         """ranges[r] = max_i X[i, r] - min_i X[i, r], absent entries being zeros."""
-        from .kernels.domination import ranges
+        from .kernels.columns import ranges
 
         n, widest = self.shape[0], np.zeros(self.shape[1])
         one = np.zeros(n, np.int32)

@@ -284,6 +284,12 @@ class Echo(ByQueryRanker):
     def _scores(self, X):
         return X[:, 0]
 
+    def _arrays(self):
+        return {}
+
+    def _restore(self, file):
+        pass
+
 
 def test_a_scorer_is_the_measure_and_the_negative_of_an_error():
     X, y, qid = np.array([[2.0], [1.0], [1.0], [2.0]]), [1, 0, 1, 0], ["a", "a", "b", "b"]

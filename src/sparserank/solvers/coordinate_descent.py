@@ -144,7 +144,7 @@ class Descent:
 
     def _measure(self, queries: Queries) -> None:
         """How far each feature ranges within a query, and what that says about the curvature."""
-        from ..kernels.domination import ranges
+        from ..kernels.columns import ranges
 
         wins = queries.first_loser < queries.query_end
         mass = np.bincount(queries.query, np.where(wins, queries.weight, 0.0), len(queries))
