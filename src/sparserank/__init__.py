@@ -21,6 +21,7 @@ _HOME = {
     "Preferences": "sparserank.preferences",
     "SizePath": "sparserank.rankers.size_path",
     "TextRanker": "sparserank.engine",
+    "fewer_weights": "sparserank.solvers.fewer_weights",
     "load": "sparserank.engine",
     "size_path": "sparserank.rankers.size_path",
     "ranking_scorer": "sparserank.rankers.by_query",
@@ -45,6 +46,7 @@ __all__ = [
     "__version__",
     "data",
     "evaluate",
+    "fewer_weights",
     "load",
     "measures",
     "ranking_scorer",
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from .rankers.ranksvm import RankSVM
     from .rankers.rbf import RBFRegressionRanker
     from .rankers.size_path import SizePath, size_path
+    from .solvers.fewer_weights import fewer_weights
 
 
 def __getattr__(name: str) -> Any:

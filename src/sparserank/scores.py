@@ -36,6 +36,11 @@ class Linear:
         unsigned = np.uint32 if columns.indices.dtype.itemsize == 4 else np.uint64
         return cls(columns.indptr, columns.indices.view(unsigned), columns.data, columns.shape)
 
+    def scaled(self, by: NDArray[np.float64]) -> Linear:
+        """The same with column r times by[r]."""
+        values = self.values * np.repeat(by, np.diff(self.pointer)).astype(self.values.dtype, copy=False)
+        return Linear(self.pointer, self.rows, values, self.shape)
+
     @cached_property
     def lengths(self) -> NDArray[np.float64]:
         """lengths[r] = ‖X[:, r]‖."""

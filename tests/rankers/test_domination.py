@@ -150,6 +150,29 @@ def test_max_features_is_met_by_every_topic(penalty):
     assert ranker.alpha_.shape == (6,)
 
 
+# ---- topics that learn from one another
+
+
+def test_shared_topics_hold_a_feature_back_by_what_it_was_worth_to_all():
+    X, Y = world()
+    alone = sr.DominationRanker(penalty="l2", alpha=0.3, tol=1e-9).fit(X, Y).coef_.toarray()
+    worth = np.sqrt((alone**2).mean(axis=0)) ** 0.5
+    worth *= np.sqrt((alone**2 / worth**2).sum() / (alone**2).sum())  # the first weights would pay the same
+    again = sr.DominationRanker(penalty="l2", alpha=0.3, tol=1e-9).fit(X.toarray() * worth, Y).coef_.toarray() * worth
+    shared = sr.DominationRanker(penalty="l2", alpha=0.3, tol=1e-9, share=0.5).fit(X, Y).coef_.toarray()
+    assert_allclose(shared, again, atol=1e-6)
+    assert not np.allclose(shared, alone, atol=1e-2)
+
+
+def test_shared_topics_are_cut_and_skipped_like_others():
+    X, Y = world(topics=3)
+    Y[:, 1] = 1.0
+    ranker = sr.DominationRanker(penalty="l2", alpha=0.1, share=0.25, max_features=5).fit(X, Y)
+    assert np.diff(ranker.coef_.indptr).tolist() == [5, 0, 5]
+    with pytest.raises(DataError, match="none of the 3 topics"):
+        sr.DominationRanker(penalty="l2", share=0.25).fit(X, np.ones((60, 3)))
+
+
 # ---- model files
 
 
@@ -190,6 +213,8 @@ def test_a_model_file_with_a_column_that_is_not_there_is_refused(tmp_path):
         ({"max_iter": 1.5}, "'max_iter' parameter"),
         ({"max_features": 0}, "'max_features' parameter"),
         ({"n_jobs": 0}, "'n_jobs' parameter"),
+        ({"share": -1}, "'share' parameter"),
+        ({"share": 0.25}, "share needs a penalty on squares"),
     ],
 )
 def test_settings_out_of_range_are_refused_by_name(settings, message):

@@ -50,14 +50,16 @@ PUBLISHED = {
 
 
 class Columns(NamedTuple):
-    """A column of Table 1.2 or 1.3."""
+    """A column of Table 1.2 or 1.3; None: the paper has none."""
 
-    average_precision: float
-    precision_10: float
-    domination_error: float
-    pair_error: float
-    zero_percent: float
+    average_precision: float | None
+    precision_10: float | None
+    domination_error: float | None
+    pair_error: float | None
+    zero_percent: float | None
 
+
+NOT_PRINTED = Columns(None, None, None, None, None)
 
 TABLE_1_2 = {
     "PAMIR": Columns(0.051, 0.080, 0.964, 0.234, 3.4),

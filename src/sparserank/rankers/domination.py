@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,13 +17,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .. import check
 from ..data.tensors import Tensors
-from ..errors import DataError
+from ..errors import ConfigError, DataError
 from ..losses import Domination
 from ..penalties import L1, L2, ElasticNet, NoPenalty, Separable
 from ..preferences.queries import Queries
 from ..scores import Linear
 from ..solvers.coordinate_descent import CoordinateDescent, LinearSolution
 from .by_query import LinearRanker
+
+Floats = NDArray[np.float64]
 
 PENALTIES = ("l1", "l2", "elasticnet", "none")
 
@@ -40,6 +43,8 @@ class DominationRanker(LinearRanker):
     tol : stops where no weight violates optimality by more than tol times the largest entry of the gradient at w = 0;
         `violation_` is that share as it was reached. Reaching max_iter passes over the weights first warns and sets
         converged_ = False.
+    share : for topics with a penalty on squares. Above 0, topics learn twice: the second time a feature is held back
+        less the larger its weights were over all topics the first time, by that power of their root mean square.
     n_jobs : threads, one topic each; None: all cores. Any number gives the same bits.
 
     There is no intercept, which no ranking would notice, and nothing is scaled. X is read by columns: CSC is taken as
@@ -72,6 +77,7 @@ class DominationRanker(LinearRanker):
         max_features: int | None = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
+        share: float = 0.0,
         n_jobs: int | None = None,
     ) -> None:
         self.loss = loss
@@ -82,6 +88,7 @@ class DominationRanker(LinearRanker):
         self.max_features = max_features
         self.tol = tol
         self.max_iter = max_iter
+        self.share = share
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, qid: Any = None, **weights: Any) -> Self:
@@ -91,22 +98,29 @@ class DominationRanker(LinearRanker):
         self._judge()
         grades = _columns(y)
         X, _ = self._checked(X, np.zeros(grades.shape[0]), qid, dict(weights))
-        score = Linear.of(X)
+        score, worth = Linear.of(X), np.ones(X.shape[1])
 
-        def learn(topic: int) -> LinearSolution | None:
+        def learn(topic: int, score: Linear, most: int | None) -> LinearSolution | None:
             column = grades[:, [topic]].toarray().ravel()
             queries = Queries.of(column, qid, weights.get("sample_weight"))
             teaches = self._loss.windows_of(queries).skipped < len(queries)
-            return self._solved(score, queries) if teaches else None
+            return self._solved(score, queries, most) if teaches else None
 
         with ThreadPoolExecutor(check.threads(self.n_jobs)) as pool:
-            self._take_topics(list(pool.map(learn, range(grades.shape[1]))), score.shape[1])
+            topics = range(grades.shape[1])
+            if self.share > 0.0:
+                first = pool.map(lambda topic: learn(topic, score, None), topics)
+                known = [one.w for one in first if one is not None]
+                worth = shared_worth(np.stack(known), self.share) if known else worth
+                score = score.scaled(worth)
+            found = list(pool.map(lambda topic: learn(topic, score, self.max_features), topics))
+        self._take_topics([None if one is None else replace(one, w=one.w * worth) for one in found], len(worth))
         return self
 
     def _learn(self, X: Any, queries: Queries) -> None:
         self._judge()
         self.skipped_queries_ = self._loss.windows_of(queries).skipped
-        solution = self._solved(Linear.of(X), queries)
+        solution = self._solved(Linear.of(X), queries, self.max_features)
         self.coef_, self.solution_, self.converged_ = solution.w, solution, solution.converged
         self.n_iter_, self.alpha_, self.objective_ = solution.epochs, solution.penalty.alpha, solution.objective
         self.violation_ = solution.relative_violation
@@ -146,6 +160,8 @@ class DominationRanker(LinearRanker):
         self._penalty = self._penalised()
         if self.max_features is not None:
             check.count("max_features", self.max_features, low=1)
+        if check.number("share", self.share, low=0) > 0.0 and not self._penalty.l2 > 0.0:
+            raise ConfigError("share needs a penalty on squares: penalty='l2' or 'elasticnet', with alpha above 0")
 
     def _penalised(self) -> Separable:
         if isinstance(self.penalty, NoPenalty | L1 | L2 | ElasticNet):
@@ -155,13 +171,13 @@ class DominationRanker(LinearRanker):
             return ElasticNet(self.alpha, self.l1_ratio)
         return NoPenalty() if kind == "none" else L1(self.alpha) if kind == "l1" else L2(self.alpha)
 
-    def _solved(self, score: Linear, queries: Queries) -> LinearSolution:
+    def _solved(self, score: Linear, queries: Queries, most: int | None) -> LinearSolution:
         descent = self._settings.descent(score, queries, self._loss)
-        if self.max_features is None:
+        if most is None:
             return descent.to(self._penalty)
         if isinstance(self._penalty, L1):
-            return descent.down_to(self._penalty, self.max_features)
-        return descent.cut_to(self._penalty, self.max_features)
+            return descent.down_to(self._penalty, most)
+        return descent.cut_to(self._penalty, most)
 
     # ---- scores and the model file
 
@@ -191,6 +207,19 @@ class DominationRanker(LinearRanker):
         indptr = file.windows("coef.indptr", len(data))
         indices = file.indices("coef.indices", self.n_features_in_, len(data))
         self.coef_ = csr_array((data, indices, indptr), shape=(len(indptr) - 1, self.n_features_in_))
+
+
+def shared_worth(weights: Floats, share: float) -> Floats:
+    """How little each feature is to be held back, by what it was worth to all topics (topics × features).
+
+    Scaled such that these weights would pay the same penalty as before.
+    """
+    worth: Floats = np.sqrt((weights**2).mean(axis=0)) ** share
+    there = worth > 0.0
+    if not there.any():
+        return np.ones(weights.shape[1])
+    paid = float((weights[:, there] ** 2 / worth[there] ** 2).sum())
+    return np.asarray(worth * np.sqrt(paid / float((weights**2).sum())))
 
 
 def _columns(Y: Any) -> Any:
