@@ -115,21 +115,28 @@ def _domination(**fixed: Any) -> Make:
     return lambda **settings: DominationRanker(tol=TOLERANCE, max_iter=200, **fixed, **settings)
 
 
+@dataclass
+class _Fewer:
+    """A ranker learned in full, of which the weights stay that its own scores can best do with."""
+
+    ranker: Any
+    most: int
+
+    def fit(self, X: Any, Y: Any) -> _Fewer:
+        self.ranker.fit(X, Y)
+        self.ranker.coef_ = fewer_weights(X, self.ranker.coef_, self.most)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.ranker.predict(X)
+
+    @property
+    def coef_(self) -> Any:
+        return self.ranker.coef_
+
+
 def _fewer(make: Make, most: int) -> Make:
-    """Learn in full, then keep the weights that its own scores can best do with."""
-
-    def made(**settings: Any) -> Any:
-        ranker = make(**settings)
-        fit = ranker.fit
-
-        def fit_and_cut(X: Any, Y: Any) -> Any:
-            fit(X, Y).coef_ = fewer_weights(X, ranker.coef_, most)
-            return ranker
-
-        ranker.fit = fit_and_cut
-        return ranker
-
-    return made
+    return lambda **settings: _Fewer(make(**settings), most)
 
 
 def _row(
