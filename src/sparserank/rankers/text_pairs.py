@@ -1,0 +1,208 @@
+"""Word pairs learned from judged queries, to be added to a lexical score:  score = lexical + gain · qᵀ W d.
+
+What a user would have to choose – how far W is held back, how much it counts – is chosen on training queries that are
+held out; where nothing beats the lexical score on them, the gain is 0 and W stays empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from ..measures.lists import mean_ndcg
+from ..solvers.closed_form import (
+    LARGEST_GRAM,
+    GramForm,
+    dense_targets,
+    factored,
+    gram,
+    rows_of_w,
+    screened_rows,
+    solved,
+)
+from ..solvers.judged_lists import JudgedLists, Matrix, Ridge
+from ..solvers.pair_cut import Budget, Worth, cut, cut_rows
+from ..solvers.pattern_ridge import PatternRidge
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Tell = Callable[[str], None]
+
+HELD_BACK = (0.3, 1.0, 3.0)
+EVENNESS = (0.25, 0.5)
+GAINS = (0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, 1.1, 1.6, 2.2, 3.1)
+"""What is tried: a and b of the penalty, how even queries count, and how far pairs spread beside the lexical scores."""
+HELD_OUT = 4
+"""One query of so many is held out to choose on."""
+FIRST, FIRST_STEPS, STEPS = 3, 6, 10
+"""So many times the pairs wanted are refitted first, for so many steps; then the best of them, once more."""
+LOOSER = 3.0
+"""A pattern holds W back by itself: on it, b is so many times smaller."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Judged queries over documents: rows, grades, lexical scores, and the document that each may not find (or -1)."""
+
+    lists: JudgedLists
+    lexical: Matrix
+    own: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return int(self.lists.Q.shape[0])
+
+    def of(self, queries: NDArray[np.intp]) -> Judged:
+        """Some of the queries."""
+        return Judged(self.lists.of(queries), self.lexical[queries], self.own[queries])
+
+    def worth(self, scores: Matrix) -> float:
+        """Mean nDCG@10."""
+        return mean_ndcg(scores, self.lists.grades, self.own)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and nDCG@10 of the lexical score and of the learned one on the queries held out."""
+
+    evenness: float
+    ridge: Ridge
+    gain: float
+    lexical: float
+    learned: float
+    tried: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Pairs that are not learned but told: `pinned` holds their weights, `forbidden` marks those that must go."""
+
+    pinned: csr_array | None = None
+    forbidden: csr_array | None = None
+
+
+@dataclass(frozen=True)
+class PairLearner:
+    """How pairs are learned; `learn` chooses, fits and cuts."""
+
+    budget: Budget
+    seed: int = 0
+    n_jobs: int | None = None
+    edits: Edits = field(default_factory=Edits)
+
+    def learn(self, judged: Judged, tell: Tell = lambda message: None) -> tuple[csr_array, Choice]:
+        """W and what was chosen; the gain is that of a W learned from the queries that were not held out."""
+        held, rest = held_out(len(judged), self.seed)
+        form = GramForm(judged.lists.D)
+        evenness, ridge = self._held_back(form, judged.of(rest), judged.of(held), tell)
+        tell("learning pairs without the held-out queries")
+        part = self.fit(form, judged.lists.of(rest), evenness, ridge)
+        choice = self._gain(part, judged.of(held), evenness, ridge)
+        if choice.gain == 0.0:
+            return _empty(judged.lists.shape), choice
+        tell("learning pairs from all queries")
+        return self.fit(form, judged.lists, evenness, ridge), choice
+
+    def fit(self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge) -> csr_array:
+        """W of these lists: the closed form, cut, refitted, cut and refitted."""
+        worth, edits = Worth.of(lists, ridge), self.edits
+        rows = self._rows(form, lists, evenness, ridge)
+        W = cut_rows(rows, lists.shape, worth, self.budget.times(FIRST), edits.forbidden)
+        solver = PatternRidge(lists, evenness, replace(ridge, b=ridge.b / LOOSER), self.n_jobs)
+        W = cut(_refit(solver, W, FIRST_STEPS, edits), worth, self.budget)
+        W = _refit(solver, W, STEPS, edits)
+        return cut(W, worth, self.budget) if self.budget.nonnegative else W
+
+    def _rows(
+        self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge
+    ) -> Iterator[tuple[NDArray[np.intp], Matrix]]:
+        if max(lists.grades.shape) > LARGEST_GRAM:
+            return screened_rows(lists, evenness)
+        return rows_of_w(lists, form.duals(lists, evenness, ridge))
+
+    def _held_back(self, form: GramForm, part: Judged, held: Judged, tell: Tell) -> tuple[float, Ridge]:
+        """Evenness, a and b that are best on the held-out queries, by the scores of W as it is before it is cut."""
+        if max(part.lists.grades.shape) > LARGEST_GRAM:
+            return EVENNESS[0], Ridge()
+        factors = {b: form.factor(b) for b in HELD_BACK}
+        K, across = gram(part.lists.Q), gram(held.lists.Q, part.lists.Q)
+        targets = {evenness: dense_targets(part.lists, evenness) for evenness in EVENNESS}
+        best, chosen = -1.0, (EVENNESS[0], Ridge())
+        for a in HELD_BACK:
+            tell(f"choosing how far pairs are held back: a = {a:g}")
+            left = solved(factored(K, a), np.ascontiguousarray(across.T)).T
+            for evenness in EVENNESS:
+                smooth = np.ascontiguousarray((left @ targets[evenness]).T)
+                for b in HELD_BACK:
+                    learned = np.ascontiguousarray((smooth - np.float32(b) * solved(factors[b], smooth)).T)
+                    worth = max(value for _, value in _gains(held, learned))
+                    if worth > best:
+                        best, chosen = worth, (evenness, Ridge(a, b))
+        return chosen
+
+    def _gain(self, W: csr_array, held: Judged, evenness: float, ridge: Ridge) -> Choice:
+        learned = (held.lists.D @ (held.lists.Q @ W).T).toarray().T.astype(np.float32)
+        lexical, spread = held.worth(held.lexical), _spread(learned)
+        if spread == 0.0:
+            return Choice(evenness, ridge, 0.0, lexical, lexical)
+        gain, worth = max(_gains(held, learned), key=lambda one: one[1])
+        if worth <= lexical:
+            return Choice(evenness, ridge, 0.0, lexical, lexical)
+        return Choice(evenness, ridge, gain * _spread(held.lexical) / spread, lexical, worth)
+
+
+def held_out(n: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """A quarter of the queries, and the others."""
+    if n < 2:
+        raise DataError(f"{n} judged query teaches nothing that could be checked; two at least are needed")
+    order = np.random.default_rng(seed).permutation(n)
+    return np.sort(order[::HELD_OUT]), np.sort(np.delete(order, np.s_[::HELD_OUT]))
+
+
+def _gains(held: Judged, learned: Matrix) -> list[tuple[float, float]]:
+    spread = _spread(learned)
+    if spread == 0.0:
+        return [(0.0, held.worth(held.lexical))]
+    unit, base = learned / np.float32(spread), held.lexical / np.float32(_spread(held.lexical) or 1.0)
+    return [(gain, held.worth(base + np.float32(gain) * unit)) for gain in GAINS]
+
+
+def _spread(scores: Matrix) -> float:
+    return float(np.std(scores, dtype=np.float64))
+
+
+def _refit(solver: PatternRidge, W: csr_array, steps: int, edits: Edits) -> csr_array:
+    """Learn the entries of W again; pinned ones are put in as they are told, and stay."""
+    if edits.pinned is None:
+        return solver.refit(W, steps)
+    from scipy.sparse import csr_array
+
+    row, column = edits.pinned.nonzero()
+    told = csr_array((np.ones(len(row), np.float32), (row, column)), shape=W.shape)
+    W = csr_array(W - W.multiply(told) + edits.pinned)
+    W.sort_indices()
+    place = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)) * np.int64(W.shape[1]) + W.indices
+    return solver.refit(W, steps, fixed=np.isin(place, row * np.int64(W.shape[1]) + column))
+
+
+def _empty(shape: tuple[int, int]) -> csr_array:
+    from scipy.sparse import csr_array
+
+    return csr_array(shape, dtype=np.float32)
+
+
+def grades_of(qrels: Any, query_ids: list[str], places: dict[str, int]) -> csr_array:
+    """Grades of queries × documents; what is not above 0 is as if unjudged."""
+    from scipy.sparse import csr_array
+
+    entries = [(i, places[d], grade) for i, q in enumerate(query_ids) for d, grade in qrels[q].items() if grade > 0]
+    shape = (len(query_ids), len(places))
+    if not entries:
+        return csr_array(shape, dtype=np.float32)
+    row, column, grade = (np.array(part) for part in zip(*entries, strict=True))
+    return csr_array((grade.astype(np.float32), (row, column)), shape=shape)

@@ -1,0 +1,117 @@
+"""The squared loss over all lists, on the pairs of a pattern: conjugate gradients, W's entries being the unknowns.
+
+    ((QᵀQ + a) W (DᵀD + b))_P = (Qᵀ Y D)_P
+
+Products go through the documents, a block of them at a time, so memory is bounded by the pairs and one block.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import check
+from .judged_lists import JudgedLists, Matrix, Ridge, squared_lengths
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+BLOCK = 1 << 26
+"""Numbers in the dense product of W's rows and a block of documents."""
+
+
+class PatternRidge:
+    """Lists, a penalty, and solves on any pattern over them."""
+
+    def __init__(self, lists: JudgedLists, evenness: float, ridge: Ridge, n_jobs: int | None = None) -> None:
+        from scipy.sparse import csr_array, eye_array
+
+        self._lists, self._ridge, self._threads = lists, ridge, check.threads(n_jobs)
+        self._targets, self._mean = lists.targets(evenness)
+        held = np.float32(ridge.a) * eye_array(lists.shape[0], dtype=np.float32, format="csr")
+        self._gram = csr_array(lists.Q.T @ lists.Q + held).astype(np.float32)
+        self._gram.sort_indices()
+        self._length = [squared_lengths(X) + r for X, r in ((lists.Q, ridge.a), (lists.D, ridge.b))]
+
+    def refit(self, W: csr_array, steps: int, fixed: Any = None) -> csr_array:
+        """W's entries after so many steps of conjugate gradients from where they are; `fixed` entries stay."""
+        from scipy.sparse import csr_array
+
+        W = csr_array(W, copy=True)
+        W.sort_indices()
+        with ThreadPoolExecutor(self._threads) as pool:
+            products = _Products(self, W, pool)
+            W.data = _conjugate_gradients(products, W.data.astype(np.float32), steps, fixed)
+        return W
+
+
+class _Products:
+    """The operator and the right side, at the entries of one pattern."""
+
+    def __init__(self, problem: PatternRidge, W: csr_array, pool: ThreadPoolExecutor) -> None:
+        self._problem, self._pool = problem, pool
+        self._start, self._column, self._shape = W.indptr, W.indices, W.shape
+        D = problem._lists.D
+        width = max(1, min(D.shape[0], BLOCK // max(W.shape[0], 1)))
+        self._blocks = [(at, D[at : at + width].tocsc()) for at in range(0, D.shape[0], width)]
+        entries = np.linspace(0, W.nnz, 4 * problem._threads + 1)
+        self._bounds = list(pairwise(np.unique([0, *np.searchsorted(W.indptr, entries[1:-1]), W.shape[0]]).tolist()))
+        row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+        left, right = problem._length
+        scale = left[row] * right[W.indices]
+        self.scale = np.where(scale > 0.0, scale, 1.0).astype(np.float32)
+
+    def _rows(self, kernel: Any, *arguments: Any) -> None:
+        list(self._pool.map(lambda bound: kernel(*bound, self._start, self._column, *arguments), self._bounds))
+
+    def right_side(self) -> Matrix:
+        """(Qᵀ Y D)_P"""
+        from ..kernels.pattern import at_pairs
+
+        problem, out = self._problem, np.zeros(len(self._column), np.float32)
+        by_word = problem._lists.Q.T.tocsr()
+        words = np.asarray(by_word.sum(axis=1)).ravel()
+        for at, D in self._blocks:
+            left = (by_word @ problem._targets[:, at : at + D.shape[0]]).toarray()
+            left -= np.float32(problem._mean) * words[:, None]
+            self._rows(at_pairs, np.ascontiguousarray(left, np.float32), D.indptr, D.indices, D.data, out)
+        return out
+
+    def __call__(self, weight: Matrix) -> Matrix:
+        """((QᵀQ + a) W (DᵀD + b))_P"""
+        from ..kernels.pattern import at_pairs, gram_times, times_documents
+
+        gram, b, out = self._problem._gram, np.float32(self._problem._ridge.b), np.zeros_like(weight)
+        for _, D in self._blocks:
+            product = np.zeros((self._shape[0], D.shape[0]), np.float32)
+            self._rows(times_documents, weight, D.indptr, D.indices, D.data, product)
+            self._rows(at_pairs, np.ascontiguousarray(gram @ product), D.indptr, D.indices, D.data, out)
+        if b > 0.0:
+            self._rows(gram_times, weight, gram.indptr, gram.indices, gram.data, b, self._shape[1], out)
+        return out
+
+
+def _conjugate_gradients(products: _Products, w: Matrix, steps: int, fixed: Any) -> Matrix:
+    """Preconditioned by the diagonal; inner products in 64 bits, without BLAS: the same bits for any threads."""
+    free = np.float32(1.0) if fixed is None else (~fixed).astype(np.float32)
+    missed = (products.right_side() - products(w)) * free
+    step: Matrix = np.divide(missed, products.scale, dtype=np.float32)
+    direction, fit = step, _dot(missed, step)
+    for _ in range(steps):
+        if fit <= 0.0:
+            break
+        pushed = products(direction) * free
+        length = np.float32(fit / _dot(direction, pushed))
+        w = w + length * direction
+        missed = missed - length * pushed
+        step = np.divide(missed, products.scale, dtype=np.float32)
+        fit, before = _dot(missed, step), fit
+        direction = np.add(step, np.float32(fit / before) * direction, dtype=np.float32)
+    return w
+
+
+def _dot(a: Matrix, b: Matrix) -> float:
+    return float(np.sum(a.astype(np.float64) * b))
