@@ -21,6 +21,7 @@ _HOME = {
     "Preferences": "sparserank.preferences",
     "SizePath": "sparserank.rankers.size_path",
     "TextRanker": "sparserank.engine",
+    "diff": "sparserank.engine",
     "fewer_weights": "sparserank.solvers.fewer_weights",
     "load": "sparserank.engine",
     "size_path": "sparserank.rankers.size_path",
@@ -45,6 +46,7 @@ __all__ = [
     "TextRanker",
     "__version__",
     "data",
+    "diff",
     "evaluate",
     "fewer_weights",
     "load",
@@ -57,7 +59,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import data, evaluate, measures, search, text
-    from .engine import TextRanker, load
+    from .engine import TextRanker, diff, load
     from .preferences import Preferences
     from .rankers.adarank import AdaRank
     from .rankers.bilinear import BilinearRanker

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .arguments import Json, PairsFile
+
+if TYPE_CHECKING:
+    from ..rankers.bilinear import BilinearRanker
 
 
 def related(
@@ -19,15 +22,18 @@ def related(
 
     Example: sparserank related pairs.safetensors hockey
     """
-    from ..engine import load_pairs
+    from ..engine import TextRanker, load_pairs
     from .output import print_json, print_table
 
     ranker = load_pairs(model)
-    by_number = ranker.query_words_ is None and word.isdecimal()
-    found = ranker.related(int(word) if by_number else word, k)
+    found = ranker.related(word, k) if isinstance(ranker, TextRanker) else ranker.related(_asked(ranker, word), k)
     if as_json:
         print_json({"word": word, "related": [{"word": other, "weight": weight} for other, weight in found]})
     elif not found:
         print(f"{word!r} looks for no word: its row of W is empty")
     else:
         print_table("", ("document word", "weight"), [(other, f"{weight:+.3f}") for other, weight in found], right=(1,))
+
+
+def _asked(ranker: BilinearRanker, word: str) -> str | int:
+    return int(word) if ranker.query_words_ is None and word.isdecimal() else word

@@ -5,17 +5,22 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import ConfigError
 from .arguments import DataOrNone, FoldsFolder, Json
 
+if TYPE_CHECKING:
+    from ..data.records import Collection, Qrels
+    from ..rankers.text_model import TextModel
+
 
 class Ranker(StrEnum):
-    """The rankers: two for texts, the others for graded rows (LETOR files)."""
+    """The rankers: three for texts, the others for graded rows (LETOR files)."""
 
+    text = "text"
     bm25 = "bm25"
     cosine = "cosine"
     domination = "domination"
@@ -29,7 +34,7 @@ class Ranker(StrEnum):
     rbf = "rbf"
 
 
-TEXT = (Ranker.bm25, Ranker.cosine)
+TEXT = (Ranker.text, Ranker.bm25, Ranker.cosine)
 
 
 def train(
@@ -38,14 +43,22 @@ def train(
     ],
     data: DataOrNone = None,
     ranker: Annotated[
-        Ranker, typer.Option(help="What to train; the default is the best text model there is.")
-    ] = Ranker.bm25,
+        Ranker,
+        typer.Option(help="What to train; the default is the best text model there is: BM25 and learned word pairs."),
+    ] = Ranker.text,
     split: Annotated[
         str | None,
         typer.Option(
             help="The judgments to learn from: train, unless given; lexical rankers need none.", show_default=False
         ),
     ] = None,
+    max_pairs: Annotated[
+        int | None, typer.Option(help="The most word pairs to keep; 300,000 unless given.", show_default=False)
+    ] = None,
+    megabytes: Annotated[
+        float | None, typer.Option(help="The size of the word pairs, instead of --max-pairs.", show_default=False)
+    ] = None,
+    nonnegative: Annotated[bool, typer.Option(help="No pair below 0, for engines that take none.")] = False,
     k1: Annotated[float, typer.Option(help="BM25: how soon repeated words stop counting.")] = 0.9,
     b: Annotated[float, typer.Option(help="BM25: how much long documents are held back, 0 to 1.")] = 0.4,
     title_weight: Annotated[float, typer.Option(help="What a word in the title counts.")] = 1.0,
@@ -63,12 +76,12 @@ def train(
         typer.Option("--set", metavar="NAME=VALUE", help="LETOR: a setting of the ranker, taken and not tried."),
     ] = None,
     measure: Annotated[str, typer.Option(help="LETOR: what settings are chosen by.")] = "nDCG@10",
-    seed: Annotated[int, typer.Option(help="LETOR: seed of rankers that draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the choice of held-out queries, and of rankers that draw.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Train a ranker on DATA and write it to MODEL; a text ranker's search index goes beside it (MODEL.index).
 
-    Example: sparserank train pydocs --ranker bm25 --output pydocs.safetensors
+    Example: sparserank train pydocs --output pydocs.safetensors --max-pairs 200000
 
     Example: sparserank train train.txt --ranker domination --output model.safetensors
 
@@ -85,31 +98,58 @@ def train(
         raise ConfigError(f"--vali, --folds and --set are for rankers of LETOR files; --ranker {ranker} reads texts")
     from ..engine import TextRanker, index_path
     from .collections import open_collection
-    from .output import print_json, working
+    from .output import print_json, telling
 
     started = perf_counter()
     collection = open_collection(data)
-    if split is not None and collection.qrels:
-        collection.split(split)
+    qrels = _judgments(collection, ranker, split)
     model = TextRanker(
-        str(ranker), k1=k1, b=b, title_weight=title_weight, text_weight=text_weight, ngrams=ngrams,
+        str(ranker), max_pairs=max_pairs, megabytes=megabytes, nonnegative=nonnegative,
+        k1=k1, b=b, title_weight=title_weight, text_weight=text_weight, ngrams=ngrams,
         stem=None if stem == "none" else stem, stop_words=None if stop_words == "none" else stop_words,
+        random_state=seed,
     )  # fmt: skip
-    with working("training"):
-        model.fit(collection.documents)
+    with telling() as tell:
+        model.fit(collection.documents, collection.queries, qrels, drop_self=collection.drop_self, tell=tell)
         model.save(output)
+    learned = model.model_
     summary = {
         "model": str(output),
         "index": str(index_path(output)),
         "ranker": str(ranker),
         "documents": len(collection.documents),
         "words": len(model.lexical_.words),
+        "pairs": learned.n_pairs,
+        "chosen": dict(learned.told),
         "seconds": round(perf_counter() - started, 3),
     }
     if as_json:
         print_json(summary)
-    else:
-        print(
-            f"{ranker} on {summary['documents']:,} documents and {summary['words']:,} words of {collection.name} "
-            f"in {summary['seconds']:.1f} s: {output}, {index_path(output)}"
-        )
+        return
+    print(
+        f"{ranker} on {summary['documents']:,} documents and {summary['words']:,} words of {collection.name} "
+        f"in {summary['seconds']:.1f} s: {output}, {index_path(output)}"
+    )
+    if ranker == Ranker.text:
+        print(_learned(learned, len(qrels)))
+
+
+def _judgments(collection: Collection, ranker: Ranker, split: str | None) -> Qrels:
+    """What is learned from: the split asked for, or train where there is one; a lexical ranker learns from none."""
+    if ranker != Ranker.text:
+        if split is not None and collection.qrels:
+            collection.split(split)
+        return {}
+    return {} if split is None and "train" not in collection.qrels else collection.split(split or "train")
+
+
+def _learned(model: TextModel, queries: int) -> str:
+    told = model.told
+    if queries == 0:
+        return "no word pairs: there is no split 'train' to learn from; --split names another"
+    if model.W is None:
+        return f"no word pairs: on held-out queries of {queries:,} they did not help; the model is its lexical part"
+    return (
+        f"{model.n_pairs:,} word pairs from {told['queries']:,} queries; on those held out nDCG@10 "
+        f"{told['held_out_lexical']:.3f} (words alone) → {told['held_out_learned']:.3f}"
+    )

@@ -29,9 +29,7 @@ def mean_ndcg(scores: NDArray[np.float32], grades: Any, own: NDArray[np.int64] |
     discount = 1.0 / np.log2(np.arange(2, k + 2))
     gains = np.asarray(grades[np.repeat(np.arange(n), k), top.ravel()]).reshape(n, k) * np.isfinite(found)
     asked = np.diff(grades.indptr) > 0
-    best = np.array(
-        [_ideal(grades.data[a:b], discount) for a, b in zip(grades.indptr, grades.indptr[1:], strict=False)]
-    )
+    best = np.array([_ideal(grades.data[a:b], discount) for a, b in pairwise(grades.indptr.tolist())])
     return float(np.mean((gains @ discount)[asked] / best[asked])) if asked.any() else 0.0
 
 

@@ -26,7 +26,7 @@ KIND = "bilinear"
 
 def save(ranker: BilinearRanker, path: PathLike) -> None:
     """Write the ranker, atomically."""
-    arrays = _matrix_arrays("W", ranker.W_)
+    arrays = matrix_arrays("W", ranker.W_)
     for name, words in (("query_words", ranker.query_words_), ("document_words", ranker.document_words_)):
         if words is not None:
             arrays |= pack_strings(name, words)
@@ -39,7 +39,7 @@ def save(ranker: BilinearRanker, path: PathLike) -> None:
     if groups is not None:
         arrays["groups"] = groups
     if params["centre"] is not None and "centre" not in told:
-        arrays |= _matrix_arrays("centre", judged.matrix("centre", params["centre"], ranker.W_.shape))
+        arrays |= matrix_arrays("centre", judged.matrix("centre", params["centre"], ranker.W_.shape))
     solution = ranker.solution_
     settings = {
         "params": told,
@@ -63,13 +63,13 @@ def load(file: Tensors) -> BilinearRanker:
     shape = file.setting("shape", list)
     if len(shape) != 2 or not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 for n in shape):
         raise ModelError(f"{file.path}: the shape of W cannot be {shape!r}")
-    W = _matrix(file, "W", shape)
+    W = matrix(file, "W", shape)
     told = dict(file.setting("params", dict))
     try:
         told["loss"] = Hinge(**told["loss"])
         told["penalty"] = _penalty(told["penalty"], file)
         if "centre.data" in file.arrays:
-            told["centre"] = _matrix(file, "centre", shape)
+            told["centre"] = matrix(file, "centre", shape)
         ranker = BilinearRanker(**told)
         curve = tuple(Point(**point) for point in file.setting("curve", list))
     except (SparseRankError, TypeError, KeyError) as error:
@@ -98,7 +98,8 @@ def _counts(file: Tensors, name: str, length: int | None = None) -> list[int]:
     return list(found)
 
 
-def _matrix_arrays(name: str, matrix: csr_array) -> dict[str, NDArray[Any]]:
+def matrix_arrays(name: str, matrix: csr_array) -> dict[str, NDArray[Any]]:
+    """A sparse matrix as three arrays."""
     return {
         f"{name}.indptr": matrix.indptr.astype(np.int64),
         f"{name}.indices": matrix.indices.astype(np.int32),
@@ -106,7 +107,8 @@ def _matrix_arrays(name: str, matrix: csr_array) -> dict[str, NDArray[Any]]:
     }
 
 
-def _matrix(file: Tensors, name: str, shape: list[int]) -> csr_array:
+def matrix(file: Tensors, name: str, shape: list[int]) -> csr_array:
+    """The sparse matrix that `matrix_arrays` described; one that is not consistent is refused by the file's name."""
     from scipy.sparse import csr_array
 
     data = file.array(f"{name}.data", "float32")

@@ -80,10 +80,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Edits:
-    """Pairs that are not learned but told: `pinned` holds their weights, `forbidden` marks those that must go."""
+    """Pairs that are not learned but told: `pinned` holds their weights, `forbidden` marks those that must go.
+
+    barred : rows and columns of W that stay empty.
+    """
 
     pinned: csr_array | None = None
     forbidden: csr_array | None = None
+    barred: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
 
 @dataclass(frozen=True)
@@ -112,11 +116,21 @@ class PairLearner:
         """W of these lists: the closed form, cut, refitted, cut and refitted."""
         worth, edits = Worth.of(lists, ridge), self.edits
         rows = self._rows(form, lists, evenness, ridge)
-        W = cut_rows(rows, lists.shape, worth, self.budget.times(FIRST), edits.forbidden)
+        W = cut_rows(rows, lists.shape, worth, self.budget.times(FIRST), edits.forbidden, edits.barred)
         solver = PatternRidge(lists, evenness, replace(ridge, b=ridge.b / LOOSER), self.n_jobs)
         W = cut(_refit(solver, W, FIRST_STEPS, edits), worth, self.budget)
         W = _refit(solver, W, STEPS, edits)
         return cut(W, worth, self.budget) if self.budget.nonnegative else W
+
+    def residual(
+        self, form: GramForm, lists: JudgedLists, before: csr_array, evenness: float, ridge: Ridge
+    ) -> csr_array:
+        """What is to be added to `before` so that these lists are met better, within the budget."""
+        missed = dense_targets(lists, evenness) - (lists.D @ (lists.Q @ before).T).toarray().T
+        left = solved(factored(gram(lists.Q), ridge.a), np.asarray(missed, dtype=np.float32))
+        duals = np.ascontiguousarray(solved(form.factor(ridge.b), np.ascontiguousarray(left.T)).T)
+        rows = rows_of_w(lists, duals)
+        return cut_rows(rows, lists.shape, Worth.of(lists, ridge), self.budget, self.edits.forbidden, self.edits.barred)
 
     def _rows(
         self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge

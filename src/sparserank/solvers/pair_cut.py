@@ -60,12 +60,18 @@ def cut_rows(
     worth: Worth,
     budget: Budget,
     forbidden: csr_array | None = None,
+    barred: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
 ) -> csr_array:
-    """The pairs that stay of a W that comes some rows at a time; ties go to the earlier pair."""
+    """The pairs that stay of a W that comes some rows at a time; ties go to the earlier pair.
+
+    forbidden marks pairs that must not stay, barred whole rows and columns.
+    """
     pool = _Pool(budget.pairs)
     for which, block in rows:
         if forbidden is not None:
             block = np.where(forbidden[which].toarray() != 0, np.float32(0.0), block)
+        if barred is not None:
+            block = np.where(barred[0][which][:, None] | barred[1], np.float32(0.0), block)
         if budget.nonnegative:
             block = np.maximum(block, np.float32(0.0))
         value = np.abs(block) * worth.columns * worth.rows[which][:, None]

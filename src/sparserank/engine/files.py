@@ -1,0 +1,67 @@
+"""Rankers from their files. The index of the documents a text ranker was fitted on lies beside it, as `MODEL.index`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..data.files import PathLike
+from ..data.tensors import read_tensors
+from ..errors import ModelError
+from ..rankers import bilinear_file, by_query_file
+from ..rankers.text_model import TextModel
+from ..search import Index
+from .ranker import MODEL_KIND, TextRanker, index_path
+
+if TYPE_CHECKING:
+    from ..rankers.bilinear import BilinearRanker
+    from ..rankers.by_query import ByQueryRanker
+
+
+def load_model(path: PathLike) -> TextRanker:
+    """Read a saved ranker without any index: enough to make one, whatever has become of the one beside it."""
+    file = read_tensors(path, MODEL_KIND)
+    model = TextModel.from_file(file)
+    lexical = model.lexical.settings
+    told: dict[str, Any] = {k: getattr(lexical, k) for k in ("k1", "b", "title_weight", "text_weight")}
+    analyzer = lexical.analyzer
+    ranker = TextRanker(
+        lexical.kind if model.W is None else "text", lexical=lexical.kind, **told,
+        stem=analyzer.stem, stop_words=analyzer.stop_words, ngrams=analyzer.ngrams,
+    )  # fmt: skip
+    ranker.model_ = model
+    return ranker
+
+
+def load(path: PathLike, index: PathLike | None = None) -> TextRanker | BilinearRanker | ByQueryRanker:
+    """Read a saved ranker of any kind; a text ranker comes with the index beside it, or with another one."""
+    file = read_tensors(path)
+    if file.kind == by_query_file.KIND:
+        return by_query_file.load(file)
+    return bilinear_file.load(file) if file.kind == bilinear_file.KIND else load_text(path, index)
+
+
+def load_pairs(path: PathLike) -> TextRanker | BilinearRanker:
+    """Read a ranker of word pairs; one that has none is refused."""
+    file = read_tensors(path)
+    if file.kind == MODEL_KIND:
+        ranker = load_model(path)
+        if ranker.model_.W is None:
+            kind = file.settings.get("kind")
+            raise ModelError(f"{path}: a text model ({kind}) has no word pairs: each word looks for itself alone")
+        return ranker
+    if file.kind != bilinear_file.KIND:
+        raise ModelError(f"{path}: holds a {file.kind!r}; a {bilinear_file.KIND!r} is wanted")
+    return bilinear_file.load(file)
+
+
+def load_text(path: PathLike, index: PathLike | None = None) -> TextRanker:
+    """Read a text ranker and the index beside it (or another one); an index of another model is refused."""
+    ranker = load_model(path)
+    where = index_path(path) if index is None else Path(index)
+    if index is not None or where.exists():
+        found = Index.load(where)
+        if found.made_for != ranker.fingerprint() or found.n_terms != ranker.model_.n_terms:
+            raise ModelError(f"{where}: made for another model than {path}; make it again with `sparserank index`")
+        ranker.index_ = found
+    return ranker

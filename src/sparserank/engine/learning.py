@@ -1,0 +1,192 @@
+"""Judged queries over documents to a TextModel with word pairs; settings are chosen on queries that are held out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import check
+from ..data.records import Documents, Qrels
+from ..errors import ConfigError, DataError
+from ..rankers.lexical import LexicalRanker
+from ..rankers.pair_edits import PairEdits
+from ..rankers.query_words import QueryWords, document_rows
+from ..rankers.text_model import TextModel
+from ..rankers.text_pairs import Edits, Judged, PairLearner, Tell, grades_of
+from ..solvers.closed_form import GramForm
+from ..solvers.judged_lists import JudgedLists, Ridge
+from ..solvers.pair_cut import Budget, Worth, cut
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+MAX_PAIRS = 300_000
+"""Pairs that are kept where nobody says how many: 2.4 megabytes."""
+BYTES_A_PAIR = 8
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large W may be, in one of several ways; all None: MAX_PAIRS."""
+
+    max_pairs: int | None = None
+    density: float | None = None
+    megabytes: float | None = None
+    pairs_per_word: int | None = None
+    nonnegative: bool = False
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("max_pairs", "density", "megabytes") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ConfigError(f"{' and '.join(map(repr, given))} all say how large W may be; give one of them")
+        if self.max_pairs is not None:
+            check.count("max_pairs", self.max_pairs, low=1)
+        if self.density is not None:
+            check.number("density", self.density, low=0, high=1, open_low=True)
+        if self.megabytes is not None:
+            check.number("megabytes", self.megabytes, low=0, open_low=True)
+        if self.pairs_per_word is not None:
+            check.count("pairs_per_word", self.pairs_per_word, low=1)
+        check.flag("nonnegative", self.nonnegative)
+
+    def budget(self, shape: tuple[int, int]) -> Budget:
+        """In pairs, for a W of this shape."""
+        pairs = MAX_PAIRS if self.max_pairs is None else self.max_pairs
+        if self.density is not None:
+            pairs = max(1, int(self.density * shape[0] * shape[1]))
+        if self.megabytes is not None:
+            pairs = int((self.megabytes * 1e6 - 4 * (shape[0] + 1)) / BYTES_A_PAIR)
+            if pairs < 1:
+                least = (4 * (shape[0] + 1) + BYTES_A_PAIR) / 1e6
+                raise ConfigError(
+                    f"{self.megabytes} megabytes hold no pair; this vocabulary needs {least:.2f} at least"
+                )
+        return Budget(pairs, self.pairs_per_word, self.nonnegative)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What is learned from: judged queries with a relevant document, over documents with their lexical rows."""
+
+    documents: Documents
+    weighted: csr_array
+    queries: Mapping[str, str]
+    qrels: Qrels
+    drop_self: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        documents: Documents,
+        weighted: csr_array,
+        queries: Mapping[str, str] | None,
+        qrels: Qrels | None,
+        drop_self: bool,
+    ) -> Lesson:
+        """Checked: judgments of queries without a text, or of documents that are not there, are refused by name."""
+        queries, qrels = queries or {}, qrels or {}
+        unknown = [q for q in qrels if q not in queries]
+        if unknown:
+            raise DataError(f"{len(unknown)} judged queries have no text, the first is {unknown[0]!r}")
+        there = set(documents.ids)
+        absent = list(dict.fromkeys(d for judged in qrels.values() for d in judged if d not in there))
+        if absent:
+            raise DataError(f"{len(absent)} judged documents are not among the documents, the first is {absent[0]!r}")
+        for q, judged in qrels.items():
+            for d, grade in judged.items():
+                if not np.isfinite(grade):
+                    raise DataError(f"the grade of document {d!r} for query {q!r} is {grade}")
+        teaching = {
+            q: {d: g for d, g in judged.items() if g > 0 and not (drop_self and d == q)} for q, judged in qrels.items()
+        }
+        return cls(documents, weighted, queries, {q: judged for q, judged in teaching.items() if judged}, drop_self)
+
+    @property
+    def texts(self) -> list[str]:
+        """Of the queries that teach, in their order."""
+        return [self.queries[q] for q in self.qrels]
+
+    def judged(self, lexical: LexicalRanker, words: QueryWords) -> Judged:
+        """As rows."""
+        places = {d: i for i, d in enumerate(self.documents.ids)}
+        ids = list(self.qrels)
+        own = np.array([places.get(q, -1) if self.drop_self else -1 for q in ids], np.int64)
+        D = document_rows(lexical.features, self.weighted)
+        lists = JudgedLists(words.rows(self.texts), D, grades_of(self.qrels, ids, places))
+        scores = np.asarray((lexical.queries(self.texts) @ self.weighted.T).toarray(), dtype=np.float32)
+        return Judged(lists, scores, own)
+
+
+def learned(
+    lexical: LexicalRanker, lesson: Lesson, size: Size, edits: PairEdits, seed: int, n_jobs: int | None, tell: Tell
+) -> TextModel:
+    """The lexical ranker with the pairs that the lesson teaches; without any where they would not help."""
+    if len(lesson.qrels) < 2:
+        return _kept(lexical, edits, f"{len(lesson.qrels)} judged queries are too few to learn pairs from and to check")
+    words = QueryWords.of(lexical.features, lesson.texts)
+    judged = lesson.judged(lexical, words)
+    learner = PairLearner(size.budget(judged.lists.shape), seed, n_jobs, told_edits(edits, words, 1.0))
+    W, choice = learner.learn(judged, tell)
+    about = {
+        "queries": len(lesson.qrels),
+        "evenness": choice.evenness,
+        "a": choice.ridge.a,
+        "b": choice.ridge.b,
+        "held_out_lexical": choice.lexical,
+        "held_out_learned": choice.learned,
+    }
+    if choice.gain == 0.0:
+        why = f"no pairs ranked held-out queries better (nDCG@10 {choice.lexical:.3f})"
+        return replace(_kept(lexical, edits, why), told=about)
+    model = TextModel(lexical, words, W, choice.gain, edits, about)
+    return model.edited(edits) if edits else model
+
+
+def more_learned(
+    model: TextModel, lesson: Lesson, size: Size, n_jobs: int | None, tell: Tell = lambda message: None
+) -> TextModel:
+    """The model after more judged queries: pairs learned from what its scores still miss of them, added to its own.
+
+    Nothing is chosen again: penalties and gain stay. What was learned before is not looked at, so it need not be kept.
+    """
+    if model.W is None or model.words is None:
+        raise ConfigError("this model has no pairs to go on from; fit it on all judgments")
+    if not lesson.qrels:
+        return model
+    words = model.words.with_words_of(lesson.texts)
+    before = model.W.copy()
+    before.resize((len(words.words), before.shape[1]))
+    judged = lesson.judged(model.lexical, words)
+    ridge, evenness = Ridge(model.told.get("a", 1.0), model.told.get("b", 1.0)), model.told.get("evenness", 0.5)
+    learner = PairLearner(size.budget(judged.lists.shape), 0, n_jobs, told_edits(model.edits, words, model.gain))
+    tell("learning from what is still missed")
+    change = learner.residual(GramForm(judged.lists.D), judged.lists, before, evenness, ridge)
+    even = Worth(np.ones(before.shape[0], np.float32), Worth.of(judged.lists, ridge).columns)
+    W = cut((before + change).tocsr(), even, learner.budget)
+    told = dict(model.told) | {"queries": int(model.told.get("queries", 0)) + len(lesson.qrels)}
+    return replace(model, words=words, W=W, told=told).edited(model.edits)
+
+
+def told_edits(edits: PairEdits, words: QueryWords, gain: float) -> Edits:
+    """A person's edits, by the numbers of their words."""
+    pinned = edits.pinned_in(words)
+    return Edits(
+        None if pinned is None else pinned * np.float32(1.0 / gain), edits.forbidden_in(words), edits.barred_in(words)
+    )
+
+
+def _kept(lexical: LexicalRanker, edits: PairEdits, why: str) -> TextModel:
+    log.warning("%s; the lexical ranker is kept as it is", why)
+    return TextModel(lexical, edits=edits)
+
+
+def joined(documents: Documents, more: Documents) -> Documents:
+    """All documents; one of the same id takes the other's place."""
+    columns: dict[str, Any] = dict(zip(documents.ids, zip(documents.titles, documents.texts, strict=True), strict=True))
+    columns |= dict(zip(more.ids, zip(more.titles, more.texts, strict=True), strict=True))
+    return Documents(tuple(columns), *(tuple(column[k] for column in columns.values()) for k in (0, 1)))

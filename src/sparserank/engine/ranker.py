@@ -1,0 +1,215 @@
+"""TextRanker: text in, search out. It stands on a model of words and word pairs, an index and the measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from .. import check
+from ..data.files import PathLike
+from ..data.records import Documents, Qrels
+from ..data.tensors import write_tensors
+from ..errors import DataError, NotFitted
+from ..rankers.lexical import LexicalRanker, LexicalSettings
+from ..rankers.pair_edits import Change, Pair, PairEdits, changes
+from ..rankers.parameters import Parameters
+from ..rankers.text_model import TextModel
+from ..search import Index
+from ..text import Analyzer
+from .learning import Lesson, Size, joined, learned, more_learned
+from .searching import Docs, Searching
+
+MODEL_KIND = "text"
+KINDS = ("text", "bm25", "cosine")
+
+Tell = Callable[[str], None]
+
+
+class TextRanker(Searching, Parameters):
+    """Search over documents by words, and by word pairs learned from judged queries.
+
+    ranker : 'text', a lexical score and learned pairs; or one of the lexical scores alone, 'bm25' (with k1 and b) or
+        'cosine' (sublinear tf-idf, unit length). lexical : which of the two 'text' stands on.
+    max_pairs, density, megabytes : the most pairs that are kept, in one of these ways; 300,000 unless given.
+    pairs_per_word : the most pairs of one query word. nonnegative : no pair below 0, for engines that take none.
+    title_weight, text_weight : how much a word counts in each field; 1 and 1 is "joined".
+    stem, stop_words, ngrams : see `sparserank.text.Analyzer`; for texts that are not English say stem=None,
+        stop_words=None, or name a Snowball language.
+    random_state : decides which queries are held out to choose on. n_jobs : threads; any number gives the same bits.
+
+    How far pairs are held back, and how much they count beside the words, is chosen on a quarter of the judged queries.
+    Where they do not help there, the lexical score is kept alone and a line is logged that says so.
+
+    >>> ranker = TextRanker().fit({"d1": "red apples are sweet", "d2": "a green pear"})
+    >>> [hit.id for hit in ranker.search("sweet red")]
+    ['d1']
+    >>> [pair.query for pair in ranker.explain("red and sweet", "d1").pairs]
+    ['red', 'sweet']
+    """
+
+    def __init__(
+        self,
+        ranker: str = "text",
+        *,
+        lexical: str = "bm25",
+        max_pairs: int | None = None,
+        density: float | None = None,
+        megabytes: float | None = None,
+        pairs_per_word: int | None = None,
+        nonnegative: bool = False,
+        k1: float = 0.9,
+        b: float = 0.4,
+        title_weight: float = 1.0,
+        text_weight: float = 1.0,
+        stem: str | None = "english",
+        stop_words: str | Sequence[str] | None = "english",
+        ngrams: int = 1,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.ranker = ranker
+        self.lexical = lexical
+        self.max_pairs = max_pairs
+        self.density = density
+        self.megabytes = megabytes
+        self.pairs_per_word = pairs_per_word
+        self.nonnegative = nonnegative
+        self.k1 = k1
+        self.b = b
+        self.title_weight = title_weight
+        self.text_weight = text_weight
+        self.stem = stem
+        self.stop_words = stop_words
+        self.ngrams = ngrams
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        docs: Docs,
+        queries: Mapping[str, str] | None = None,
+        qrels: Qrels | None = None,
+        *,
+        drop_self: bool = False,
+        tell: Tell = lambda message: None,
+    ) -> Self:
+        """Learn from documents and judged queries; a lexical ranker only checks the latter.
+
+        docs : {id: text} or {id: {"title": …, "text": …}}; queries : {id: text}; qrels : {query id: {doc id: grade}},
+        where a document that is not judged counts as grade 0. drop_self : a query never finds the document of its own
+        id. tell : called with what is being done.
+        """
+        size = self._judged()
+        documents = Documents.of(docs)
+        lexical = LexicalRanker(self._lexical_settings())
+        Lesson.of(documents, None, queries, qrels, drop_self)  # refused before any work
+        weighted = lexical.fit(documents)
+        lesson = Lesson.of(documents, weighted, queries, qrels, drop_self)
+        edits = self.model_.edits if hasattr(self, "model_") else PairEdits()
+        if self.ranker == "text" and lesson.qrels:
+            self.model_ = learned(lexical, lesson, size, edits, self.random_state, self.n_jobs, tell)
+        else:
+            self.model_ = TextModel(lexical, edits=edits)
+        self.index_ = Index.build(self.model_.beside(weighted), documents, made_for=self.fingerprint())
+        return self
+
+    def partial_fit(
+        self,
+        docs: Docs | None,
+        queries: Mapping[str, str],
+        qrels: Qrels,
+        *,
+        drop_self: bool = False,
+        tell: Tell = lambda message: None,
+    ) -> Self:
+        """Learn from more judged queries, over the documents of the index and those given here (None: no new ones).
+
+        Pairs are learned from what the scores still miss of these queries and added to those there are, within the
+        same size; words and settings stay as they were fitted. A ranker that was not fitted yet is fitted.
+        """
+        if not hasattr(self, "model_"):
+            return self.fit({} if docs is None else docs, queries, qrels, drop_self=drop_self, tell=tell)
+        size = self._judged()
+        there = self._searched().documents
+        documents = there if docs is None else joined(there, Documents.of(docs))
+        weighted = self.lexical_.documents(documents)
+        lesson = Lesson.of(documents, weighted, queries, qrels, drop_self)
+        self.model_ = more_learned(self.model_, lesson, size, self.n_jobs, tell)
+        if docs is not None:
+            self.index_ = Index.build(self.model_.beside(weighted), documents, made_for=self.fingerprint())
+        return self
+
+    def _judged(self) -> Size:
+        check.choice("ranker", self.ranker, KINDS)
+        check.choice("lexical", self.lexical, KINDS[1:])
+        check.count("random_state", self.random_state, low=0)
+        check.threads(self.n_jobs)
+        return Size(self.max_pairs, self.density, self.megabytes, self.pairs_per_word, self.nonnegative)
+
+    def _lexical_settings(self) -> LexicalSettings:
+        stop_words = self.stop_words if isinstance(self.stop_words, str | None) else tuple(self.stop_words)
+        return LexicalSettings(
+            self.lexical if self.ranker == "text" else self.ranker,
+            self.k1, self.b, self.title_weight, self.text_weight,
+            Analyzer(stem=self.stem, stop_words=stop_words, ngrams=self.ngrams),
+        )  # fmt: skip
+
+    # ---- editing
+
+    def set_pair(self, query: str, document: str, weight: float) -> Self:
+        """What this pair adds where both words count 1, from now on; a later fit may learn it anew."""
+        pair = self._pair(query, document)
+        self.model_ = replace(self.model_.edited(PairEdits().pin(pair, weight)), edits=self.model_.edits)
+        return self
+
+    def pin(self, query: str, document: str, weight: float | None = None) -> Self:
+        """This pair keeps this weight (None: the one it has), whatever is learned later."""
+        pair = self._pair(query, document)
+        weight = self.model_.named_pairs().get(pair, 0.0) if weight is None else weight
+        return self._edited(self.model_.edits.pin(pair, weight))
+
+    def forbid(self, query: str, document: str) -> Self:
+        """This pair goes, and is never learned again."""
+        return self._edited(self.model_.edits.forbid(self._pair(query, document)))
+
+    def forbid_word(self, word: str) -> Self:
+        """No pair with this word, on either side, now or later. Its own match in the lexical score stays."""
+        return self._edited(self.model_.edits.forbid_word(self.counted(word)))
+
+    def free(self, query: str, document: str) -> Self:
+        """This pair is learned like any other, from the next fit on."""
+        self.model_ = replace(self.model_, edits=self.model_.edits.free(self._pair(query, document)))
+        return self
+
+    def _edited(self, edits: PairEdits) -> Self:
+        self.model_ = self.model_.edited(edits)
+        return self
+
+    def _pair(self, query: str, document: str) -> Pair:
+        pair, model = (self.counted(query), self.counted(document)), self._fitted()
+        if model.words is None:
+            raise NotFitted("this ranker has no word pairs to edit; fit it on judged queries first")
+        if model.words.column(pair[0]) is None:
+            raise DataError(f"{query!r} is not among the {len(model.words.words)} words of queries")
+        if pair[1] not in model.lexical.features.vocabulary_:
+            raise DataError(f"{document!r} is not among the {len(model.lexical.words)} words of documents")
+        return pair
+
+    def save(self, path: PathLike) -> None:
+        """Write the model, and the index beside it as `PATH.index`; each file appears whole or not at all."""
+        settings, arrays = self._fitted().state()
+        write_tensors(path, MODEL_KIND, settings, arrays)
+        if hasattr(self, "index_"):
+            self.index_.save(index_path(path))
+
+
+def index_path(model: PathLike) -> Path:
+    """Where the index of a model file lies."""
+    return Path(f"{model}.index")
+
+
+def diff(before: TextRanker, after: TextRanker, k: int | None = None) -> list[Change]:
+    """The word pairs whose weights differ between two models, the largest difference first; gains are included."""
+    return changes(before._fitted().named_pairs(), after._fitted().named_pairs(), k)

@@ -1,0 +1,169 @@
+"""What can be asked of a model of texts and an index of documents: search, scores, explanations, related words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.records import Documents
+from ..errors import DataError, NotFitted
+from ..rankers.explanation import Contribution
+from ..rankers.lexical import LexicalRanker
+from ..rankers.text_model import PairTable, TextModel
+from ..search import Explanation, Hit, Index
+from ..search import explain as explain_score
+from ..search.explain import explain_pairs
+
+Docs = Documents | Mapping[str, "str | Mapping[str, str]"]
+
+
+class Searching:
+    """A model, and an index of documents made for it."""
+
+    model_: TextModel
+    index_: Index
+
+    @property
+    def lexical_(self) -> LexicalRanker:
+        """The lexical part of what was learned."""
+        return self._fitted().lexical
+
+    def index(self, docs: Docs) -> Index:
+        """Make another collection ready for this ranker, in the words and frequencies it has learned."""
+        documents = Documents.of(docs)
+        return Index.build(self._fitted().documents(documents), documents, made_for=self.fingerprint())
+
+    def over(self, docs: Docs) -> Self:
+        """This ranker over another collection; what it has learned stays, only the index changes."""
+        other = copy(self)
+        other.index_ = self.index(docs)
+        return other
+
+    def serves(self, documents: Documents) -> bool:
+        """Whether the index at hand holds exactly these documents."""
+        if not hasattr(self, "index_"):
+            return False
+        there = self.index_.documents
+        return dict(zip(there.ids, zip(there.titles, there.texts, strict=True), strict=True)) == dict(
+            zip(documents.ids, zip(documents.titles, documents.texts, strict=True), strict=True)
+        )
+
+    def search(self, text: str, k: int = 10) -> list[Hit]:
+        """The best k documents for a text, best first; only documents that share a word with it.
+
+        >>> from sparserank import TextRanker
+        >>> TextRanker().fit({"d1": "apple", "d2": "pear"}).search("plum")
+        []
+        """
+        return self.search_many([text], k)[0]
+
+    def search_many(self, texts: Iterable[str], k: int = 10, n_jobs: int | None = None) -> list[list[Hit]]:
+        """`search` for many texts at once, on all cores."""
+        return self._searched().search(self._fitted().queries(texts), k, n_jobs)
+
+    def run(self, queries: Mapping[str, str], k: int = 1000, drop_self: bool = False) -> dict[str, dict[str, float]]:
+        """{query id: {document id: score}} for every query, best first."""
+        rows = self._fitted().queries(queries.values())
+        return self._searched().run(rows, list(queries), k, drop_self)
+
+    def scores(self, texts: Iterable[str], doc_ids: Sequence[str] | None = None) -> NDArray[np.float32]:
+        """out[i, j] = score of document j (all, in the order of `index_.documents`, or those named) for text i."""
+        rows, index = self._fitted().queries(texts), self._searched()
+        from scipy.sparse import csc_array
+
+        shape = (len(index), index.n_terms)
+        by_term = csc_array((index.weights, index.docs, index.starts), shape=shape)
+        chosen = range(len(index)) if doc_ids is None else [self._place(d) for d in doc_ids]
+        docs = by_term.astype(np.float64).tocsr()[list(chosen)]
+        return np.asarray((rows.astype(np.float64) @ docs.T).todense(), dtype=np.float32)
+
+    def explain(self, text: str, doc_id: str) -> Explanation:
+        """Which word of the text met which word of the document, and what it added to the score."""
+        model, index = self._fitted(), self._searched()
+        lexical = model.lexical
+        found = explain_score(index, lexical.queries([text]), doc_id, lexical.words)
+        if model.W is None or model.words is None:
+            return found
+        return found.plus(explain_pairs(model, index, text, doc_id))
+
+    def unknown(self, text: str) -> list[str]:
+        """The words of a text that no document of the index has, as the text spells them; stop words do not count.
+
+        >>> from sparserank import TextRanker
+        >>> TextRanker().fit({"d1": "apples"}).unknown("The Plums and the apple")
+        ['Plums']
+        """
+        lexical = self._fitted().lexical
+        analyzer = replace(lexical.settings.analyzer, ngrams=1)
+        as_written = replace(analyzer, lowercase=False, stem=None, stop_words=None)
+        spelled: dict[str, str] = {}
+        for word in as_written.tokens(text):
+            for form in analyzer.tokens(word):
+                spelled.setdefault(form, word)
+        return list(dict.fromkeys(word for form, word in spelled.items() if not self._occurs(form)))
+
+    def _occurs(self, form: str) -> bool:
+        column = self._fitted().lexical.features.vocabulary_.get(form)
+        if column is None or not hasattr(self, "index_"):
+            return column is not None
+        return bool(self.index_.starts[column] < self.index_.starts[column + 1])
+
+    def related(self, word: str, k: int = 5) -> list[tuple[str, float]]:
+        """The document words that a query word has learned to look for, and how much: the largest of its row of W."""
+        return self.pairs_.related(self.counted(word), k)
+
+    def top_pairs(self, k: int = 20) -> list[Contribution]:
+        """The largest pairs, whatever their sign."""
+        return self.pairs_.top_pairs(k)
+
+    @property
+    def pairs_(self) -> PairTable:
+        """The learned pairs; a model without any is refused."""
+        pairs = self._fitted().pairs
+        if pairs is None:
+            raise NotFitted("this ranker has no word pairs: each word looks for itself alone")
+        return pairs
+
+    def counted(self, word: str) -> str:
+        """A word (or neighbouring words) as it is counted: its stem."""
+        analyzer = replace(self._fitted().lexical.settings.analyzer, ngrams=1, stop_words=None)
+        forms = analyzer.tokens(word)
+        if not forms:
+            raise DataError(f"{word!r} holds no word")
+        return " ".join(forms)
+
+    def fingerprint(self) -> str:
+        """A digest of all that decides how documents are weighted; an index is refused by any other model.
+
+        Pairs are on the side of queries: a model that learns more of them keeps its index.
+        """
+        settings, arrays = self._fitted().lexical.state()
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+        for name in sorted(arrays):
+            digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+        return digest.hexdigest()
+
+    def _fitted(self) -> TextModel:
+        if not hasattr(self, "model_"):
+            raise NotFitted("this ranker has seen no documents yet; call fit first")
+        return self.model_
+
+    def _searched(self) -> Index:
+        self._fitted()
+        if not hasattr(self, "index_"):
+            raise NotFitted(
+                "this ranker has no index; make one with `sparserank index MODEL DATA --output MODEL.index`"
+            )
+        return self.index_
+
+    def _place(self, doc_id: str) -> int:
+        if doc_id not in self.index_.places:
+            raise DataError(f"there is no document {doc_id!r} in this index of {len(self.index_)} documents")
+        return self.index_.places[doc_id]

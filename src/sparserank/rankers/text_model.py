@@ -1,0 +1,132 @@
+"""TextModel: a lexical ranker, and the word pairs learned beside it.
+
+    score = lexical + gain · qᵀ W d
+
+An index of it has two columns a word: the lexical weight, and the weight that pairs look for. So one inner product is
+the whole score, and a query without learned words has the lexical score to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.records import Documents
+from ..data.tensors import Tensors
+from ..errors import ModelError
+from .bilinear_file import matrix, matrix_arrays
+from .lexical import LexicalRanker
+from .pair_edits import Pair, PairEdits
+from .query_words import QueryWords, document_rows
+from .word_pairs import WordPairs
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+class PairTable(WordPairs):
+    """W with the words of its rows and columns."""
+
+    def __init__(self, W: csr_array, words: QueryWords) -> None:
+        self.W_, self.query_words_, self.document_words_ = W, words.words, words.documents.words_
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """What was learned; `words` and `W` are None where only words were counted."""
+
+    lexical: LexicalRanker
+    words: QueryWords | None = None
+    W: csr_array | None = None
+    gain: float = 0.0
+    edits: PairEdits = field(default_factory=PairEdits)
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_terms(self) -> int:
+        """Columns of an index."""
+        return len(self.lexical.words) * (1 if self.W is None else 2)
+
+    @property
+    def n_pairs(self) -> int:
+        """Word pairs."""
+        return 0 if self.W is None else int(self.W.nnz)
+
+    @cached_property
+    def pairs(self) -> PairTable | None:
+        """gain · W, to be asked about words."""
+        if self.W is None or self.words is None:
+            return None
+        return PairTable(self.W * np.float32(self.gain), self.words)
+
+    def named_pairs(self) -> dict[Pair, float]:
+        """{(query word, document word): gain · weight}"""
+        if self.W is None or self.words is None:
+            return {}
+        W = self.W.tocoo()
+        query, document = self.words.words, self.lexical.words
+        weights = (np.float64(self.gain) * W.data).tolist()
+        places = zip(W.row.tolist(), W.col.tolist(), weights, strict=True)
+        return {(query[i], document[j]): weight for i, j, weight in places}
+
+    def documents(self, documents: Documents) -> csr_array:
+        """Rows of documents for an index."""
+        return self.beside(self.lexical.documents(documents))
+
+    def beside(self, weighted: csr_array) -> csr_array:
+        """Lexical rows, and beside them what pairs look for."""
+        from scipy.sparse import csr_array, hstack
+
+        if self.W is None:
+            return weighted
+        return csr_array(hstack([weighted, document_rows(self.lexical.features, weighted)], format="csr"))
+
+    def queries(self, texts: Iterable[str]) -> csr_array:
+        """Rows of queries for an index."""
+        from scipy.sparse import csr_array, hstack
+
+        texts = list(texts)
+        lexical = self.lexical.queries(texts)
+        if self.W is None or self.words is None:
+            return lexical
+        learned = csr_array(self.words.rows(texts) @ self.W) * np.float32(self.gain)
+        return csr_array(hstack([lexical, learned], format="csr")).astype(np.float32)
+
+    def edited(self, edits: PairEdits) -> TextModel:
+        """With these edits, and as if they had always been there. A pinned weight is what is added, gain included."""
+        if self.W is None or self.words is None:
+            return replace(self, edits=edits)
+        scaled = replace(edits, pinned={pair: weight / (self.gain or 1.0) for pair, weight in edits.pinned.items()})
+        return replace(self, edits=edits, W=scaled.apply(self.W, self.words))
+
+    # ---- the model file
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Settings and arrays for a model file."""
+        settings, arrays = self.lexical.state()
+        if self.W is None or self.words is None:
+            return settings, arrays
+        pairs = {"gain": self.gain, "edits": self.edits.to_dict(), "told": dict(self.told)}
+        return settings | {"pairs": pairs}, arrays | self.words.state() | matrix_arrays("W", self.W)
+
+    @classmethod
+    def from_file(cls, file: Tensors) -> TextModel:
+        """The model that `state` described; what is not consistent is refused by name."""
+        lexical = LexicalRanker.from_file(file)
+        if "pairs" not in file.settings:
+            return cls(lexical)
+        pairs = file.setting("pairs", dict)
+        words = QueryWords.from_file(lexical.features, file)
+        if len(set(words.words)) < len(words.words):
+            raise ModelError(f"{file.path}: its query words are not all different")
+        gain = pairs.get("gain")
+        if not isinstance(gain, float | int) or not 0.0 <= gain < np.inf:
+            raise ModelError(f"{file.path}: the gain of its pairs cannot be {gain!r}")
+        W = matrix(file, "W", [len(words.words), len(lexical.words)])
+        edits = PairEdits.from_dict(pairs.get("edits"), file.path)
+        return cls(lexical, words, W, float(gain), edits, dict(pairs.get("told") or {}))
