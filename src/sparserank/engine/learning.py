@@ -128,9 +128,7 @@ def learned(
     """The lexical ranker with the pairs that the lesson teaches; without any where they would not help."""
     if len(lesson.qrels) < 2:
         return _kept(lexical, edits, f"{len(lesson.qrels)} judged queries are too few to learn pairs from and to check")
-    words = QueryWords.of(lexical.features, lesson.texts)
-    judged = lesson.judged(lexical, words)
-    learner = PairLearner(size.budget(judged.lists.shape), seed, n_jobs, told_edits(edits, words, 1.0))
+    learner, judged = prepared(lexical, lesson, size, edits, seed, n_jobs)
     W, choice = learner.learn(judged, tell)
     about = {
         "queries": len(lesson.qrels),
@@ -143,8 +141,19 @@ def learned(
     if choice.gain == 0.0:
         why = f"no pairs ranked held-out queries better (nDCG@10 {choice.lexical:.3f})"
         return replace(_kept(lexical, edits, why), told=about)
-    model = TextModel(lexical, words, W, choice.gain, edits, about)
+    model = TextModel(lexical, QueryWords.of(lexical.features, lesson.texts), W, choice.gain, edits, about)
     return model.edited(edits) if edits else model
+
+
+def prepared(
+    lexical: LexicalRanker, lesson: Lesson, size: Size, edits: PairEdits, seed: int, n_jobs: int | None
+) -> tuple[PairLearner, Judged]:
+    """The lesson as rows, and a learner of the wanted size."""
+    if len(lesson.qrels) < 2:
+        raise DataError(f"two judged queries at least are needed; {len(lesson.qrels)} has a relevant document")
+    words = QueryWords.of(lexical.features, lesson.texts)
+    judged = lesson.judged(lexical, words)
+    return PairLearner(size.budget(judged.lists.shape), seed, n_jobs, told_edits(edits, words, 1.0)), judged
 
 
 def more_learned(

@@ -16,9 +16,10 @@ from ..rankers.lexical import LexicalRanker, LexicalSettings
 from ..rankers.pair_edits import Change, Pair, PairEdits, changes
 from ..rankers.parameters import Parameters
 from ..rankers.text_model import TextModel
+from ..rankers.text_path import TextPath, sizes_in_order, text_path
 from ..search import Index
 from ..text import Analyzer
-from .learning import Lesson, Size, joined, learned, more_learned
+from .learning import Lesson, Size, joined, learned, more_learned, prepared
 from .searching import Docs, Searching
 
 MODEL_KIND = "text"
@@ -140,6 +141,23 @@ class TextRanker(Searching, Parameters):
         if docs is not None:
             self.index_ = Index.build(self.model_.beside(weighted), documents, made_for=self.fingerprint())
         return self
+
+    def path(
+        self,
+        docs: Docs,
+        queries: Mapping[str, str],
+        qrels: Qrels,
+        sizes: Sequence[int] = (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
+        *,
+        drop_self: bool = False,
+        tell: Tell = lambda message: None,
+    ) -> TextPath:
+        """Accuracy against size, on the judged queries that `fit` would hold out; nothing of this ranker changes."""
+        size, wanted = self._judged(), sizes_in_order(sizes)
+        documents, lexical = Documents.of(docs), LexicalRanker(self._lexical_settings())
+        lesson = Lesson.of(documents, lexical.fit(documents), queries, qrels, drop_self)
+        learner, judged = prepared(lexical, lesson, size, PairEdits(), self.random_state, self.n_jobs)
+        return text_path(learner, judged, wanted, tell)
 
     def _judged(self) -> Size:
         check.choice("ranker", self.ranker, KINDS)

@@ -75,7 +75,15 @@ class Choice:
     gain: float
     lexical: float
     learned: float
-    tried: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Documents ready to be solved on, and how far W is held back."""
+
+    form: GramForm
+    evenness: float
+    ridge: Ridge
 
 
 @dataclass(frozen=True)
@@ -102,15 +110,20 @@ class PairLearner:
     def learn(self, judged: Judged, tell: Tell = lambda message: None) -> tuple[csr_array, Choice]:
         """W and what was chosen; the gain is that of a W learned from the queries that were not held out."""
         held, rest = held_out(len(judged), self.seed)
-        form = GramForm(judged.lists.D)
-        evenness, ridge = self._held_back(form, judged.of(rest), judged.of(held), tell)
+        chosen = self.chosen(judged.of(rest), judged.of(held), tell)
+        form, evenness, ridge = chosen.form, chosen.evenness, chosen.ridge
         tell("learning pairs without the held-out queries")
         part = self.fit(form, judged.lists.of(rest), evenness, ridge)
-        choice = self._gain(part, judged.of(held), evenness, ridge)
+        choice = self.gain(part, judged.of(held), evenness, ridge)
         if choice.gain == 0.0:
             return _empty(judged.lists.shape), choice
         tell("learning pairs from all queries")
         return self.fit(form, judged.lists, evenness, ridge), choice
+
+    def chosen(self, part: Judged, held: Judged, tell: Tell) -> Chosen:
+        """How far pairs are best held back, by held-out queries."""
+        form = GramForm(part.lists.D)
+        return Chosen(form, *self._held_back(form, part, held, tell))
 
     def fit(self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge) -> csr_array:
         """W of these lists: the closed form, cut, refitted, cut and refitted."""
@@ -159,7 +172,8 @@ class PairLearner:
                         best, chosen = worth, (evenness, Ridge(a, b))
         return chosen
 
-    def _gain(self, W: csr_array, held: Judged, evenness: float, ridge: Ridge) -> Choice:
+    def gain(self, W: csr_array, held: Judged, evenness: float, ridge: Ridge) -> Choice:
+        """How much W should count beside the lexical score, by held-out queries."""
         learned = (held.lists.D @ (held.lists.Q @ W).T).toarray().T.astype(np.float32)
         lexical, spread = held.worth(held.lexical), _spread(learned)
         if spread == 0.0:
