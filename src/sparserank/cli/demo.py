@@ -54,7 +54,7 @@ def demo(as_json: Json = False) -> None:
     if as_json:
         print_json(found)
     else:
-        _print(found)
+        show(found)
 
 
 def _rescued(
@@ -86,7 +86,8 @@ def _rescued(
     return out
 
 
-def _print(found: dict[str, Any]) -> None:
+def show(found: dict[str, Any]) -> None:
+    """The same for people."""
     from .output import print_table
 
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
