@@ -1,8 +1,8 @@
 """Learned word pairs beside BM25, against BM25 alone: nDCG@10 on queries that nothing was learned or chosen from.
 
-NFCorpus and pydocs learn from the train split alone and are measured once on dev and test. Cranfield has no splits: five
-folds over its queries, each measured by a model of the other four. Seconds are those of `fit`, choosing included; for
-pydocs they begin with the raw docstrings.
+NFCorpus and pydocs learn from the train split alone and are measured once on dev and test. Cranfield has no splits:
+five folds over its queries, each measured by a model of the other four. Seconds are those of `fit`, choosing included;
+for pydocs they begin with the raw docstrings.
 """
 
 from __future__ import annotations
