@@ -100,8 +100,9 @@ def _conjugate_gradients(products: _Products, w: Matrix, steps: int, fixed: Any)
     missed = (products.right_side() - products(w)) * free
     step: Matrix = np.divide(missed, products.scale, dtype=np.float32)
     direction, fit = step, _dot(missed, step)
+    rounding = fit * float(np.finfo(np.float32).eps) ** 2
     for _ in range(steps):
-        if fit <= 0.0:
+        if fit <= rounding:  # what is left would vanish step by step until the numbers give out
             break
         pushed = products(direction) * free
         length = np.float32(fit / _dot(direction, pushed))
