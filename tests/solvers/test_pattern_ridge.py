@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -62,7 +64,7 @@ def test_every_step_makes_the_objective_less():
     W, solver = started(a_pattern(lists.shape)), PatternRidge(lists, 0.5, RIDGE)
     course = [lists.objective(solver.refit(W, steps), 0.5, RIDGE) for steps in range(6)]
     assert_array_equal(solver.refit(W, 0).toarray(), W.toarray())
-    assert all(after < before for before, after in zip(course, course[1:], strict=False))
+    assert all(after < before for before, after in pairwise(course))
 
 
 def test_fixed_entries_stay_and_the_others_make_the_best_of_them():

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+
 
 def mean_ndcg(scores: NDArray[np.float32], grades: Any, own: NDArray[np.int64] | None = None, k: int = 10) -> float:
     """Mean nDCG@k over the rows with a grade above 0 (all grades there are, as CSR); own[i] is left out of row i.
@@ -16,25 +18,41 @@ def mean_ndcg(scores: NDArray[np.float32], grades: Any, own: NDArray[np.int64] |
     >>> mean_ndcg(np.array([[3.0, 2.0, 1.0]], np.float32), csr_array([[1.0, 0.0, 0.0]]), k=2)
     1.0
     """
+    values = ndcg(scores, grades, own, k)
+    return float(np.mean(values)) if len(values) else 0.0
+
+
+def ndcg(scores: NDArray[np.float32], grades: Any, own: NDArray[np.int64] | None = None, k: int = 10) -> Floats:
+    """nDCG@k of each row with a grade above 0, in their order."""
+    if grades.nnz == 0:
+        return np.zeros(0)
     n, m = scores.shape
     k = min(k, m)
     if own is not None and (own >= 0).any():
         scores = scores.copy()
         scores[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
-    top = np.argpartition(-scores, k - 1, axis=1)[:, :k] if k < m else np.tile(np.arange(m), (n, 1))
-    top.sort(axis=1)
+    top = _top(scores, k) if k < m else np.tile(np.arange(m), (n, 1))
     found = np.take_along_axis(scores, top, axis=1)
     order = np.argsort(-found, axis=1, kind="stable")
     top, found = np.take_along_axis(top, order, axis=1), np.take_along_axis(found, order, axis=1)
     discount = 1.0 / np.log2(np.arange(2, k + 2))
     gains = np.asarray(grades[np.repeat(np.arange(n), k), top.ravel()]).reshape(n, k) * np.isfinite(found)
-    asked = np.diff(grades.indptr) > 0
-    best = np.array(
-        [_ideal(grades.data[a:b], discount) for a, b in zip(grades.indptr, grades.indptr[1:], strict=False)]
-    )
-    return float(np.mean((gains @ discount)[asked] / best[asked])) if asked.any() else 0.0
+    best = np.array([_ideal(grades.data[a:b], discount) for a, b in pairwise(grades.indptr)])
+    asked = best > 0.0
+    return np.asarray((gains @ discount)[asked] / best[asked], np.float64)
 
 
-def _ideal(grades: NDArray[Any], discount: NDArray[np.float64]) -> float:
+def _top(scores: NDArray[np.float32], k: int) -> NDArray[np.intp]:
+    """The places of the k largest of every row, rising; of those that tie with the k-th, the first."""
+    top = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+    top.sort(axis=1)
+    least = np.take_along_axis(scores, top, axis=1).min(axis=1)
+    for i in np.flatnonzero(np.count_nonzero(scores >= least[:, None], axis=1) > k):
+        above, tied = np.flatnonzero(scores[i] > least[i]), np.flatnonzero(scores[i] == least[i])
+        top[i] = np.sort(np.concatenate([above, tied[: k - len(above)]]))
+    return top
+
+
+def _ideal(grades: NDArray[Any], discount: Floats) -> float:
     best = -np.sort(-grades)[: len(discount)]
     return float(best @ discount[: len(best)])
