@@ -1,4 +1,4 @@
-"""Word pairs learned beside a lexical score: a synonym that is there, noise that teaches nothing, pairs that are told."""
+"""Word pairs learned beside a lexical score: a planted synonym, noise that teaches nothing, pairs that are told."""
 
 from __future__ import annotations
 
@@ -148,10 +148,19 @@ def test_beyond_the_largest_gram_pairs_are_screened_and_the_synonym_is_still_fou
     assert (choice.evenness, choice.ridge) == (text_pairs.EVENNESS[0], Ridge())
     assert {divmod(int(place), WORDS) for place in np.argsort(-W.toarray(), axis=None)[:6]} == PLANTED
     assert choice.learned > choice.lexical + 0.3
-    nothing = csr_array(judged.lists.shape, dtype=np.float32)
-    assert judged.lists.objective(W, choice.evenness, Ridge()) < judged.lists.objective(
-        nothing, choice.evenness, Ridge()
-    )
+
+
+def test_screened_pairs_fit_almost_as_well_as_those_of_the_closed_form(monkeypatch):
+    rng = np.random.default_rng(0)
+    often = 1.0 / np.arange(1, 81)
+    Q, D = (csr_array(rng.poisson(size * often / often.sum(), (n, 80)) / 5.0) for n, size in ((90, 5), (120, 30)))
+    grades = csr_array((rng.random((90, 120)) < 0.05).astype(np.float32))
+    lists = JudgedLists(Q.astype(np.float32), D.astype(np.float32), grades)
+    nothing, closed = csr_array(lists.shape), learner(300).fit(GramForm(lists.D), lists, 0.5, Ridge())
+    monkeypatch.setattr(text_pairs, "LARGEST_GRAM", 100)
+    screened = learner(300).fit(GramForm(lists.D), lists, 0.5, Ridge())
+    best, found, start = (lists.objective(W, 0.5, Ridge(1.0, 1.0 / 3.0)) for W in (closed, screened, nothing))
+    assert start - found > 0.8 * (start - best)
 
 
 # ------------------------------------------------------------------------------------------------ told, not learned
