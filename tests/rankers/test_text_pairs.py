@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,17 +12,12 @@ from scipy.sparse import csr_array
 
 from sparserank.errors import DataError
 from sparserank.rankers import text_pairs
-from sparserank.rankers.text_pairs import (
-    HELD_OUT,
-    Edits,
-    Judged,
-    PairLearner,
-    grades_of,
-    held_out,
-)
+from sparserank.rankers.text_pairs import HELD_OUT, Edits, Judged, PairLearner, grades_of, held_out
 from sparserank.solvers.closed_form import GramForm
 from sparserank.solvers.judged_lists import JudgedLists, Ridge
 from sparserank.solvers.pair_cut import Budget
+
+from ..solvers.judged_world import dense
 
 WORDS = 12
 """Words 0 … 5 are what queries say; word w + 6 is what relevant documents say instead of w."""
@@ -83,6 +79,22 @@ def test_what_the_choice_says_is_what_the_held_out_queries_get():
     scores = learned_scores(judged.of(held), part, choice.gain)
     assert choice.lexical == pytest.approx(judged.of(held).worth(judged.lexical[held]))
     assert choice.learned == pytest.approx(judged.of(held).worth(scores), abs=0.01)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_holds_pairs_back_is_what_the_whole_W_does_best_with_on_the_held_out_queries(seed):
+    judged = world(seed, queries=24, documents=30)
+    held, rest = held_out(24, 0)
+    part, judge = judged.lists.of(rest), judged.of(held)
+    worth = {}
+    for a, evenness, b in product(text_pairs.HELD_BACK, text_pairs.EVENNESS, text_pairs.HELD_BACK):
+        Q, D, Y = dense(part, evenness)
+        left, right = np.linalg.inv(Q @ Q.T + a * np.eye(len(Q))), np.linalg.inv(D @ D.T + b * np.eye(len(D)))
+        scores = judge.lists.Q.toarray() @ Q.T @ left @ Y @ right @ D @ D.T
+        unit, base = scores / scores.std(), judge.lexical / judge.lexical.std()
+        worth[evenness, Ridge(a, b)] = max(judge.worth(base + gain * unit) for gain in text_pairs.GAINS)
+    _, choice = learner().learn(judged)
+    assert worth[choice.evenness, choice.ridge] == pytest.approx(max(worth.values()), abs=1e-3)
 
 
 @pytest.mark.parametrize("lexical", [0.0, 1e-6, 1e6])
@@ -233,6 +245,15 @@ def test_where_there_is_nothing_at_all_nothing_is_learned(monkeypatch, gone, mos
     everything = range(60 if gone == "documents" else 40)
     W, choice = learner().learn(emptied(world(), **{gone: everything}))
     assert (W.nnz, choice.gain) == (0, 0.0)
+
+
+def test_some_of_the_queries_keep_what_is_theirs():
+    judged = replace(world(), own=np.arange(40))
+    part = judged.of(np.array([7, 3]))
+    assert len(part) == 2
+    assert part.own.tolist() == [7, 3]
+    assert_array_equal(part.lexical, judged.lexical[[7, 3]])
+    assert_array_equal(part.lists.grades.toarray(), judged.lists.grades.toarray()[[7, 3]])
 
 
 def test_a_querys_own_document_is_never_what_it_is_judged_by():
