@@ -273,15 +273,21 @@ def test_a_model_does_not_differ_from_itself(ranker):
 
 def test_more_judgments_teach_more_and_the_index_stays():
     docs, queries, qrels = world()
-    first = {q: judged for q, judged in qrels.items() if not q.startswith("ship")}
-    ranker = sr.TextRanker(max_pairs=300).fit(docs, queries, first)
+    ranker = sr.TextRanker(max_pairs=300).fit(docs, queries, qrels)
     index = ranker.index_
-    ranker.partial_fit(None, queries, {q: judged for q, judged in qrels.items() if q.startswith("ship")})
+    more = {f"vessel-{colour}": f"{colour} vessel" for colour in COLOURS}
+    ranker.partial_fit(None, more, {q: {q.replace("vessel", "boat"): 1} for q in more})
     assert ranker.index_ is index
-    assert ranker.related("ship", 1)[0][0] == "boat"
+    assert ranker.related("vessel", 1)[0][0] == "boat"
     assert ranker.related("car", 1)[0][0] == "automobil"
-    assert ranker.model_.told["queries"] == len(qrels)
+    assert ranker.model_.told["queries"] == len(qrels) + len(more)
     assert ranker.model_.n_pairs <= 300
+
+
+def test_no_more_judgments_change_nothing():
+    ranker = fitted()
+    before = ranker.model_
+    assert ranker.partial_fit(None, {}, {}).model_ is before
 
 
 def test_more_documents_are_found_after_more_judgments():
@@ -298,10 +304,12 @@ def test_a_first_partial_fit_is_a_fit():
     )
 
 
-def test_a_ranker_without_pairs_cannot_go_on():
+def test_a_ranker_without_pairs_learns_its_first_ones():
     docs, queries, qrels = world()
-    with pytest.raises(ConfigError, match="no pairs to go on from"):
-        sr.TextRanker().fit(docs).partial_fit(None, queries, qrels)
+    ranker = sr.TextRanker(max_pairs=200).fit(docs).partial_fit(None, queries, qrels)
+    assert ranker.search("purple car")[0].id.startswith("automobile-")
+    with pytest.raises(ConfigError, match="a bm25 ranker learns no pairs"):
+        sr.TextRanker("bm25").fit(docs).partial_fit(None, queries, qrels)
 
 
 def test_another_collection_is_searched_with_the_same_pairs(ranker):

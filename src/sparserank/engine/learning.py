@@ -163,8 +163,8 @@ def more_learned(
 
     Nothing is chosen again: penalties and gain stay. What was learned before is not looked at, so it need not be kept.
     """
-    if model.W is None or model.words is None:
-        raise ConfigError("this model has no pairs to go on from; fit it on all judgments")
+    assert model.W is not None
+    assert model.words is not None
     if not lesson.qrels:
         return model
     words = model.words.with_words_of(lesson.texts)

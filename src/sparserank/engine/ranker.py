@@ -128,7 +128,8 @@ class TextRanker(Searching, Parameters):
         """Learn from more judged queries, over the documents of the index and those given here (None: no new ones).
 
         Pairs are learned from what the scores still miss of these queries and added to those there are, within the
-        same size; words and settings stay as they were fitted. A ranker that was not fitted yet is fitted.
+        same size; words and settings stay as they were fitted. A ranker that was not fitted yet is fitted; one that
+        has no pairs yet learns its first from these queries alone.
         """
         if not hasattr(self, "model_"):
             return self.fit({} if docs is None else docs, queries, qrels, drop_self=drop_self, tell=tell)
@@ -137,8 +138,15 @@ class TextRanker(Searching, Parameters):
         documents = there if docs is None else joined(there, Documents.of(docs))
         weighted = self.lexical_.documents(documents)
         lesson = Lesson.of(documents, weighted, queries, qrels, drop_self)
-        self.model_ = more_learned(self.model_, lesson, size, self.n_jobs, tell)
-        if docs is not None:
+        if self.ranker != "text":
+            raise ConfigError(f"a {self.ranker} ranker learns no pairs; TextRanker('text') does")
+        width = self.model_.n_terms
+        if self.model_.W is None:
+            edits = self.model_.edits
+            self.model_ = learned(self.lexical_, lesson, size, edits, self.random_state, self.n_jobs, tell)
+        else:
+            self.model_ = more_learned(self.model_, lesson, size, self.n_jobs, tell)
+        if docs is not None or self.model_.n_terms != width:
             self.index_ = Index.build(self.model_.beside(weighted), documents, made_for=self.fingerprint())
         return self
 

@@ -48,3 +48,13 @@ def gram_times(first, last, start, column, weight, gram_start, gram_column, gram
             k = gram_column[g]
             for p in range(start[k], start[k + 1]):
                 row[column[p]] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def gram_rows(first, last, gram_start, gram_column, gram, product, out):
+    """out[i] = sum_k G[i, k] product[k] for rows i from `first` to `last`; out is zero there before."""
+    for i in range(first, last):
+        for g in range(gram_start[i], gram_start[i + 1]):
+            k, factor = gram_column[g], gram[g]
+            for d in range(product.shape[1]):
+                out[i, d] += factor * product[k, d]

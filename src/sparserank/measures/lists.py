@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
 
 
 def mean_ndcg(scores: NDArray[np.float32], grades: Any, own: NDArray[np.int64] | None = None, k: int = 10) -> float:
@@ -16,23 +17,18 @@ def mean_ndcg(scores: NDArray[np.float32], grades: Any, own: NDArray[np.int64] |
     >>> mean_ndcg(np.array([[3.0, 2.0, 1.0]], np.float32), csr_array([[1.0, 0.0, 0.0]]), k=2)
     1.0
     """
+    found = ndcg(scores, grades, own, k)
+    return float(np.mean(found)) if len(found) else 0.0
+
+
+def ndcg(scores: NDArray[np.float32], grades: Any, own: NDArray[np.int64] | None = None, k: int = 10) -> Floats:
+    """nDCG@k of every row with a grade above 0, in their order."""
+    from ..kernels.list_gains import gains
+
     n, m = scores.shape
-    k = min(k, m)
-    if own is not None and (own >= 0).any():
-        scores = scores.copy()
-        scores[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
-    top = np.argpartition(-scores, k - 1, axis=1)[:, :k] if k < m else np.tile(np.arange(m), (n, 1))
-    top.sort(axis=1)
-    found = np.take_along_axis(scores, top, axis=1)
-    order = np.argsort(-found, axis=1, kind="stable")
-    top, found = np.take_along_axis(top, order, axis=1), np.take_along_axis(found, order, axis=1)
-    discount = 1.0 / np.log2(np.arange(2, k + 2))
-    gains = np.asarray(grades[np.repeat(np.arange(n), k), top.ravel()]).reshape(n, k) * np.isfinite(found)
-    asked = np.diff(grades.indptr) > 0
-    best = np.array([_ideal(grades.data[a:b], discount) for a, b in pairwise(grades.indptr.tolist())])
-    return float(np.mean((gains @ discount)[asked] / best[asked])) if asked.any() else 0.0
-
-
-def _ideal(grades: NDArray[Any], discount: NDArray[np.float64]) -> float:
-    best = -np.sort(-grades)[: len(discount)]
-    return float(best @ discount[: len(best)])
+    out, best = np.zeros(n), np.zeros(n)
+    own = np.full(n, -1, np.int64) if own is None else own
+    if m:
+        gains(scores, own, grades.indptr, grades.indices, grades.data, min(k, m), out, best)
+    asked = best > 0.0
+    return np.asarray(out[asked] / best[asked], np.float64)

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from ..measures.lists import mean_ndcg
+from ..measures.lists import mean_ndcg, ndcg
 from ..solvers.closed_form import (
     LARGEST_GRAM,
     GramForm,
     dense_targets,
     factored,
+    first_step_rows,
     gram,
     rows_of_w,
-    screened_rows,
     solved,
 )
 from ..solvers.judged_lists import JudgedLists, Matrix, Ridge
@@ -44,6 +44,9 @@ FIRST, FIRST_STEPS, STEPS = 3, 6, 10
 """So many times the pairs wanted are refitted first, for so many steps; then the best of them, once more."""
 LOOSER = 3.0
 """A pattern holds W back by itself: on it, b is so many times smaller."""
+SURE = 1.0
+"""Pairs are taken where they help the held-out queries by so many standard errors: the best of many tries is above the
+lexical score by chance alone, more often than not."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,15 @@ class Judged:
     def worth(self, scores: Matrix) -> float:
         """Mean nDCG@10."""
         return mean_ndcg(scores, self.lists.grades, self.own)
+
+    def surely_better(self, scores: Matrix) -> bool:
+        """Whether nDCG@10 is above that of the lexical scores by more than `SURE` standard errors of the difference."""
+        new, old = (ndcg(one, self.lists.grades, self.own) for one in (scores, self.lexical))
+        better = new - old
+        if not better.any():
+            return False
+        error = np.std(better, ddof=1) / np.sqrt(len(better)) if len(better) > 1 else 0.0
+        return bool(np.mean(better) > SURE * error)
 
 
 @dataclass(frozen=True)
@@ -133,7 +145,7 @@ class PairLearner:
         solver = PatternRidge(lists, evenness, replace(ridge, b=ridge.b / LOOSER), self.n_jobs)
         W = cut(_refit(solver, W, FIRST_STEPS, edits), worth, self.budget)
         W = _refit(solver, W, STEPS, edits)
-        return cut(W, worth, self.budget) if self.budget.nonnegative else W
+        return _told(cut(W, worth, self.budget), edits) if self.budget.nonnegative else W
 
     def residual(
         self, form: GramForm, lists: JudgedLists, before: csr_array, evenness: float, ridge: Ridge
@@ -149,7 +161,7 @@ class PairLearner:
         self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge
     ) -> Iterator[tuple[NDArray[np.intp], Matrix]]:
         if max(lists.grades.shape) > LARGEST_GRAM:
-            return screened_rows(lists, evenness)
+            return first_step_rows(lists, evenness, ridge)
         return rows_of_w(lists, form.duals(lists, evenness, ridge))
 
     def _held_back(self, form: GramForm, part: Judged, held: Judged, tell: Tell) -> tuple[float, Ridge]:
@@ -176,12 +188,12 @@ class PairLearner:
         """How much W should count beside the lexical score, by held-out queries."""
         learned = (held.lists.D @ (held.lists.Q @ W).T).toarray().T.astype(np.float32)
         lexical, spread = held.worth(held.lexical), _spread(learned)
-        if spread == 0.0:
-            return Choice(evenness, ridge, 0.0, lexical, lexical)
         gain, worth = max(_gains(held, learned), key=lambda one: one[1])
-        if worth <= lexical:
+        if spread > 0.0:
+            gain *= (_spread(held.lexical) or 1.0) / spread
+        if not held.surely_better(held.lexical + np.float32(gain) * learned):
             return Choice(evenness, ridge, 0.0, lexical, lexical)
-        return Choice(evenness, ridge, gain * _spread(held.lexical) / spread, lexical, worth)
+        return Choice(evenness, ridge, gain, lexical, worth)
 
 
 def held_out(n: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -208,14 +220,23 @@ def _refit(solver: PatternRidge, W: csr_array, steps: int, edits: Edits) -> csr_
     """Learn the entries of W again; pinned ones are put in as they are told, and stay."""
     if edits.pinned is None:
         return solver.refit(W, steps)
+    W = _told(W, edits)
+    row, column = edits.pinned.nonzero()
+    place = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)) * np.int64(W.shape[1]) + W.indices
+    return solver.refit(W, steps, fixed=np.isin(place, row * np.int64(W.shape[1]) + column))
+
+
+def _told(W: csr_array, edits: Edits) -> csr_array:
+    """W with the pinned pairs as they are told."""
+    if edits.pinned is None:
+        return W
     from scipy.sparse import csr_array
 
     row, column = edits.pinned.nonzero()
     told = csr_array((np.ones(len(row), np.float32), (row, column)), shape=W.shape)
-    W = csr_array(W - W.multiply(told) + edits.pinned)
+    W = csr_array(W - W.multiply(told) + edits.pinned).astype(np.float32)
     W.sort_indices()
-    place = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)) * np.int64(W.shape[1]) + W.indices
-    return solver.refit(W, steps, fixed=np.isin(place, row * np.int64(W.shape[1]) + column))
+    return W
 
 
 def _empty(shape: tuple[int, int]) -> csr_array:

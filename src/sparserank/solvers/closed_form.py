@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .judged_lists import JudgedLists, Matrix, Ridge
+from .judged_lists import JudgedLists, Matrix, Ridge, squared_lengths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROWS = 256
 """Rows of W that are made at a time."""
 LARGEST_GRAM = 20_000
-"""Queries or documents beyond which a Gram matrix is too large (1.6 GB) and pairs are found by `screened_rows`."""
+"""Queries or documents beyond which a Gram matrix is too large (1.6 GB) and pairs are found by `first_step_rows`."""
 
 
 @dataclass(frozen=True)
@@ -94,3 +94,13 @@ def screened_rows(lists: JudgedLists, evenness: float) -> Iterator[tuple[NDArray
         some = live[at : at + ROWS]
         rows = ((by_word[some] @ found) @ D).toarray() - np.float32(mean) * np.outer(words[some], documents)
         yield some, np.asarray(rows, dtype=np.float32)
+
+
+def first_step_rows(lists: JudgedLists, evenness: float, ridge: Ridge) -> Iterator[tuple[NDArray[np.intp], Matrix]]:
+    """(Qᵀ Y D)_ij / ((QᵀQ)_ii + a) ((DᵀD)_jj + b), some rows at a time: each entry as if W had no other.
+
+    On the scale of W, where `screened_rows` is on that of the gradient: a pattern can be refitted from there.
+    """
+    left, right = (squared_lengths(X) + held for X, held in ((lists.Q, ridge.a), (lists.D, ridge.b)))
+    for some, rows in screened_rows(lists, evenness):
+        yield some, (rows / np.outer(left[some], right)).astype(np.float32)

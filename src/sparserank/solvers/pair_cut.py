@@ -76,11 +76,19 @@ def cut_rows(
             block = np.maximum(block, np.float32(0.0))
         value = np.abs(block) * worth.columns * worth.rows[which][:, None]
         if budget.per_word is not None and budget.per_word < block.shape[1]:
-            least = -np.partition(-value, budget.per_word - 1, axis=1)[:, budget.per_word - 1]
-            value[value < least[:, None]] = 0.0
+            _keep_in_rows(value, budget.per_word)
         i, j = np.nonzero(value > pool.least)
         pool.add(which[i] * np.int64(shape[1]) + j, block[i, j], value[i, j])
     return pool.matrix(shape)
+
+
+def _keep_in_rows(value: Matrix, most: int) -> None:
+    """Put 0 in place of all but the `most` largest of every row; of those that tie, the first stay."""
+    least = -np.partition(-value, most - 1, axis=1)[:, most - 1]
+    value[value < least[:, None]] = 0.0
+    for i in np.flatnonzero((np.count_nonzero(value, axis=1) > most) & (least > 0.0)):
+        tied = np.flatnonzero(value[i] == least[i])
+        value[i, tied[most - np.count_nonzero(value[i] > least[i]) :]] = 0.0
 
 
 def cut(W: csr_array, worth: Worth, budget: Budget) -> csr_array:

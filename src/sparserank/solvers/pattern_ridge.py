@@ -53,12 +53,14 @@ class _Products:
 
     def __init__(self, problem: PatternRidge, W: csr_array, pool: ThreadPoolExecutor) -> None:
         self._problem, self._pool = problem, pool
-        self._start, self._column, self._shape = W.indptr, W.indices, W.shape
+        live = np.flatnonzero(np.diff(W.indptr))  # the only rows that take part
+        self._live, self._gram = live, problem._gram[live][:, live]
+        self._start, self._column, self._width = np.append(W.indptr[live], W.nnz), W.indices, W.shape[1]
         D = problem._lists.D
-        width = max(1, min(D.shape[0], BLOCK // max(W.shape[0], 1)))
+        width = max(1, min(D.shape[0], BLOCK // max(len(live), 1)))
         self._blocks = [(at, D[at : at + width].tocsc()) for at in range(0, D.shape[0], width)]
         entries = np.linspace(0, W.nnz, 4 * problem._threads + 1)
-        self._bounds = list(pairwise(np.unique([0, *np.searchsorted(W.indptr, entries[1:-1]), W.shape[0]]).tolist()))
+        self._bounds = list(pairwise(np.unique([0, *np.searchsorted(self._start, entries[1:-1]), len(live)]).tolist()))
         row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
         left, right = problem._length
         scale = left[row] * right[W.indices]
@@ -72,7 +74,7 @@ class _Products:
         from ..kernels.pattern import at_pairs
 
         problem, out = self._problem, np.zeros(len(self._column), np.float32)
-        by_word = problem._lists.Q.T.tocsr()
+        by_word = problem._lists.Q.T.tocsr()[self._live]
         words = np.asarray(by_word.sum(axis=1)).ravel()
         for at, D in self._blocks:
             left = (by_word @ problem._targets[:, at : at + D.shape[0]]).toarray()
@@ -82,15 +84,17 @@ class _Products:
 
     def __call__(self, weight: Matrix) -> Matrix:
         """((QᵀQ + a) W (DᵀD + b))_P"""
-        from ..kernels.pattern import at_pairs, gram_times, times_documents
+        from ..kernels.pattern import at_pairs, gram_rows, gram_times, times_documents
 
-        gram, b, out = self._problem._gram, np.float32(self._problem._ridge.b), np.zeros_like(weight)
+        b, out = np.float32(self._problem._ridge.b), np.zeros_like(weight)
+        gram = self._gram.indptr, self._gram.indices, self._gram.data
         for _, D in self._blocks:
-            product = np.zeros((self._shape[0], D.shape[0]), np.float32)
+            product, left = (np.zeros((len(self._live), D.shape[0]), np.float32) for _ in range(2))
             self._rows(times_documents, weight, D.indptr, D.indices, D.data, product)
-            self._rows(at_pairs, np.ascontiguousarray(gram @ product), D.indptr, D.indices, D.data, out)
+            list(self._pool.map(lambda bound: gram_rows(*bound, *gram, product, left), self._bounds))  # noqa: B023
+            self._rows(at_pairs, left, D.indptr, D.indices, D.data, out)
         if b > 0.0:
-            self._rows(gram_times, weight, gram.indptr, gram.indices, gram.data, b, self._shape[1], out)
+            self._rows(gram_times, weight, *gram, b, self._width, out)
         return out
 
 
@@ -100,8 +104,9 @@ def _conjugate_gradients(products: _Products, w: Matrix, steps: int, fixed: Any)
     missed = (products.right_side() - products(w)) * free
     step: Matrix = np.divide(missed, products.scale, dtype=np.float32)
     direction, fit = step, _dot(missed, step)
+    rounding = fit * float(np.finfo(np.float32).eps) ** 2
     for _ in range(steps):
-        if fit <= 0.0:
+        if fit <= rounding:  # what is left would vanish step by step until the numbers give out
             break
         pushed = products(direction) * free
         length = np.float32(fit / _dot(direction, pushed))

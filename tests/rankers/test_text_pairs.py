@@ -1,0 +1,295 @@
+"""Word pairs learned beside a lexical score: a planted synonym, noise that teaches nothing, pairs that are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from sparserank.errors import DataError
+from sparserank.rankers import text_pairs
+from sparserank.rankers.text_pairs import HELD_OUT, Edits, Judged, PairLearner, grades_of, held_out
+from sparserank.solvers.closed_form import GramForm
+from sparserank.solvers.judged_lists import JudgedLists, Ridge
+from sparserank.solvers.pair_cut import Budget
+
+from ..solvers.judged_world import dense
+
+WORDS = 12
+"""Words 0 … 5 are what queries say; word w + 6 is what relevant documents say instead of w."""
+PLANTED = {(w, w + 6) for w in range(6)}
+
+
+def rows_of(words_of_each):
+    out = np.zeros((len(words_of_each), WORDS), np.float32)
+    for row, words in zip(out, words_of_each, strict=True):
+        row[list(words)] = 1.0
+    length = np.linalg.norm(out, axis=1, keepdims=True)
+    return csr_array(out / np.where(length > 0, length, 1.0))
+
+
+def world(seed=0, queries=40, documents=60, lexical=1.0, noise=False):
+    """Queries of two words each, documents of three; relevant is a document with both synonyms, or a random one."""
+    rng = np.random.default_rng(seed)
+    asked = [set(rng.choice(6, 2, replace=False).tolist()) for _ in range(queries)]
+    told = [set(rng.choice(WORDS, 5, replace=False).tolist()) for _ in range(documents)]
+    Q, D = rows_of(asked), rows_of(told)
+    wanted = np.array([[{w + 6 for w in q} <= d for d in told] for q in asked])
+    grades = rng.random(wanted.shape) < 0.08 if noise else wanted
+    scores = np.float32(lexical) * (Q @ D.T).toarray()
+    return Judged(JudgedLists(Q, D, csr_array(grades.astype(np.float32))), scores, np.full(queries, -1))
+
+
+def learner(pairs=30, **options):
+    edits = {name: options.pop(name) for name in ("pinned", "forbidden") if name in options}
+    limits = {name: options.pop(name) for name in ("per_word", "nonnegative") if name in options}
+    return PairLearner(Budget(pairs, **limits), n_jobs=options.pop("n_jobs", 1), edits=Edits(**edits), **options)
+
+
+def pair(places, shape=(WORDS, WORDS)):
+    row, column = np.array(list(places)).T
+    return csr_array((np.array(list(places.values()), np.float64), (row, column)), shape=shape)
+
+
+def learned_scores(judged, W, gain):
+    return judged.lexical + np.float32(gain) * (judged.lists.Q.toarray() @ W.toarray() @ judged.lists.D.toarray().T)
+
+
+def test_a_planted_synonym_is_learned_and_helps_queries_that_were_not_there():
+    W, choice = learner().learn(world(), tell=(told := []).append)
+    best = {divmod(int(place), WORDS) for place in np.argsort(-W.toarray(), axis=None)[:6]}
+    assert best == PLANTED
+    assert choice.gain > 0
+    assert choice.learned > choice.lexical + 0.3
+    other = world(seed=1)
+    assert other.worth(learned_scores(other, W, choice.gain)) > other.worth(other.lexical) + 0.3
+    assert told[0] == "choosing how far pairs are held back: a = 0.3"
+    assert told[-2:] == ["learning pairs without the held-out queries", "learning pairs from all queries"]
+
+
+def test_what_the_choice_says_is_what_the_held_out_queries_get():
+    judged = world()
+    _, choice = learner().learn(judged)
+    held, rest = held_out(len(judged), 0)
+    part = learner().fit(GramForm(judged.lists.D), judged.lists.of(rest), choice.evenness, choice.ridge)
+    scores = learned_scores(judged.of(held), part, choice.gain)
+    assert choice.lexical == pytest.approx(judged.of(held).worth(judged.lexical[held]))
+    assert choice.learned == pytest.approx(judged.of(held).worth(scores), abs=0.01)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_holds_pairs_back_is_what_the_whole_W_does_best_with_on_the_held_out_queries(seed):
+    judged = world(seed, queries=24, documents=30)
+    held, rest = held_out(24, 0)
+    part, judge = judged.lists.of(rest), judged.of(held)
+    worth = {}
+    for a, evenness, b in product(text_pairs.HELD_BACK, text_pairs.EVENNESS, text_pairs.HELD_BACK):
+        Q, D, Y = dense(part, evenness)
+        left, right = np.linalg.inv(Q @ Q.T + a * np.eye(len(Q))), np.linalg.inv(D @ D.T + b * np.eye(len(D)))
+        scores = judge.lists.Q.toarray() @ Q.T @ left @ Y @ right @ D @ D.T
+        unit, base = scores / scores.std(), judge.lexical / judge.lexical.std()
+        worth[evenness, Ridge(a, b)] = max(judge.worth(base + gain * unit) for gain in text_pairs.GAINS)
+    _, choice = learner().learn(judged)
+    assert worth[choice.evenness, choice.ridge] == pytest.approx(max(worth.values()), abs=1e-3)
+
+
+@pytest.mark.parametrize("lexical", [0.0, 1e-6, 1e6])
+def test_the_gain_goes_with_the_scale_of_the_lexical_scores_and_does_without_any(lexical):
+    W, choice = learner().learn(world(lexical=lexical))
+    usual = learner().learn(world(lexical=1.0))[1]
+    assert W.nnz == 30
+    assert choice.learned > choice.lexical + 0.3
+    if lexical:
+        assert choice.gain == pytest.approx(lexical * usual.gain, rel=1e-3)
+    else:
+        assert choice.gain > 0
+
+
+def test_where_judgments_are_noise_the_gain_is_0_and_W_is_empty(monkeypatch):
+    monkeypatch.setattr(text_pairs, "SURE", 2.0)
+    for seed in range(5):
+        W, choice = learner().learn(world(seed, noise=True))
+        assert (W.nnz, W.shape, W.dtype) == (0, (WORDS, WORDS), np.float32)
+        assert (choice.gain, choice.learned) == (0.0, choice.lexical)
+
+
+def test_noise_is_seldom_taken_for_something_to_learn():
+    taken = [learner().learn(world(seed, noise=True))[1].gain > 0 for seed in range(12)]
+    assert sum(taken) < len(taken) / 2
+
+
+def test_where_the_lexical_score_is_perfect_nothing_is_learned():
+    judged = world()
+    W, choice = learner().learn(replace(judged, lexical=judged.lists.grades.toarray()))
+    assert choice.lexical == pytest.approx(1.0)
+    assert (choice.gain, W.nnz) == (0.0, 0)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_same_bits_again_and_for_any_threads(n_jobs):
+    first, chosen = learner().learn(world())
+    again, choice = learner(n_jobs=n_jobs).learn(world())
+    assert_array_equal(first.toarray(), again.toarray())
+    assert choice == chosen
+
+
+@pytest.mark.parametrize(("pairs", "per_word"), [(1, None), (7, None), (30, 2), (100, 1)])
+def test_no_more_pairs_than_wanted(pairs, per_word):
+    W, _ = learner(pairs, per_word=per_word).learn(world())
+    assert 0 < W.nnz <= pairs
+    assert per_word is None or np.diff(W.indptr).max() <= per_word
+
+
+def test_pairs_are_refitted_after_the_cut():
+    judged = world()
+    W = learner(12).fit(GramForm(judged.lists.D), judged.lists, 0.5, Ridge())
+    best = lambda M: judged.lists.objective(csr_array(M), 0.5, Ridge(1.0, 1.0 / text_pairs.LOOSER))  # noqa: E731
+    for step in (W * 1.02, W * 0.98):
+        assert best(W) < best(step)
+
+
+@pytest.mark.parametrize("most", [0, 50])
+def test_beyond_the_largest_gram_pairs_are_screened_and_the_synonym_is_still_found(monkeypatch, most):
+    monkeypatch.setattr(text_pairs, "LARGEST_GRAM", most)
+    judged = world()
+    W, choice = learner().learn(judged)
+    assert (choice.evenness, choice.ridge) == (text_pairs.EVENNESS[0], Ridge())
+    assert {divmod(int(place), WORDS) for place in np.argsort(-W.toarray(), axis=None)[:6]} == PLANTED
+    assert choice.learned > choice.lexical + 0.3
+
+
+def test_screened_pairs_fit_almost_as_well_as_those_of_the_closed_form(monkeypatch):
+    rng = np.random.default_rng(0)
+    often = 1.0 / np.arange(1, 81)
+    Q, D = (csr_array(rng.poisson(size * often / often.sum(), (n, 80)) / 5.0) for n, size in ((90, 5), (120, 30)))
+    grades = csr_array((rng.random((90, 120)) < 0.05).astype(np.float32))
+    lists = JudgedLists(Q.astype(np.float32), D.astype(np.float32), grades)
+    nothing, closed = csr_array(lists.shape), learner(300).fit(GramForm(lists.D), lists, 0.5, Ridge())
+    monkeypatch.setattr(text_pairs, "LARGEST_GRAM", 100)
+    screened = learner(300).fit(GramForm(lists.D), lists, 0.5, Ridge())
+    best, found, start = (lists.objective(W, 0.5, Ridge(1.0, 1.0 / 3.0)) for W in (closed, screened, nothing))
+    assert start - found > 0.8 * (start - best)
+
+
+# ------------------------------------------------------------------------------------------------ told, not learned
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_pinned_pairs_have_the_weight_that_was_told(nonnegative):
+    told = {(0, 6): -0.5, (1, 7): 0.001, (2, 0): 2.0, (11, 11): 0.25}
+    W, choice = learner(8, pinned=pair(told), nonnegative=nonnegative).learn(world())
+    assert choice.gain > 0
+    assert_allclose([W[place] for place in told], list(told.values()), rtol=1e-6)
+    assert W.dtype == np.float32
+    assert W.nnz <= 8 + len(told), "what is told comes on top of what is learned"
+    if nonnegative:
+        assert {tuple(place) for place in np.argwhere(W.toarray() < 0).tolist()} == {(0, 6)}
+
+
+def test_forbidden_pairs_are_not_there_and_others_take_their_place():
+    forbidden = pair({(0, 6): 1.0, (3, 9): 1.0, (3, 3): 1.0})
+    W, _ = learner(10, forbidden=forbidden).learn(world())
+    assert W.nnz == 10
+    assert not W.multiply(forbidden).nnz
+
+
+def test_no_negative_pair_where_none_is_wanted():
+    free, _ = learner(40).learn(world())
+    W, choice = learner(40, nonnegative=True).learn(world())
+    assert (free.data < 0).any()
+    assert (W.data > 0).all()
+    assert choice.learned > choice.lexical + 0.3
+
+
+# ------------------------------------------------------------------------------------------------ edges
+
+
+@pytest.mark.parametrize("queries", [0, 1])
+def test_a_single_query_is_refused(queries):
+    with pytest.raises(DataError, match="two at least are needed"):
+        learner().learn(world().of(np.arange(queries)))
+
+
+@pytest.mark.parametrize("queries", [2, 3, 5])
+def test_a_few_queries_are_enough_to_run(queries):
+    W, choice = learner().learn(world().of(np.arange(queries)))
+    assert np.isfinite(W.data).all()
+    assert choice.learned >= choice.lexical
+
+
+def emptied(judged, queries=(), documents=(), unjudged=()):
+    Q, D, grades = (M.toarray() for M in (judged.lists.Q, judged.lists.D, judged.lists.grades))
+    Q[list(queries)], D[list(documents)], grades[list(unjudged)] = 0.0, 0.0, 0.0
+    lists = JudgedLists(csr_array(Q), csr_array(D), csr_array(grades))
+    return Judged(lists, (lists.Q @ lists.D.T).toarray(), judged.own)
+
+
+@pytest.mark.parametrize("most", [0, 20_000])
+def test_queries_and_documents_without_words_and_queries_without_judgments_do_no_harm(monkeypatch, most):
+    monkeypatch.setattr(text_pairs, "LARGEST_GRAM", most)
+    judged = emptied(world(), queries=[0, 1, 2], documents=[5, 6], unjudged=[2, 3, 4])
+    W, choice = learner().learn(judged)
+    assert choice.learned > choice.lexical + 0.2
+    assert np.isfinite(W.data).all()
+    assert {divmod(int(place), WORDS) for place in np.argsort(-W.toarray(), axis=None)[:6]} == PLANTED
+
+
+@pytest.mark.parametrize("gone", ["queries", "documents", "unjudged"])
+@pytest.mark.parametrize("most", [0, 20_000])
+def test_where_there_is_nothing_at_all_nothing_is_learned(monkeypatch, gone, most):
+    monkeypatch.setattr(text_pairs, "LARGEST_GRAM", most)
+    everything = range(60 if gone == "documents" else 40)
+    W, choice = learner().learn(emptied(world(), **{gone: everything}))
+    assert (W.nnz, choice.gain) == (0, 0.0)
+
+
+def test_some_of_the_queries_keep_what_is_theirs():
+    judged = replace(world(), own=np.arange(40))
+    part = judged.of(np.array([7, 3]))
+    assert len(part) == 2
+    assert part.own.tolist() == [7, 3]
+    assert_array_equal(part.lexical, judged.lexical[[7, 3]])
+    assert_array_equal(part.lists.grades.toarray(), judged.lists.grades.toarray()[[7, 3]])
+
+
+def test_a_querys_own_document_is_never_what_it_is_judged_by():
+    judged = world()
+    own = np.array([int(row.argmax()) for row in judged.lists.grades.toarray()])
+    assert replace(judged, own=own).worth(judged.lists.grades.toarray()) < judged.worth(judged.lists.grades.toarray())
+
+
+def test_a_difference_counts_from_so_many_standard_errors_on(monkeypatch):
+    judged = world()
+    better = judged.lexical + 0.2 * judged.lists.grades.toarray()
+    assert judged.surely_better(better)
+    assert not judged.surely_better(judged.lexical)
+    assert not judged.surely_better(-judged.lists.grades.toarray())
+    assert judged.of(np.array([0])).surely_better(judged.lists.grades.toarray()[[0]])
+    monkeypatch.setattr(text_pairs, "SURE", 1e6)
+    assert not judged.surely_better(better)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 41])
+def test_a_quarter_is_held_out_and_nothing_is_in_both(n):
+    held, rest = held_out(n, seed=3)
+    assert len(held) == -(-n // HELD_OUT)
+    assert sorted([*held.tolist(), *rest.tolist()]) == list(range(n))
+    assert held.tolist() == sorted(held.tolist())
+    assert_array_equal(held_out(n, seed=3)[0], held)
+
+
+def test_which_are_held_out_goes_with_the_seed():
+    assert len({tuple(held_out(40, seed)[0].tolist()) for seed in range(5)}) == 5
+
+
+def test_grades_stand_where_their_query_and_document_do():
+    qrels = {"p": {"b": 2, "a": 0, "c": -1}, "q": {"a": 1}, "r": {}, "unasked": {"a": 3}}
+    places = {"a": 0, "b": 1, "c": 2}
+    found = grades_of(qrels, ["q", "r", "p"], places)
+    assert found.toarray().tolist() == [[1, 0, 0], [0, 0, 0], [0, 2, 0]]
+    assert found.nnz == 2, "what is not above 0 is as if unjudged"
+    assert grades_of(qrels, ["r"], places).shape == (1, 3)
