@@ -11,7 +11,7 @@ from .. import check
 from ..data.files import PathLike
 from ..data.records import Documents, Qrels
 from ..data.tensors import write_tensors
-from ..errors import DataError, NotFitted
+from ..errors import ConfigError, DataError, NotFitted
 from ..rankers.lexical import LexicalRanker, LexicalSettings
 from ..rankers.pair_edits import Change, Pair, PairEdits, changes
 from ..rankers.parameters import Parameters
