@@ -127,7 +127,7 @@ def learned(
 ) -> TextModel:
     """The lexical ranker with the pairs that the lesson teaches; without any where they would not help."""
     if len(lesson.qrels) < 2:
-        return _kept(lexical, edits, f"{len(lesson.qrels)} judged queries are too few to learn pairs from and to check")
+        return kept(lexical, edits, f"{len(lesson.qrels)} judged queries are too few to learn pairs from and to check")
     learner, judged = prepared(lexical, lesson, size, edits, seed, n_jobs)
     W, choice = learner.learn(judged, tell)
     about = {
@@ -140,7 +140,7 @@ def learned(
     }
     if choice.gain == 0.0:
         why = f"no pairs ranked held-out queries better (nDCG@10 {choice.lexical:.3f})"
-        return replace(_kept(lexical, edits, why), told=about)
+        return replace(kept(lexical, edits, why), told=about)
     model = TextModel(lexical, QueryWords.of(lexical.features, lesson.texts), W, choice.gain, edits, about)
     return model.edited(edits) if edits else model
 
@@ -189,7 +189,8 @@ def told_edits(edits: PairEdits, words: QueryWords, gain: float) -> Edits:
     )
 
 
-def _kept(lexical: LexicalRanker, edits: PairEdits, why: str) -> TextModel:
+def kept(lexical: LexicalRanker, edits: PairEdits, why: str) -> TextModel:
+    """The lexical ranker alone, and a line in the log that says why."""
     log.warning("%s; the lexical ranker is kept as it is", why)
     return TextModel(lexical, edits=edits)
 

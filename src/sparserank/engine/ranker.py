@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from .. import check
 from ..data.files import PathLike
 from ..data.records import Documents, Qrels
 from ..data.tensors import write_tensors
 from ..errors import ConfigError, DataError, NotFitted
+from ..preferences import Preferences
 from ..rankers.lexical import LexicalRanker, LexicalSettings
 from ..rankers.pair_edits import Change, Pair, PairEdits, changes
 from ..rankers.parameters import Parameters
@@ -19,8 +20,12 @@ from ..rankers.text_model import TextModel
 from ..rankers.text_path import TextPath, sizes_in_order, text_path
 from ..search import Index
 from ..text import Analyzer
+from .classes import learned_from_classes
 from .learning import Lesson, Size, joined, learned, more_learned, prepared
 from .searching import Docs, Searching
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MODEL_KIND = "text"
 KINDS = ("text", "bm25", "cosine")
@@ -91,7 +96,7 @@ class TextRanker(Searching, Parameters):
         self,
         docs: Docs,
         queries: Mapping[str, str] | None = None,
-        qrels: Qrels | None = None,
+        qrels: Qrels | Preferences | None = None,
         *,
         drop_self: bool = False,
         tell: Tell = lambda message: None,
@@ -101,20 +106,27 @@ class TextRanker(Searching, Parameters):
         docs : {id: text} or {id: {"title": …, "text": …}}; queries : {id: text}; qrels : {query id: {doc id: grade}},
         where a document that is not judged counts as grade 0. drop_self : a query never finds the document of its own
         id. tell : called with what is being done.
+
+        With Preferences.from_labels in place of qrels, every document is a query for those of its class.
         """
         size = self._judged()
         documents = Documents.of(docs)
         lexical = LexicalRanker(self._lexical_settings())
+        edits = self.model_.edits if hasattr(self, "model_") else PairEdits()
+        if isinstance(qrels, Preferences):
+            weighted = lexical.fit(documents)
+            self.model_ = learned_from_classes(
+                lexical, documents, weighted, qrels, size, edits, self.random_state, self.n_jobs, tell
+            )
+            return self._indexed(weighted, documents)
         Lesson.of(documents, None, queries, qrels, drop_self)  # refused before any work
         weighted = lexical.fit(documents)
         lesson = Lesson.of(documents, weighted, queries, qrels, drop_self)
-        edits = self.model_.edits if hasattr(self, "model_") else PairEdits()
         if self.ranker == "text" and lesson.qrels:
             self.model_ = learned(lexical, lesson, size, edits, self.random_state, self.n_jobs, tell)
         else:
             self.model_ = TextModel(lexical, edits=edits)
-        self.index_ = Index.build(self.model_.beside(weighted), documents, made_for=self.fingerprint())
-        return self
+        return self._indexed(weighted, documents)
 
     def partial_fit(
         self,
@@ -146,9 +158,7 @@ class TextRanker(Searching, Parameters):
             self.model_ = learned(self.lexical_, lesson, size, edits, self.random_state, self.n_jobs, tell)
         else:
             self.model_ = more_learned(self.model_, lesson, size, self.n_jobs, tell)
-        if docs is not None or self.model_.n_terms != width:
-            self.index_ = Index.build(self.model_.beside(weighted), documents, made_for=self.fingerprint())
-        return self
+        return self._indexed(weighted, documents) if docs is not None or self.model_.n_terms != width else self
 
     def path(
         self,
@@ -166,6 +176,10 @@ class TextRanker(Searching, Parameters):
         lesson = Lesson.of(documents, lexical.fit(documents), queries, qrels, drop_self)
         learner, judged = prepared(lexical, lesson, size, PairEdits(), self.random_state, self.n_jobs)
         return text_path(learner, judged, wanted, tell)
+
+    def _indexed(self, weighted: csr_array, documents: Documents) -> Self:
+        self.index_ = Index.build(self.model_.beside(weighted), documents, made_for=self.fingerprint())
+        return self
 
     def _judged(self) -> Size:
         check.choice("ranker", self.ranker, KINDS)

@@ -25,18 +25,25 @@ NEIGHBOURS = 0.7
 
 @dataclass(frozen=True)
 class QueryWords:
-    """The documents' features, and the words that only queries have, in code-point order."""
+    """The documents' features, and the words that only queries have.
+
+    like_documents : queries are documents themselves: their rows are those of `document_rows`, and they have no words
+        of their own.
+    """
 
     documents: TextFeatures
-    extra: tuple[str, ...]
+    extra: tuple[str, ...] = ()
+    like_documents: bool = False
 
     @classmethod
     def of(cls, documents: TextFeatures, texts: Iterable[str]) -> QueryWords:
         """From the queries that there is something to learn about."""
-        return cls(documents, ()).with_words_of(texts)
+        return cls(documents).with_words_of(texts)
 
     def with_words_of(self, texts: Iterable[str]) -> QueryWords:
         """With the words of more queries; those that were there keep their columns."""
+        if self.like_documents:
+            return self
         known = {*self.documents.vocabulary_, *self.extra}
         seen = TextFeatures("raw", unit=False, analyzer=self._analyzer)
         seen.fit(texts)
@@ -74,6 +81,8 @@ class QueryWords:
         """Queries as rows of unit length; one without a known word is empty."""
         from ..kernels.weights import row_lengths, scale_rows
 
+        if self.like_documents:
+            return document_rows(self.documents, self.documents.weighted(self.documents.counts(texts).matrix))
         out = self._features.counts(texts).matrix
         out.data *= self._weight[out.indices]
         scale_rows(out.indptr, out.data, row_lengths(out.indptr, out.data))
@@ -88,9 +97,9 @@ class QueryWords:
         return pack_strings("query_words", self.extra)
 
     @classmethod
-    def from_file(cls, documents: TextFeatures, file: Tensors) -> QueryWords:
+    def from_file(cls, documents: TextFeatures, file: Tensors, like_documents: bool = False) -> QueryWords:
         """What `state` described."""
-        return cls(documents, file.strings("query_words"))
+        return cls(documents, file.strings("query_words"), like_documents)
 
 
 def document_rows(features: TextFeatures, weighted: csr_array) -> csr_array:

@@ -111,7 +111,12 @@ class TextModel:
         settings, arrays = self.lexical.state()
         if self.W is None or self.words is None:
             return settings, arrays
-        pairs = {"gain": self.gain, "edits": self.edits.to_dict(), "told": dict(self.told)}
+        pairs = {
+            "gain": self.gain,
+            "edits": self.edits.to_dict(),
+            "told": dict(self.told),
+            "like_documents": self.words.like_documents,
+        }
         return settings | {"pairs": pairs}, arrays | self.words.state() | matrix_arrays("W", self.W)
 
     @classmethod
@@ -121,7 +126,7 @@ class TextModel:
         if "pairs" not in file.settings:
             return cls(lexical)
         pairs = file.setting("pairs", dict)
-        words = QueryWords.from_file(lexical.features, file)
+        words = QueryWords.from_file(lexical.features, file, bool(pairs.get("like_documents", False)))
         if len(set(words.words)) < len(words.words):
             raise ModelError(f"{file.path}: its query words are not all different")
         gain = pairs.get("gain")
