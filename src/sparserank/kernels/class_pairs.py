@@ -16,6 +16,8 @@ from numba import njit
 
 FIRST, SECOND = 0.9, 0.99
 """How much of the mean and of the mean square of past gradients stays at every step (Adam)."""
+STRIP = 128
+"""Columns of a matrix whose rows are read again and again: so many of all rows stay in the cache."""
 
 
 @njit(cache=True, nogil=True)
@@ -82,25 +84,32 @@ def pattern_step(ptr, idx, val, H, w_ptr, w_idx, w_val, mean, square, held, rate
 
 @njit(cache=True, nogil=True)
 def sparse_times(w_ptr, w_idx, w_val, C, start, stop, out):
-    """out[i] = sum_j W[i, j] C[j], for i in start … stop - 1."""
-    for i in range(start, stop):
-        out[i] = np.float32(0.0)
-        for k in range(w_ptr[i], w_ptr[i + 1]):
-            w, row = w_val[k], C[w_idx[k]]
-            for j in range(len(row)):
-                out[i, j] += w * row[j]
+    """out[i] = sum_j W[i, j] C[j], for i in start … stop - 1; a strip of C's columns at a time."""
+    for left in range(0, C.shape[1], STRIP):
+        right = min(left + STRIP, C.shape[1])
+        for i in range(start, stop):
+            to = out[i, left:right]
+            to[:] = np.float32(0.0)
+            for k in range(w_ptr[i], w_ptr[i + 1]):
+                w, row = w_val[k], C[w_idx[k], left:right]
+                for j in range(right - left):
+                    to[j] += w * row[j]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def sampled_products(w_ptr, w_idx, left, right, start, stop, out):
-    """out[k] = left[i] · right[j] where the k-th entry of the pattern is (i, j), for i in start … stop - 1."""
-    for i in range(start, stop):
-        a = left[i]
-        for k in range(w_ptr[i], w_ptr[i + 1]):
-            b, total = right[w_idx[k]], np.float32(0.0)
-            for c in range(len(a)):
-                total += a[c] * b[c]
-            out[k] = total
+def sampled_products(w_ptr, w_idx, A, C, start, stop, out):
+    """out[k] = A[i] · C[j] where the k-th entry of the pattern is (i, j), for i in start … stop - 1."""
+    for k in range(w_ptr[start], w_ptr[stop]):
+        out[k] = np.float32(0.0)
+    for left in range(0, A.shape[1], STRIP):
+        right = min(left + STRIP, A.shape[1])
+        for i in range(start, stop):
+            a = A[i, left:right]
+            for k in range(w_ptr[i], w_ptr[i + 1]):
+                c, total = C[w_idx[k], left:right], np.float32(0.0)
+                for j in range(right - left):
+                    total += a[j] * c[j]
+                out[k] += total
 
 
 @njit(cache=True, nogil=True)

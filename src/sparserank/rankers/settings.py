@@ -29,7 +29,7 @@ def hinge(loss: Any) -> Hinge:
         return loss
     for other, solver in OTHER_LOSSES.items():
         if loss == other:
-            raise ConfigError(f"loss={loss!r} needs solver={solver!r}; 'sparse-sgd' has loss='hinge'")
+            raise ConfigError(f"The 'loss' parameter {loss!r} needs solver={solver!r}; 'sparse-sgd' takes 'hinge'.")
     check.choice("loss", loss, ("hinge", *OTHER_LOSSES))
     return Hinge()
 

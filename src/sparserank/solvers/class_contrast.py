@@ -43,8 +43,8 @@ class ClassContrast:
     """
 
     rank: int = 40
-    mix: float = 0.3
-    ridge: float = 1.0
+    mix: float = 0.2
+    ridge: float = 10.0
     sharpness: float = 4.0
     steps: int = 900
     batch: int = 1000

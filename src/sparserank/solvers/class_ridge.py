@@ -50,7 +50,7 @@ class ClassRidge:
     kl_power: float = 0.25
     wider: float = 20.0
     first_pattern: float = 3.0
-    most_first: int = 1_000_000
+    most_first: int = 3_000_000
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:

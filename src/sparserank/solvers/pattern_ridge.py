@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 
-MOST_COLUMNS, MOST_WORK = 8192, 10**10
+MOST_COLUMNS, MOST_WORK = 8192, 25 * 10**9
 """256 MB for C and as much for its product with W; entries of W times columns, a few seconds a step on two cores."""
 MOST_IN_BATCH = 1 << 24
 """Items of a batch times columns in use: 64 MB."""
-ROWS_A_TASK, COLUMNS_A_TASK = 16, 64
+ROWS_A_TASK, COLUMNS_A_TASK, GRAM_ROWS_A_TASK = 16, 64, 512
 
 
 class Pattern(NamedTuple):
@@ -154,7 +154,7 @@ def _normal(W: Pattern, C: Floats, out: Floats, pool: Executor) -> None:
     from ..kernels.class_pairs import sparse_times, transpose
 
     product = np.empty_like(C)
-    _share(pool, len(C), COLUMNS_A_TASK, lambda a, b: sparse_times(*W, C, a, b, product))
+    _share(pool, len(C), GRAM_ROWS_A_TASK, lambda a, b: sparse_times(*W, C, a, b, product))
     transpose(product)
     _sampled(W, C, product, out, pool)
 
@@ -163,7 +163,7 @@ def _sampled(W: Pattern, left: Floats, right: Floats, out: Floats, pool: Executo
     from ..kernels.class_pairs import sampled_products
 
     rows = len(W.pointer) - 1
-    _share(pool, rows, COLUMNS_A_TASK, lambda a, b: sampled_products(W.pointer, W.column, left, right, a, b, out))
+    _share(pool, rows, GRAM_ROWS_A_TASK, lambda a, b: sampled_products(W.pointer, W.column, left, right, a, b, out))
 
 
 def _share(pool: Executor, n: int, size: int, work: Callable[..., None]) -> None:
