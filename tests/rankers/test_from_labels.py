@@ -139,6 +139,20 @@ def test_labels_of_one_class_and_too_few_words_are_refused():
         sr.BilinearRanker(**CLOSED).fit(X, X, PREFS, query_words=["a"])
 
 
+def test_a_path_of_sizes_is_cut_from_one_w_and_refused_a_refit_by_triples():
+    path = sr.size_path(sr.BilinearRanker(**CLOSED), X, X, PREFS, [20, 200], held_out=(X, X, PREFS))
+    assert [point.pairs for point in path] == [20, 200]
+    with pytest.raises(ConfigError, match="means nothing to 'closed-form'"):
+        sr.size_path(sr.BilinearRanker(**CLOSED, refit=True), X, X, PREFS, [20], held_out=(X, X, PREFS))
+
+
+def test_learning_by_triples_goes_on_from_a_w_of_class_labels():
+    ranker = sr.BilinearRanker(max_iter=50, random_state=0).fit(X, X, PREFS)
+    W = ranker.set_params(**CLOSED, max_iter=100_000).fit(X, X, PREFS).W_
+    ranker.set_params(loss="hinge", solver="sparse-sgd", max_pairs=None, max_iter=0).partial_fit(X, X, PREFS)
+    assert (ranker.W_ != W).nnz == 0
+
+
 def test_classes_come_back_from_preferences_as_they_went_in():
     y = np.array(["c", "a", "z", "a", "c", "b", "a"])
     assert_array_equal(np.unique(y)[classes_of(sr.Preferences.from_labels(y))], y)

@@ -60,6 +60,8 @@ def fit(
     empty = EmptyRows.of(score)
     empty.report(logging.INFO, score)
     ranker.n_empty_queries_, ranker.n_empty_documents_ = map(len, empty)
+    for earlier in ("_training", "_began", "refit_curve_"):  # of another solver, before this one
+        vars(ranker).pop(earlier, None)
     ranker.query_words_, ranker.document_words_ = both
     ranker.W_, ranker.n_iter_, ranker.seed_ = solution.W, solution.steps, seed
     ranker.alpha_, ranker.converged_ = solution.alpha, solution.converged
