@@ -14,7 +14,10 @@ from pathlib import Path
 
 from sparserank.data.files import write_bytes
 
-CASES = ("letor_reading", "text_features", "bm25_search", "word_pairs", "model_loading", "domination", "beyond_text")
+CASES = (
+    "letor_reading", "text_features", "bm25_search", "word_pairs", "model_loading", "domination",
+    "beyond_text", "beyond_labels",
+)  # fmt: skip
 
 
 def measured(case: str, quick: bool) -> dict:

@@ -22,13 +22,13 @@ from ..solvers.density import cut
 from ..solvers.pattern_sgd import PatternTraining
 from ..solvers.solution import Solution
 from ..solvers.sparse_sgd import SparseSGD, Training
-from . import settings
+from . import from_labels, settings
 from .checkpoint import Checkpoint
 from .empty_rows import EmptyRows
 from .parameters import Parameters
 from .progress import Follow
 from .run import Run
-from .word_pairs import WordPairs
+from .word_pairs import WordPairs, named
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -53,7 +53,11 @@ FREE = ("max_iter", "shuffle", "n_jobs", "watch", "verbose")
 class BilinearRanker(WordPairs, Parameters):
     """Learns W of s(q, d) = qᵀ W d so that preferred items score higher, and keeps it sparse.
 
-    loss : 'hinge' (margin 1), or a `Hinge`.
+    loss : 'hinge' (margin 1), or a `Hinge`; 'squared' and 'softmax' for the solvers from class labels.
+    solver : 'sparse-sgd' is Algorithm 1, for preferences of any kind. From class labels (`Preferences.from_labels`, Q
+        and D the same rows, `density` or `max_pairs` given): 'closed-form' with loss='squared', for words; 'low-rank'
+        with loss='softmax', for dense features such as pixels. They have no use for the other settings but `rank`
+        (of 'low-rank'; 40 by itself), `random_state` and `n_jobs`.
     penalty : 'l1', 'group-rows', 'group-columns', 'none', or an object of `sparserank.penalties`.
     alpha : the paper's λ. density, max_pairs : instead of alpha, how many entries of W should be left.
     refit : once more over the same triples, without penalty, on the entries that are left.
@@ -97,6 +101,7 @@ class BilinearRanker(WordPairs, Parameters):
         watch: int = 20,
         slack: float | None = None,
         verbose: bool = False,
+        rank: int | None = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -118,6 +123,7 @@ class BilinearRanker(WordPairs, Parameters):
         self.watch = watch
         self.slack = slack
         self.verbose = verbose
+        self.rank = rank
 
     @classmethod
     def named(cls, name: str, **changes: Any) -> BilinearRanker:
@@ -149,8 +155,11 @@ class BilinearRanker(WordPairs, Parameters):
             Where it is there already, from the same settings and data, fit goes on from it. Needs a random_state.
         follow : called with the training every few batches; it may look, and must change nothing.
         """
+        if self.solver in from_labels.LOSSES:
+            from_labels.fit(self, Q, D, prefs, (query_words, document_words), checkpoint)
+            return self
         score = self._checked(Q, D, prefs)
-        words = _named(query_words, document_words, score.shape)
+        words = named(query_words, document_words, score.shape)
         seed = self._seed()
         training = self._new_training(score, start=None)
         keeper = None if checkpoint is None else self._keeper(checkpoint, checkpoint_every, score, prefs)
@@ -182,6 +191,8 @@ class BilinearRanker(WordPairs, Parameters):
 
     def partial_fit(self, Q: Any, D: Any, prefs: Preferences, *, follow: Follow | None = None) -> Self:
         """Go on with more preferences; steps, rates, thresholds and draws are carried on from where they are."""
+        if self.solver in from_labels.LOSSES:
+            from_labels.refuse(self, "partial_fit")
         if self.refit:
             raise ConfigError("refit=True goes over all triples once more, which partial_fit does not have; use fit")
         if self.rate == "linear":
@@ -231,7 +242,9 @@ class BilinearRanker(WordPairs, Parameters):
         return secrets.randbits(63) if self.random_state is None else int(self.random_state)
 
     def _checked(self, Q: Any, D: Any, prefs: Preferences) -> Bilinear:
-        check.choice("solver", self.solver, ("sparse-sgd",))
+        check.choice("solver", self.solver, ("sparse-sgd", *from_labels.LOSSES))
+        if self.rank is not None:
+            raise ConfigError("rank is a setting of solver='low-rank'; 'sparse-sgd' has none")
         check.count("max_iter", self.max_iter)
         check.count("watch", self.watch)
         for name in ("refit", "shuffle", "diagonal", "verbose"):
@@ -319,14 +332,3 @@ def _handed_over(training: Training | PatternTraining) -> csr_array:
     """W, cut to the pairs that were asked for."""
     W = training.weights()
     return W if training.wanted is None else cut(W, training.wanted)
-
-
-def _named(
-    query_words: Sequence[str] | None, document_words: Sequence[str] | None, shape: tuple[int, int]
-) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """The words of both sides, one a column, or None."""
-    for side, words, width in zip(("query", "document"), (query_words, document_words), shape, strict=True):
-        if words is not None and len(words) != width:
-            raise DataError(f"{width} {side} columns need {width} words; got {len(words)}")
-    query, document = (None if words is None else tuple(words) for words in (query_words, document_words))
-    return query, document

@@ -33,7 +33,8 @@ def save(ranker: BilinearRanker, path: PathLike) -> None:
     params = ranker.get_params()
     plain = str | bool | int | float | None
     told: dict[str, Any] = {name: value for name, value in params.items() if isinstance(value, plain)}
-    told["loss"] = {"margin": judged.hinge(params["loss"]).margin}
+    if params["loss"] not in judged.OTHER_LOSSES:
+        told["loss"] = {"margin": judged.hinge(params["loss"]).margin}
     del told["verbose"]  # how a training was shown is no part of what it learned
     told["penalty"], groups = _told_penalty(params["penalty"])
     if groups is not None:
@@ -66,7 +67,8 @@ def load(file: Tensors) -> BilinearRanker:
     W = matrix(file, "W", shape)
     told = dict(file.setting("params", dict))
     try:
-        told["loss"] = Hinge(**told["loss"])
+        if told["loss"] not in tuple(judged.OTHER_LOSSES):
+            told["loss"] = Hinge(**told["loss"])
         told["penalty"] = _penalty(told["penalty"], file)
         if "centre.data" in file.arrays:
             told["centre"] = matrix(file, "centre", shape)

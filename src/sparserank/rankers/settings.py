@@ -19,12 +19,18 @@ FULL_ENOUGH, MOST_SLACK = 0.1, 10.0
 """A W of this density learns well, and a smaller one is better cut from it than learned by itself (docs/word-pairs.md);
 where that would be more than so many times the entries wanted, these have to do."""
 
+OTHER_LOSSES = {"squared": "closed-form", "softmax": "low-rank"}
+"""Losses that are not on triples, and the solver that takes each."""
+
 
 def hinge(loss: Any) -> Hinge:
     """A `Hinge`, by its name or as it is."""
     if isinstance(loss, Hinge):
         return loss
-    check.choice("loss", loss, ("hinge",))
+    for other, solver in OTHER_LOSSES.items():
+        if loss == other:
+            raise ConfigError(f"The 'loss' parameter {loss!r} needs solver={solver!r}; 'sparse-sgd' takes 'hinge'.")
+    check.choice("loss", loss, ("hinge", *OTHER_LOSSES))
     return Hinge()
 
 

@@ -23,6 +23,7 @@ from ..scores import Bilinear
 from ..solvers.density import cut
 from . import settings
 from .bilinear import BilinearRanker
+from .from_labels import LOSSES
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -145,6 +146,8 @@ def _judged(
     """The sizes in pairs; whatever is wrong is said before anything is learned."""
     if not isinstance(ranker, BilinearRanker):
         raise ConfigError(f"a BilinearRanker is wanted; got {type(ranker).__name__}")
+    if ranker.refit and ranker.solver in LOSSES:
+        raise ConfigError(f"refit is a setting of solver='sparse-sgd' and means nothing to {ranker.solver!r}")
     if held_out is None and measure is None:
         raise ConfigError("a size is judged on data it has not learned from: give held_out=(Q, D, prefs) or measure=")
     score = Bilinear.of(Q, D)
@@ -171,7 +174,8 @@ def _pairs(size: Any, places: int) -> int:
 def _of_size(learned: BilinearRanker, size: int, params: dict[str, Any]) -> BilinearRanker:
     """The learned ranker with its largest pairs only; it goes on learning from there, if it is asked to."""
     one = copy(learned).set_params(density=None, max_pairs=size, **params)
-    del one._training, one._began
+    for kept in ("_training", "_began"):  # a W from class labels has no training to go on with
+        vars(one).pop(kept, None)
     one.W_ = cut(learned.W_, size)
     one.solution_ = replace(learned.solution_, W=one.W_)
     return one

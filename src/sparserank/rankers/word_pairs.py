@@ -152,3 +152,14 @@ def _as_row(row: Any) -> Any:
     from scipy.sparse import issparse
 
     return row if issparse(row) else np.atleast_2d(np.asarray(row))
+
+
+def named(
+    query_words: Sequence[str] | None, document_words: Sequence[str] | None, shape: tuple[int, int]
+) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """The words of both sides, one a column, or None."""
+    for side, words, width in zip(("query", "document"), (query_words, document_words), shape, strict=True):
+        if words is not None and len(words) != width:
+            raise DataError(f"{width} {side} columns need {width} words; got {len(words)}")
+    query, document = (None if words is None else tuple(words) for words in (query_words, document_words))
+    return query, document

@@ -1,0 +1,123 @@
+"""Squared loss on the scores of all pairs of a batch, for a W whose pattern is fixed; and W = BBᵀ a few rows at a time.
+
+With x the batch's rows, w their number over that of all rows and t_ij what pair (i, j) should score,
+
+    H = (xWxᵀ - t) x / w + 2 ridge · xW,    gradient on the pattern = (xᵀH)_P + ridge² w · W
+
+which is w times the gradient of ½‖XWXᵀ - T‖² + ½ ridge (‖XW‖² + ‖WXᵀ‖² + ridge ‖W‖²), as the batch sees it and W being
+symmetric; a row meets itself whenever it is drawn, so these pairs are not divided by w. A call owns its rows of H, or
+of W, so any number of threads gives the same bits.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+FIRST, SECOND = 0.9, 0.99
+"""How much of the mean and of the mean square of past gradients stays at every step (Adam)."""
+STRIP = 128
+"""Columns of a matrix whose rows are read again and again: so many of all rows stay in the cache."""
+
+
+@njit(cache=True, nogil=True)
+def product_rows(B, turned, start, out):
+    """out[r] = B[start + r] @ turned, `turned` being Bᵀ; summed column by column of B."""
+    for r in range(len(out)):
+        out[r] = np.float32(0.0)
+        for k in range(B.shape[1]):
+            times = B[start + r, k]
+            if times != 0.0:
+                for j in range(out.shape[1]):
+                    out[r, j] += times * turned[k, j]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def residual_rows(ptr, idx, val, w_ptr, w_idx, w_val, wanted, ridge, share, start, stop, H):
+    """H[start:stop] as above; wanted[i] · wanted[j] is what the pair (i, j) should score."""
+    held, scale = np.float32(2.0 * ridge), np.float32(1.0 / share)
+    for q in range(start, stop):
+        row = H[q]
+        row[:] = np.float32(0.0)
+        for t in range(ptr[q], ptr[q + 1]):
+            x = val[t]
+            for k in range(w_ptr[idx[t]], w_ptr[idx[t] + 1]):
+                row[w_idx[k]] += x * w_val[k]
+        over = np.zeros(len(ptr) - 1, np.float32)
+        for d in range(len(over)):
+            score = np.float32(0.0)
+            for t in range(ptr[d], ptr[d + 1]):
+                score += val[t] * row[idx[t]]
+            for c in range(wanted.shape[1]):
+                score -= wanted[q, c] * wanted[d, c]
+            over[d] = score if d == q else score * scale
+        for j in range(len(row)):
+            row[j] *= held
+        for d in range(len(over)):
+            for t in range(ptr[d], ptr[d + 1]):
+                row[idx[t]] += over[d] * val[t]
+
+
+@njit(cache=True, nogil=True)
+def pattern_step(ptr, idx, val, H, w_ptr, w_idx, w_val, mean, square, held, rate, step, start, stop):
+    """One step of Adam, the step-th, on the entries of rows start … stop - 1 of W; ptr, idx, val are xᵀ by rows."""
+    longest = 0
+    for i in range(start, stop):
+        longest = max(longest, w_ptr[i + 1] - w_ptr[i])
+    gradient = np.empty(longest, np.float32)
+    forward = np.float32(rate / (1.0 - FIRST**step))
+    whole = np.float32(1.0 / (1.0 - SECOND**step))
+    for i in range(start, stop):
+        first, n = w_ptr[i], w_ptr[i + 1] - w_ptr[i]
+        for k in range(n):
+            gradient[k] = np.float32(held) * w_val[first + k]
+        for t in range(ptr[i], ptr[i + 1]):
+            row, x = H[idx[t]], val[t]
+            for k in range(n):
+                gradient[k] += x * row[w_idx[first + k]]
+        for k in range(n):
+            g, at = gradient[k], first + k
+            mean[at] += np.float32(1.0 - FIRST) * (g - mean[at])
+            square[at] += np.float32(1.0 - SECOND) * (g * g - square[at])
+            w_val[at] -= forward * mean[at] / (np.float32(math.sqrt(square[at] * whole)) + np.float32(1e-12))
+
+
+@njit(cache=True, nogil=True)
+def sparse_times(w_ptr, w_idx, w_val, C, start, stop, out):
+    """out[i] = sum_j W[i, j] C[j], for i in start … stop - 1; a strip of C's columns at a time."""
+    for left in range(0, C.shape[1], STRIP):
+        right = min(left + STRIP, C.shape[1])
+        for i in range(start, stop):
+            to = out[i, left:right]
+            to[:] = np.float32(0.0)
+            for k in range(w_ptr[i], w_ptr[i + 1]):
+                w, row = w_val[k], C[w_idx[k], left:right]
+                for j in range(right - left):
+                    to[j] += w * row[j]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def sampled_products(w_ptr, w_idx, A, C, start, stop, out):
+    """out[k] = A[i] · C[j] where the k-th entry of the pattern is (i, j), for i in start … stop - 1."""
+    for k in range(w_ptr[start], w_ptr[stop]):
+        out[k] = np.float32(0.0)
+    for left in range(0, A.shape[1], STRIP):
+        right = min(left + STRIP, A.shape[1])
+        for i in range(start, stop):
+            a = A[i, left:right]
+            for k in range(w_ptr[i], w_ptr[i + 1]):
+                c, total = C[w_idx[k], left:right], np.float32(0.0)
+                for j in range(right - left):
+                    total += a[j] * c[j]
+                out[k] += total
+
+
+@njit(cache=True, nogil=True)
+def transpose(A):
+    """A square matrix turned in place, in squares that fit the cache."""
+    side, n = 64, len(A)
+    for top in range(0, n, side):
+        for left in range(top, n, side):
+            for i in range(top, min(top + side, n)):
+                for j in range(max(left, i + 1), min(left + side, n)):
+                    A[i, j], A[j, i] = A[j, i], A[i, j]

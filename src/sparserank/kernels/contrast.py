@@ -1,0 +1,96 @@
+"""Scores s_ij = z_i · z_j of all pairs of a batch, and how each should change for a row's own class to come first.
+
+Of row i, with P its other rows of the same class and N those of other classes, the loss is
+
+    (1 - mix) · (log Σ_{j≠i} exp s_ij - mean_{p∈P} s_ip)  +  mix · mean_{p∈P} log(1 + Σ_{n∈N} exp(s_in - s_ip))
+
+supervised contrast and, as in paper S, every winner against all losers. Exponents are shifted by the row's largest
+score. A row without another of its class has no loss. A call owns its rows, so threads change no bit.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+FIRST, SECOND = 0.9, 0.999
+"""How much of the mean and of the mean square of past gradients stays at every step (Adam)."""
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def contrast_rows(Z, turned, code, mix, start, stop, slope, loss):
+    """slope[i, j] = d loss_i / d s_ij and loss[i], for i in start … stop - 1; `turned` is Zᵀ."""
+    n = len(code)
+    scores, sizes = np.empty(n, np.float32), np.empty(n, np.float32)
+    for i in range(start, stop):
+        slope[i] = np.float32(0.0)
+        loss[i] = 0.0
+        scores[:] = np.float32(0.0)
+        for k in range(Z.shape[1]):
+            z = Z[i, k]
+            for j in range(n):
+                scores[j] += z * turned[k, j]
+        own = 0
+        for j in range(n):
+            own += code[j] == code[i]
+        if own < 2:
+            continue
+        share = np.float32(1.0) / np.float32(own - 1)
+        _row(i, scores, sizes, code, np.float32(mix), share, slope[i], loss)
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _row(i, scores, sizes, code, mix, share, slope, loss):
+    n, top = len(scores), np.float32(-np.inf)
+    for j in range(n):
+        if j != i:
+            top = max(top, scores[j])
+    scores[i] = top
+    others, winners = np.float32(0.0), np.float32(0.0)
+    for j in range(n):
+        sizes[j] = np.float32(math.exp(scores[j] - top))
+    sizes[i] = np.float32(0.0)
+    for j in range(n):
+        if code[j] == code[i]:
+            winners += sizes[j]
+        else:
+            others += sizes[j]
+    # 1e-30: where a winner's and every loser's exponential have vanished beside the largest
+    contrast, beaten = (np.float32(1.0) - mix) / (others + winners), np.float32(0.0)
+    total, tiny = (np.float32(1.0) - mix) * np.float32(math.log(others + winners)), np.float32(1e-30)
+    for j in range(n):
+        slope[j] = contrast * sizes[j]
+        if code[j] == code[i] and j != i:
+            against = others + sizes[j] + tiny
+            beaten += share / against
+            slope[j] -= share * ((np.float32(1.0) - mix) + mix * others / against)
+            gap = scores[j] - top
+            total += share * (mix * np.float32(math.log(against)) - gap)
+    for j in range(n):
+        if code[j] != code[i]:
+            slope[j] += mix * beaten * sizes[j]
+    loss[i] = total
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def pulled_rows(slope, Z, start, stop, out):
+    """out[i] = sum_j slope[i, j] Z[j], for i in start … stop - 1."""
+    for i in range(start, stop):
+        out[i] = np.float32(0.0)
+        for j in range(len(Z)):
+            s = slope[i, j]
+            for k in range(Z.shape[1]):
+                out[i, k] += s * Z[j, k]
+
+
+@njit(cache=True, nogil=True)
+def adam(A, gradient, mean, square, rate, step):
+    """One step, the step-th, in place."""
+    forward = np.float32(rate / (1.0 - FIRST**step))
+    whole = np.float32(1.0 / (1.0 - SECOND**step))
+    for i in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            g = gradient[i, k]
+            mean[i, k] += np.float32(1.0 - FIRST) * (g - mean[i, k])
+            square[i, k] += np.float32(1.0 - SECOND) * (g * g - square[i, k])
+            A[i, k] -= forward * mean[i, k] / (np.float32(math.sqrt(square[i, k] * whole)) + np.float32(1e-9))
