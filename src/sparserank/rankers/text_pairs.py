@@ -27,7 +27,10 @@ from ..solvers.closed_form import (
 )
 from ..solvers.judged_lists import JudgedLists, Matrix, Ridge
 from ..solvers.pair_cut import Budget, Worth, cut, cut_rows
+from ..solvers.pattern_l1 import PatternL1
 from ..solvers.pattern_ridge import PatternRidge
+from ..solvers.pattern_softmax import Listed
+from .pair_losses import STRENGTHS, Relearning, checked
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -68,7 +71,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and nDCG@10 of the lexical score and of the learned one on the queries held out."""
+    """What was chosen, and nDCG@10 of the lexical score and of the learned one on the queries held out.
+
+    strength : of a loss other than the squared one; None where the squared one is used, or is better.
+    """
 
     evenness: float
     ridge: Ridge
@@ -76,6 +82,7 @@ class Choice:
     lexical: float
     learned: float
     tried: tuple[tuple[str, float], ...] = ()
+    strength: float | None = None
 
 
 @dataclass(frozen=True)
@@ -88,12 +95,21 @@ class Edits:
 
 @dataclass(frozen=True)
 class PairLearner:
-    """How pairs are learned; `learn` chooses, fits and cuts."""
+    """How pairs are learned; `learn` chooses, fits and cuts.
+
+    loss : 'squared', or one that goes on from there: 'softmax', 'domination', 'hinge'.
+    penalty : 'ridge', and W is cut to the pairs that are wanted; or 'l1', and so much of it that no more are left.
+    """
 
     budget: Budget
     seed: int = 0
     n_jobs: int | None = None
     edits: Edits = field(default_factory=Edits)
+    loss: str = "squared"
+    penalty: str = "ridge"
+
+    def __post_init__(self) -> None:
+        checked(self.loss, self.penalty)
 
     def learn(self, judged: Judged, tell: Tell = lambda message: None) -> tuple[csr_array, Choice]:
         """W and what was chosen; the gain is that of a W learned from the queries that were not held out."""
@@ -103,20 +119,44 @@ class PairLearner:
         tell("learning pairs without the held-out queries")
         part = self.fit(form, judged.lists.of(rest), evenness, ridge)
         choice = self._gain(part, judged.of(held), evenness, ridge)
+        choice = self._strength(part, judged.of(rest), judged.of(held), choice)
         if choice.gain == 0.0:
             return _empty(judged.lists.shape), choice
         tell("learning pairs from all queries")
-        return self.fit(form, judged.lists, evenness, ridge), choice
+        return self._relearned(self.fit(form, judged.lists, evenness, ridge), judged, choice), choice
 
     def fit(self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge) -> csr_array:
-        """W of these lists: the closed form, cut, refitted, cut and refitted."""
-        worth, edits = Worth.of(lists, ridge), self.edits
-        rows = self._rows(form, lists, evenness, ridge)
-        W = cut_rows(rows, lists.shape, worth, self.budget.times(FIRST), edits.forbidden)
-        solver = PatternRidge(lists, evenness, replace(ridge, b=ridge.b / LOOSER), self.n_jobs)
-        W = cut(_refit(solver, W, FIRST_STEPS, edits), worth, self.budget)
-        W = _refit(solver, W, STEPS, edits)
+        """W of these lists by the squared loss: the closed form, cut, refitted and cut, or what L1 leaves; refitted."""
+        worth, edits, loose = Worth.of(lists, ridge), self.edits, replace(ridge, b=ridge.b / LOOSER)
+        solver = PatternRidge(lists, evenness, loose, self.n_jobs)
+        if self.penalty == "l1":
+            W, _ = PatternL1(lists, evenness, loose, edits.forbidden, n_jobs=self.n_jobs).path(self.budget)
+        else:
+            rows = self._rows(form, lists, evenness, ridge)
+            W = cut_rows(rows, lists.shape, worth, self.budget.times(FIRST), edits.forbidden)
+            W = _refit(solver, W, FIRST_STEPS, edits)
+        W = _refit(solver, cut(W, worth, self.budget), STEPS, edits)
         return cut(W, worth, self.budget) if self.budget.nonnegative else W
+
+    def _relearned(self, W: csr_array, judged: Judged, choice: Choice) -> csr_array:
+        """W by the loss that is wanted, from W by the squared one."""
+        if choice.strength is None:
+            return W
+        W, fixed = _told(W, self.edits)
+        relearning = Relearning(self.loss, self.budget.nonnegative, self.seed, self.n_jobs)
+        return relearning(W, Listed(judged.lists, judged.lexical, judged.own), choice.gain, choice.strength, fixed)
+
+    def _strength(self, W: csr_array, part: Judged, held: Judged, choice: Choice) -> Choice:
+        """The strength of the loss that is best on the held-out queries, at the gain of the squared one."""
+        best, tried = choice, []
+        for strength in STRENGTHS[self.loss] if choice.gain else ():
+            V = self._relearned(W, part, replace(choice, strength=strength))
+            learned = (held.lists.D @ (held.lists.Q @ V).T).toarray().T.astype(np.float32)
+            worth = held.worth(held.lexical + np.float32(choice.gain) * learned)
+            tried.append((f"{self.loss} {strength:g}", worth))
+            if worth > best.learned:
+                best = replace(choice, learned=worth, strength=strength)
+        return replace(best, tried=best.tried + tuple(tried))
 
     def _rows(
         self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge
@@ -135,7 +175,7 @@ class PairLearner:
         best, chosen = -1.0, (EVENNESS[0], Ridge())
         for a in HELD_BACK:
             tell(f"choosing how far pairs are held back: a = {a:g}")
-            left = solved(factored(K, a), np.ascontiguousarray(across.T)).T
+            left = solved(factored(K, a / part.lists.weights), np.ascontiguousarray(across.T)).T
             for evenness in EVENNESS:
                 smooth = np.ascontiguousarray((left @ targets[evenness]).T)
                 for b in HELD_BACK:
@@ -178,8 +218,14 @@ def _spread(scores: Matrix) -> float:
 
 def _refit(solver: PatternRidge, W: csr_array, steps: int, edits: Edits) -> csr_array:
     """Learn the entries of W again; pinned ones are put in as they are told, and stay."""
+    W, fixed = _told(W, edits)
+    return solver.refit(W, steps, fixed)
+
+
+def _told(W: csr_array, edits: Edits) -> tuple[csr_array, NDArray[np.bool_] | None]:
+    """W with the pinned pairs as they are told, and which of its entries those are."""
     if edits.pinned is None:
-        return solver.refit(W, steps)
+        return W, None
     from scipy.sparse import csr_array
 
     row, column = edits.pinned.nonzero()
@@ -187,7 +233,7 @@ def _refit(solver: PatternRidge, W: csr_array, steps: int, edits: Edits) -> csr_
     W = csr_array(W - W.multiply(told) + edits.pinned)
     W.sort_indices()
     place = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)) * np.int64(W.shape[1]) + W.indices
-    return solver.refit(W, steps, fixed=np.isin(place, row * np.int64(W.shape[1]) + column))
+    return W, np.isin(place, row * np.int64(W.shape[1]) + column)
 
 
 def _empty(shape: tuple[int, int]) -> csr_array:
