@@ -32,12 +32,13 @@ def literal(hinge, W, fixed, nonnegative):
 def test_steps_equal_the_literal_update(weighted, nonnegative):
     listed = worlds.listed(weighted=weighted)
     W = worlds.pattern(listed.lists.shape)
-    W.data = np.abs(W.data) if nonnegative else W.data
+    W.data = 0.05 * np.abs(W.data) if nonnegative else W.data
     fixed = np.indices(W.shape).sum(axis=0) % 4 == 0
     hinge = PatternHinge(listed, triples=60, rate=0.3, hard=3)
     found = hinge.refit(W, fixed[W.nonzero()], nonnegative)
     assert_allclose(found.toarray(), literal(hinge, W, fixed, nonnegative), atol=1e-5)
     assert (found.data != W.data).any()
+    assert (found.data < 0.0).any() != nonnegative
 
 
 def test_triples_prefer_what_is_relevant_to_what_is_not_and_never_the_query_itself():

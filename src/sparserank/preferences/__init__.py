@@ -1,5 +1,6 @@
 """Who should beat whom, as windows: O(n) memory, never O(n²) pairs."""
 
+from .clicks import ClickLog, Propensity
 from .windows import EACH, Preferences, Triples
 
-__all__ = ["EACH", "Preferences", "Triples"]
+__all__ = ["EACH", "ClickLog", "Preferences", "Propensity", "Triples"]

@@ -123,7 +123,7 @@ class ClickLog:
         return out
 
     def shown(self, query_ids: list[Any]) -> Floats:
-        """In how many sessions each query was asked: what it may weigh among judged lists."""
+        """In how many sessions each query was asked, 0 where it was not: what it may weigh among judged lists."""
         sessions = np.int64(self.session.max(initial=0) + 1)
         count = np.bincount(np.unique(self.query * sessions + self.session) // sessions, minlength=len(self.query_ids))
         known = dict(zip(self.query_ids.tolist(), count.tolist(), strict=True))

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 PENALTIES = ("ridge", "l1")
 STRENGTHS: dict[str, tuple[float, ...]] = {
     "squared": (),
-    "softmax": (0.3, 0.1, 0.03, 0.01),
-    "domination": (0.1, 0.03, 0.01, 0.003, 0.001),
-    "hinge": (1.0, 3.0, 10.0, 30.0),
+    "softmax": (0.1, 0.01),
+    "domination": (0.1, 0.01, 0.001),
+    "hinge": (1.0, 3.0, 10.0),
 }
 """What is tried of each loss."""
-STEPS = 15
+STEPS = 10
 """Steps of L-BFGS."""
 TRIPLES = 200
 """Triples that are drawn for a query, on the average."""
@@ -74,4 +74,5 @@ class Relearning:
             solver = PatternSoftmax(listed, self.loss, strength, Negatives(batch, seed=self.seed), self.n_jobs)
             out = solver.refit(scaled, STEPS, fixed, self.nonnegative)
         out.data = np.where(np.zeros(out.nnz, np.bool_) if fixed is None else fixed, W.data, out.data / scale)
+        out.eliminate_zeros()
         return out

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 FALL = 0.5
-"""What l1 falls by from one point of the path to the next."""
+"""What l1 falls by at most from one point of the path to the next."""
+CLOSE = 0.9
+"""The path ends where this part of the pairs wanted is there."""
 LEAST = 1e-6
 """The path ends at this part of the l1 that leaves nothing, however few pairs there are."""
 HALVINGS = 3
@@ -81,10 +83,12 @@ class PatternL1:
         if top == 0.0:
             return self._whole(W), 0.0
         more, under = W, top
-        while more.nnz <= budget.pairs and l1 > LEAST * top:
+        fall = FALL
+        while more.nnz < CLOSE * budget.pairs and l1 > LEAST * top:
             W, under = more, l1
-            l1 *= FALL
+            l1 *= fall
             more = self._solved(W, l1, budget)
+            fall = _fall(W.nnz, more.nnz, under / l1, budget.pairs)
         return self._halved(W, under, more, l1, budget)
 
     def _halved(
@@ -95,6 +99,8 @@ class PatternL1:
             return self._whole(more), over
         for _ in range(HALVINGS):
             middle = float(np.sqrt(under * over))
+            if W.nnz >= CLOSE * budget.pairs:
+                break
             tried = self._solved(self._descend(_union(W, more), middle, budget), middle, budget)
             if tried.nnz <= budget.pairs:
                 W, under = tried, middle
@@ -162,6 +168,14 @@ class PatternL1:
         indptr = np.zeros(self._shape[0] + 1, W.indptr.dtype)
         indptr[self._live + 1] = np.diff(W.indptr)
         return csr_array((W.data, W.indices, np.cumsum(indptr, dtype=W.indptr.dtype)), shape=self._shape)
+
+
+def _fall(before: int, now: int, by: float, wanted: int) -> float:
+    """What l1 should fall by to leave a little less than the pairs wanted, if they go on to grow as they have."""
+    if not 0 < before < now:
+        return FALL
+    growth = float(np.log(now / before) / np.log(by))
+    return float(np.clip((now / (0.5 * (1.0 + CLOSE) * wanted)) ** (1.0 / growth), FALL, 0.98))
 
 
 def _union(W: csr_array, joining: csr_array) -> csr_array:
