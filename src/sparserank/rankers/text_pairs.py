@@ -119,7 +119,7 @@ class PairLearner:
         tell("learning pairs without the held-out queries")
         part = self.fit(form, judged.lists.of(rest), evenness, ridge)
         choice = self._gain(part, judged.of(held), evenness, ridge)
-        choice = self._strength(part, judged.of(rest), judged.of(held), choice)
+        choice = self._strength(part, judged.of(rest), judged.of(held), choice, tell)
         if choice.gain == 0.0:
             return _empty(judged.lists.shape), choice
         tell("learning pairs from all queries")
@@ -146,10 +146,11 @@ class PairLearner:
         relearning = Relearning(self.loss, self.budget.nonnegative, self.seed, self.n_jobs)
         return relearning(W, Listed(judged.lists, judged.lexical, judged.own), choice.gain, choice.strength, fixed)
 
-    def _strength(self, W: csr_array, part: Judged, held: Judged, choice: Choice) -> Choice:
+    def _strength(self, W: csr_array, part: Judged, held: Judged, choice: Choice, tell: Tell) -> Choice:
         """The strength of the loss that is best on the held-out queries, at the gain of the squared one."""
         best, tried = choice, []
         for strength in STRENGTHS[self.loss] if choice.gain else ():
+            tell(f"choosing how far the {self.loss} loss goes: {strength:g}")
             V = self._relearned(W, part, replace(choice, strength=strength))
             learned = (held.lists.D @ (held.lists.Q @ V).T).toarray().T.astype(np.float32)
             worth = held.worth(held.lexical + np.float32(choice.gain) * learned)
