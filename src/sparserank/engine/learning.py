@@ -16,7 +16,8 @@ from ..rankers.lexical import LexicalRanker
 from ..rankers.pair_edits import PairEdits
 from ..rankers.query_words import QueryWords, document_rows
 from ..rankers.text_model import TextModel
-from ..rankers.text_pairs import Edits, Judged, PairLearner, Tell, grades_of
+from ..rankers.text_pairs import Judged, PairLearner, Tell, grades_of
+from ..rankers.told_pairs import Edits
 from ..solvers.closed_form import GramForm
 from ..solvers.judged_lists import JudgedLists, Ridge
 from ..solvers.pair_cut import Budget, Worth, cut

@@ -1,6 +1,7 @@
 """Who should beat whom, as windows: O(n) memory, never O(n²) pairs."""
 
 from .classes import classes_of
+from .clicks import ClickLog, Propensity
 from .windows import EACH, Preferences, Triples
 
-__all__ = ["EACH", "Preferences", "Triples", "classes_of"]
+__all__ = ["EACH", "ClickLog", "Preferences", "Propensity", "Triples", "classes_of"]

@@ -27,7 +27,11 @@ from ..solvers.closed_form import (
 )
 from ..solvers.judged_lists import JudgedLists, Matrix, Ridge
 from ..solvers.pair_cut import Budget, Worth, cut, cut_rows
+from ..solvers.pattern_l1 import PatternL1
 from ..solvers.pattern_ridge import PatternRidge
+from ..solvers.pattern_softmax import Listed
+from .pair_losses import STRENGTHS, Relearning, checked
+from .told_pairs import Edits, refit, told
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -80,13 +84,18 @@ class Judged:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and nDCG@10 of the lexical score and of the learned one on the queries held out."""
+    """What was chosen, and nDCG@10 of the lexical score and of the learned one on the queries held out.
+
+    strength : of a loss other than the squared one; None where the squared one is used, or is better.
+    """
 
     evenness: float
     ridge: Ridge
     gain: float
     lexical: float
     learned: float
+    strength: float | None = None
+    tried: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,25 +108,22 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Edits:
-    """Pairs that are not learned but told: `pinned` holds their weights, `forbidden` marks those that must go.
-
-    barred : rows and columns of W that stay empty.
-    """
-
-    pinned: csr_array | None = None
-    forbidden: csr_array | None = None
-    barred: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
-
-
-@dataclass(frozen=True)
 class PairLearner:
-    """How pairs are learned; `learn` chooses, fits and cuts."""
+    """How pairs are learned; `learn` chooses, fits and cuts.
+
+    loss : 'squared', or one that goes on from there: 'softmax', 'domination', 'hinge'.
+    penalty : 'ridge', and W is cut to the pairs that are wanted; or 'l1', and so much of it that no more are left.
+    """
 
     budget: Budget
     seed: int = 0
     n_jobs: int | None = None
     edits: Edits = field(default_factory=Edits)
+    loss: str = "squared"
+    penalty: str = "ridge"
+
+    def __post_init__(self) -> None:
+        checked(self.loss, self.penalty)
 
     def learn(self, judged: Judged, tell: Tell = lambda message: None) -> tuple[csr_array, Choice]:
         """W and what was chosen; the gain is that of a W learned from the queries that were not held out."""
@@ -127,10 +133,11 @@ class PairLearner:
         tell("learning pairs without the held-out queries")
         part = self.fit(form, judged.lists.of(rest), evenness, ridge)
         choice = self.gain(part, judged.of(held), evenness, ridge)
+        choice = self._strength(part, judged.of(rest), judged.of(held), choice, tell)
         if choice.gain == 0.0:
             return _empty(judged.lists.shape), choice
         tell("learning pairs from all queries")
-        return self.fit(form, judged.lists, evenness, ridge), choice
+        return self._relearned(self.fit(form, judged.lists, evenness, ridge), judged, choice), choice
 
     def chosen(self, part: Judged, held: Judged, tell: Tell) -> Chosen:
         """How far pairs are best held back, by held-out queries."""
@@ -138,24 +145,49 @@ class PairLearner:
         return Chosen(form, *self._held_back(form, part, held, tell))
 
     def fit(self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge) -> csr_array:
-        """W of these lists: the closed form, cut, refitted, cut and refitted."""
-        worth, edits = Worth.of(lists, ridge), self.edits
+        """W of these lists by the squared loss: the closed form, cut, refitted and cut, or what L1 leaves; refitted."""
+        worth, edits, loose = Worth.of(lists, ridge), self.edits, replace(ridge, b=ridge.b / LOOSER)
+        solver = PatternRidge(lists, evenness, loose, self.n_jobs)
+        if self.penalty == "l1":
+            W, _ = PatternL1(lists, evenness, loose, edits.forbidden, n_jobs=self.n_jobs).path(self.budget)
+            return refit(solver, cut(edits.without_barred(W), worth, self.budget), STEPS, edits)
         rows = self._rows(form, lists, evenness, ridge)
+        if self.budget.nonnegative:  # a refit would turn some below 0 again, and leaving those out costs more than it
+            W = cut_rows(rows, lists.shape, worth, self.budget, edits.forbidden, edits.barred)
+            return told(W, edits)[0]
         W = cut_rows(rows, lists.shape, worth, self.budget.times(FIRST), edits.forbidden, edits.barred)
-        solver = PatternRidge(lists, evenness, replace(ridge, b=ridge.b / LOOSER), self.n_jobs)
-        W = cut(_refit(solver, W, FIRST_STEPS, edits), worth, self.budget)
-        W = _refit(solver, W, STEPS, edits)
-        return _told(cut(W, worth, self.budget), edits) if self.budget.nonnegative else W
+        W = refit(solver, W, FIRST_STEPS, edits)
+        return refit(solver, cut(W, worth, self.budget), STEPS, edits)
 
     def residual(
         self, form: GramForm, lists: JudgedLists, before: csr_array, evenness: float, ridge: Ridge
     ) -> csr_array:
         """What is to be added to `before` so that these lists are met better, within the budget."""
         missed = dense_targets(lists, evenness) - (lists.D @ (lists.Q @ before).T).toarray().T
-        left = solved(factored(gram(lists.Q), ridge.a), np.asarray(missed, dtype=np.float32))
-        duals = np.ascontiguousarray(solved(form.factor(ridge.b), np.ascontiguousarray(left.T)).T)
-        rows = rows_of_w(lists, duals)
-        return cut_rows(rows, lists.shape, Worth.of(lists, ridge), self.budget, self.edits.forbidden, self.edits.barred)
+        duals = form.duals_of(lists, np.asarray(missed, dtype=np.float32), ridge)
+        worth, edits = Worth.of(lists, ridge), self.edits
+        return cut_rows(rows_of_w(lists, duals), lists.shape, worth, self.budget, edits.forbidden, edits.barred)
+
+    def _relearned(self, W: csr_array, judged: Judged, choice: Choice) -> csr_array:
+        """W by the loss that is wanted, from W by the squared one."""
+        if choice.strength is None:
+            return W
+        W, fixed = told(W, self.edits)
+        relearning = Relearning(self.loss, self.budget.nonnegative, self.seed, self.n_jobs)
+        return relearning(W, Listed(judged.lists, judged.lexical, judged.own), choice.gain, choice.strength, fixed)
+
+    def _strength(self, W: csr_array, part: Judged, held: Judged, choice: Choice, tell: Tell) -> Choice:
+        """The strength of the loss that is best on the held-out queries, at the gain of the squared one."""
+        best, tried = choice, []
+        for strength in STRENGTHS[self.loss] if choice.gain else ():
+            tell(f"choosing how far the {self.loss} loss goes: {strength:g}")
+            V = self._relearned(W, part, replace(choice, strength=strength))
+            learned = (held.lists.D @ (held.lists.Q @ V).T).toarray().T.astype(np.float32)
+            worth = held.worth(held.lexical + np.float32(choice.gain) * learned)
+            tried.append((f"{self.loss} {strength:g}", worth))
+            if worth > best.learned:
+                best = replace(choice, learned=worth, strength=strength)
+        return replace(best, tried=tuple(tried))
 
     def _rows(
         self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge
@@ -174,7 +206,7 @@ class PairLearner:
         best, chosen = -1.0, (EVENNESS[0], Ridge())
         for a in HELD_BACK:
             tell(f"choosing how far pairs are held back: a = {a:g}")
-            left = solved(factored(K, a), np.ascontiguousarray(across.T)).T
+            left = solved(factored(K, a / part.lists.weights), np.ascontiguousarray(across.T)).T
             for evenness in EVENNESS:
                 smooth = np.ascontiguousarray((left @ targets[evenness]).T)
                 for b in HELD_BACK:
@@ -214,29 +246,6 @@ def _gains(held: Judged, learned: Matrix) -> list[tuple[float, float]]:
 
 def _spread(scores: Matrix) -> float:
     return float(np.std(scores, dtype=np.float64))
-
-
-def _refit(solver: PatternRidge, W: csr_array, steps: int, edits: Edits) -> csr_array:
-    """Learn the entries of W again; pinned ones are put in as they are told, and stay."""
-    if edits.pinned is None:
-        return solver.refit(W, steps)
-    W = _told(W, edits)
-    row, column = edits.pinned.nonzero()
-    place = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)) * np.int64(W.shape[1]) + W.indices
-    return solver.refit(W, steps, fixed=np.isin(place, row * np.int64(W.shape[1]) + column))
-
-
-def _told(W: csr_array, edits: Edits) -> csr_array:
-    """W with the pinned pairs as they are told."""
-    if edits.pinned is None:
-        return W
-    from scipy.sparse import csr_array
-
-    row, column = edits.pinned.nonzero()
-    told = csr_array((np.ones(len(row), np.float32), (row, column)), shape=W.shape)
-    W = csr_array(W - W.multiply(told) + edits.pinned).astype(np.float32)
-    W.sort_indices()
-    return W
 
 
 def _empty(shape: tuple[int, int]) -> csr_array:

@@ -44,7 +44,11 @@ class GramForm:
 
     def duals(self, lists: JudgedLists, evenness: float, ridge: Ridge) -> Matrix:
         """A = (Q Qᵀ + a I)⁻¹ Y (D Dᵀ + b I)⁻¹, queries × documents: W = Qᵀ A D."""
-        left = solved(factored(gram(lists.Q), ridge.a), dense_targets(lists, evenness))
+        return self.duals_of(lists, dense_targets(lists, evenness), ridge)
+
+    def duals_of(self, lists: JudgedLists, Y: Matrix, ridge: Ridge) -> Matrix:
+        """The same for any Y."""
+        left = solved(factored(gram(lists.Q), ridge.a / lists.weights), Y)
         return np.ascontiguousarray(solved(self.factor(ridge.b), np.ascontiguousarray(left.T)).T)
 
 
@@ -59,12 +63,12 @@ def gram(X: Any, other: Any = None) -> Matrix:
     return np.asarray((X @ (X if other is None else other).T).toarray(), dtype=np.float32)
 
 
-def factored(K: Matrix, ridge: float) -> Any:
-    """K + ridge · I, by Cholesky."""
+def factored(K: Matrix, ridge: float | NDArray[np.float64]) -> Any:
+    """K + ridge · I (or K + diag(ridge)), by Cholesky."""
     from scipy.linalg import cho_factor
 
     K = K.copy()
-    K[np.diag_indices(len(K))] += np.float32(ridge)
+    K[np.diag_indices(len(K))] += np.asarray(ridge, dtype=np.float32)
     return cho_factor(K, overwrite_a=True, check_finite=False)
 
 
@@ -85,9 +89,9 @@ def rows_of_w(lists: JudgedLists, duals: Matrix) -> Iterator[tuple[NDArray[np.in
 
 
 def screened_rows(lists: JudgedLists, evenness: float) -> Iterator[tuple[NDArray[np.intp], Matrix]]:
-    """Qᵀ Y D, half the gradient at W = 0 with its sign turned, some rows at a time: no Gram matrix is needed."""
+    """Qᵀ V Y D, half the gradient at W = 0 with its sign turned, some rows at a time: no Gram matrix is needed."""
     found, mean = lists.targets(evenness)
-    by_word, D = lists.Q.T.tocsr(), lists.D
+    by_word, D = lists.weighted.T.tocsr(), lists.D
     words, documents = np.asarray(by_word.sum(axis=1)).ravel(), np.asarray(D.sum(axis=0)).ravel()
     live = np.flatnonzero(np.diff(by_word.indptr))
     for at in range(0, len(live), ROWS):

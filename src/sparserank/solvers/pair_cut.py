@@ -50,8 +50,8 @@ class Worth:
     @classmethod
     def of(cls, lists: JudgedLists, ridge: Ridge) -> Worth:
         """By what a pair adds to the scores of these lists."""
-        sides = ((lists.Q, ridge.a), (lists.D, ridge.b))
-        return cls(*(np.sqrt(squared_lengths(X) + held).astype(np.float32) for X, held in sides))
+        sides = squared_lengths(lists.Q, lists.weight) + ridge.a, squared_lengths(lists.D) + ridge.b
+        return cls(*(np.sqrt(side).astype(np.float32) for side in sides))
 
 
 def cut_rows(

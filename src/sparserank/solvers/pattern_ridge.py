@@ -32,9 +32,9 @@ class PatternRidge:
         self._lists, self._ridge, self._threads = lists, ridge, check.threads(n_jobs)
         self._targets, self._mean = lists.targets(evenness)
         held = np.float32(ridge.a) * eye_array(lists.shape[0], dtype=np.float32, format="csr")
-        self._gram = csr_array(lists.Q.T @ lists.Q + held).astype(np.float32)
+        self._gram = csr_array(lists.Q.T @ lists.weighted + held).astype(np.float32)
         self._gram.sort_indices()
-        self._length = [squared_lengths(X) + r for X, r in ((lists.Q, ridge.a), (lists.D, ridge.b))]
+        self._length = [squared_lengths(lists.Q, lists.weight) + ridge.a, squared_lengths(lists.D) + ridge.b]
 
     def refit(self, W: csr_array, steps: int, fixed: Any = None) -> csr_array:
         """W's entries after so many steps of conjugate gradients from where they are; `fixed` entries stay."""
@@ -43,12 +43,12 @@ class PatternRidge:
         W = csr_array(W, copy=True)
         W.sort_indices()
         with ThreadPoolExecutor(self._threads) as pool:
-            products = _Products(self, W, pool)
+            products = Products(self, W, pool)
             W.data = _conjugate_gradients(products, W.data.astype(np.float32), steps, fixed)
         return W
 
 
-class _Products:
+class Products:
     """The operator and the right side, at the entries of one pattern."""
 
     def __init__(self, problem: PatternRidge, W: csr_array, pool: ThreadPoolExecutor) -> None:
@@ -74,7 +74,7 @@ class _Products:
         from ..kernels.pattern import at_pairs
 
         problem, out = self._problem, np.zeros(len(self._column), np.float32)
-        by_word = problem._lists.Q.T.tocsr()[self._live]
+        by_word = problem._lists.weighted.T.tocsr()[self._live]
         words = np.asarray(by_word.sum(axis=1)).ravel()
         for at, D in self._blocks:
             left = (by_word @ problem._targets[:, at : at + D.shape[0]]).toarray()
@@ -98,7 +98,7 @@ class _Products:
         return out
 
 
-def _conjugate_gradients(products: _Products, w: Matrix, steps: int, fixed: Any) -> Matrix:
+def _conjugate_gradients(products: Products, w: Matrix, steps: int, fixed: Any) -> Matrix:
     """Preconditioned by the diagonal; inner products in 64 bits, without BLAS: the same bits for any threads."""
     free = np.float32(1.0) if fixed is None else (~fixed).astype(np.float32)
     missed = (products.right_side() - products(w)) * free
