@@ -128,6 +128,59 @@ def test_a_query_never_learns_from_its_own_document():
     assert_array_equal(ranker.model_.W.toarray(), plain.model_.W.toarray())
 
 
+# ---- losses, weights, clicks, labels
+
+
+@pytest.mark.parametrize(
+    "how", [{"loss": "squared"}, {"loss": "softmax"}, {"loss": "hinge"}, {"penalty": "l1", "loss": "squared"}]
+)
+def test_every_loss_learns_the_planted_words(how):
+    assert sr.TextRanker(max_pairs=200, **how).fit(*world()).related("car", 1)[0][0] == "automobil"
+
+
+def test_a_query_that_counts_twice_is_a_query_asked_twice():
+    docs, queries, qrels = world()
+    twice = dict.fromkeys(queries, 2.0)
+    ranker = sr.TextRanker(max_pairs=200, loss="squared").fit(docs, queries, qrels, query_weight=twice)
+    assert ranker.related("car", 1)[0][0] == "automobil"
+    assert not np.array_equal(ranker.model_.W.toarray(), sr.TextRanker(max_pairs=200).fit(*world()).model_.W.toarray())
+    with pytest.raises(DataError, match="'car-red' is said to count as 0"):
+        sr.TextRanker().fit(docs, queries, qrels, query_weight={"car-red": 0})
+
+
+def test_clicks_teach_like_judgments():
+    docs, queries, qrels = world()
+    shown = [(q, q, d, place, d in qrels[q]) for q in queries for place, d in enumerate(sorted(docs)[:24], start=1)]
+    log = sr.preferences.ClickLog.of(*zip(*shown, strict=True))
+    ranker = sr.TextRanker(max_pairs=200).fit(docs, queries, log.grades())
+    assert ranker.related("car", 1)[0][0] == "automobil"
+
+
+def test_class_labels_bring_documents_of_one_class_together(tmp_path):
+    rng = np.random.default_rng(0)
+    words = [[f"{kind}{i}" for i in range(12)] for kind in ("rock", "sea", "sky")]
+    y = rng.integers(0, 3, 90)
+    docs = {
+        f"d{i:02d}": " ".join([*rng.choice(words[c], 3), *rng.choice(["the", "some", "any"], 2)])
+        for i, c in enumerate(y)
+    }
+    ranker = sr.TextRanker(lexical="cosine", max_pairs=2000).fit(docs, qrels=sr.Preferences.from_labels(y))
+    assert ranker.model_.told["held_out_learned"] > ranker.model_.told["held_out_lexical"]
+    assert all(other.startswith("sea") for other, _ in ranker.related("sea3", 3))
+    ranker.save(tmp_path / "m")
+    assert sr.load(tmp_path / "m").search("sea1 sea2") == ranker.search("sea1 sea2")
+    hit = ranker.search("sea1 sea2")[0]
+    assert ranker.explain("sea1 sea2", hit.id).score == pytest.approx(hit.score, rel=1e-4)
+
+
+def test_labels_that_do_not_fit_are_refused():
+    docs, *_ = world()
+    with pytest.raises(DataError, match="24 documents need as many labels; got 3"):
+        sr.TextRanker().fit(docs, qrels=sr.Preferences.from_labels([0, 0, 1]))
+    with pytest.raises(DataError, match=r"those of Preferences\.from_labels"):
+        sr.TextRanker().fit(docs, qrels=sr.Preferences.from_triples([0], [1], [2]))
+
+
 # ---- sizes
 
 
@@ -162,6 +215,8 @@ def test_no_pair_is_negative_where_none_may_be():
         ({"density": 2.0}, "'density'"),
         ({"pairs_per_word": 0}, "'pairs_per_word'"),
         ({"lexical": "tf"}, "'lexical'"),
+        ({"loss": "l2"}, "'loss'"),
+        ({"penalty": "l1"}, "solved for loss='squared' alone"),
         ({"random_state": -1}, "'random_state'"),
     ],
 )
@@ -192,8 +247,10 @@ def test_a_path_measures_every_size_on_queries_held_out(tmp_path):
 
 
 def test_the_largest_size_of_a_path_is_what_a_fit_would_hold_out():
-    ranker = sr.TextRanker(max_pairs=200).fit(*world())
-    assert sr.TextRanker().path(*world(), sizes=[200])[0].ndcg == pytest.approx(ranker.model_.told["held_out_learned"])
+    ranker = sr.TextRanker(max_pairs=200, loss="squared").fit(*world())
+    assert sr.TextRanker(loss="squared").path(*world(), sizes=[200])[0].ndcg == pytest.approx(
+        ranker.model_.told["held_out_learned"]
+    )
 
 
 def test_a_path_without_sizes_or_queries_is_refused():

@@ -30,6 +30,7 @@ _HOME = {
     "data": None,
     "text": None,
     "measures": None,
+    "preferences": None,
     "search": None,
 }
 
@@ -51,6 +52,7 @@ __all__ = [
     "fewer_weights",
     "load",
     "measures",
+    "preferences",
     "ranking_scorer",
     "search",
     "size_path",
@@ -58,7 +60,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from . import data, evaluate, measures, search, text
+    from . import data, evaluate, measures, preferences, search, text
     from .engine import TextRanker, diff, load
     from .preferences import Preferences
     from .rankers.adarank import AdaRank

@@ -58,6 +58,9 @@ def train(
     megabytes: Annotated[
         float | None, typer.Option(help="The size of the word pairs, instead of --max-pairs.", show_default=False)
     ] = None,
+    loss: Annotated[
+        str, typer.Option(help="Of word pairs: squared, or domination, softmax or hinge, which go on from it.")
+    ] = "domination",
     nonnegative: Annotated[bool, typer.Option(help="No pair below 0, for engines that take none.")] = False,
     k1: Annotated[float, typer.Option(help="BM25: how soon repeated words stop counting.")] = 0.9,
     b: Annotated[float, typer.Option(help="BM25: how much long documents are held back, 0 to 1.")] = 0.4,
@@ -104,7 +107,7 @@ def train(
     collection = open_collection(data)
     qrels = _judgments(collection, ranker, split)
     model = TextRanker(
-        str(ranker), max_pairs=max_pairs, megabytes=megabytes, nonnegative=nonnegative,
+        str(ranker), loss=loss, max_pairs=max_pairs, megabytes=megabytes, nonnegative=nonnegative,
         k1=k1, b=b, title_weight=title_weight, text_weight=text_weight, ngrams=ngrams,
         stem=None if stem == "none" else stem, stop_words=None if stop_words == "none" else stop_words,
         random_state=seed,

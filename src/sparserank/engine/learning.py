@@ -71,6 +71,21 @@ class Size:
 
 
 @dataclass(frozen=True)
+class How:
+    """How pairs are learned."""
+
+    size: Size
+    loss: str = "squared"
+    penalty: str = "ridge"
+    seed: int = 0
+    n_jobs: int | None = None
+
+    def learner(self, shape: tuple[int, int], edits: Edits) -> PairLearner:
+        """For a W of this shape."""
+        return PairLearner(self.size.budget(shape), self.seed, self.n_jobs, edits, self.loss, self.penalty)
+
+
+@dataclass(frozen=True)
 class Lesson:
     """What is learned from: judged queries with a relevant document, over documents with their lexical rows."""
 
@@ -79,6 +94,7 @@ class Lesson:
     queries: Mapping[str, str]
     qrels: Qrels
     drop_self: bool = False
+    weight: Mapping[str, float] | None = None
 
     @classmethod
     def of(
@@ -88,6 +104,7 @@ class Lesson:
         queries: Mapping[str, str] | None,
         qrels: Qrels | None,
         drop_self: bool,
+        weight: Mapping[str, float] | None = None,
     ) -> Lesson:
         """Checked: judgments of queries without a text, or of documents that are not there, are refused by name."""
         queries, qrels = queries or {}, qrels or {}
@@ -105,7 +122,11 @@ class Lesson:
         teaching = {
             q: {d: g for d, g in judged.items() if g > 0 and not (drop_self and d == q)} for q, judged in qrels.items()
         }
-        return cls(documents, weighted, queries, {q: judged for q, judged in teaching.items() if judged}, drop_self)
+        for q, value in (weight or {}).items():
+            if not 0.0 < check.number(f"query_weight[{q!r}]", value) < np.inf:
+                raise DataError(f"a query counts as a number above 0; {q!r} is said to count as {value}")
+        kept = {q: judged for q, judged in teaching.items() if judged}
+        return cls(documents, weighted, queries, kept, drop_self, weight)
 
     @property
     def texts(self) -> list[str]:
@@ -118,24 +139,25 @@ class Lesson:
         ids = list(self.qrels)
         own = np.array([places.get(q, -1) if self.drop_self else -1 for q in ids], np.int64)
         D = document_rows(lexical.features, self.weighted)
-        lists = JudgedLists(words.rows(self.texts), D, grades_of(self.qrels, ids, places))
+        weight = None if not self.weight else np.array([float(self.weight.get(q, 1.0)) for q in ids])
+        lists = JudgedLists(words.rows(self.texts), D, grades_of(self.qrels, ids, places), weight)
         scores = np.asarray((lexical.queries(self.texts) @ self.weighted.T).toarray(), dtype=np.float32)
         return Judged(lists, scores, own)
 
 
-def learned(
-    lexical: LexicalRanker, lesson: Lesson, size: Size, edits: PairEdits, seed: int, n_jobs: int | None, tell: Tell
-) -> TextModel:
+def learned(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits, tell: Tell) -> TextModel:
     """The lexical ranker with the pairs that the lesson teaches; without any where they would not help."""
     if len(lesson.qrels) < 2:
         return kept(lexical, edits, f"{len(lesson.qrels)} judged queries are too few to learn pairs from and to check")
-    learner, judged = prepared(lexical, lesson, size, edits, seed, n_jobs)
+    learner, judged = prepared(lexical, lesson, how, edits)
     W, choice = learner.learn(judged, tell)
     about = {
         "queries": len(lesson.qrels),
         "evenness": choice.evenness,
         "a": choice.ridge.a,
         "b": choice.ridge.b,
+        "loss": how.loss if choice.strength is not None else "squared",
+        "strength": choice.strength,
         "held_out_lexical": choice.lexical,
         "held_out_learned": choice.learned,
     }
@@ -146,20 +168,16 @@ def learned(
     return model.edited(edits) if edits else model
 
 
-def prepared(
-    lexical: LexicalRanker, lesson: Lesson, size: Size, edits: PairEdits, seed: int, n_jobs: int | None
-) -> tuple[PairLearner, Judged]:
+def prepared(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits) -> tuple[PairLearner, Judged]:
     """The lesson as rows, and a learner of the wanted size."""
     if len(lesson.qrels) < 2:
         raise DataError(f"two judged queries at least are needed; {len(lesson.qrels)} has a relevant document")
     words = QueryWords.of(lexical.features, lesson.texts)
     judged = lesson.judged(lexical, words)
-    return PairLearner(size.budget(judged.lists.shape), seed, n_jobs, told_edits(edits, words, 1.0)), judged
+    return how.learner(judged.lists.shape, told_edits(edits, words, 1.0)), judged
 
 
-def more_learned(
-    model: TextModel, lesson: Lesson, size: Size, n_jobs: int | None, tell: Tell = lambda message: None
-) -> TextModel:
+def more_learned(model: TextModel, lesson: Lesson, how: How, tell: Tell) -> TextModel:
     """The model after more judged queries: pairs learned from what its scores still miss of them, added to its own.
 
     Nothing is chosen again: penalties and gain stay. What was learned before is not looked at, so it need not be kept.
@@ -173,7 +191,7 @@ def more_learned(
     before.resize((len(words.words), before.shape[1]))
     judged = lesson.judged(model.lexical, words)
     ridge, evenness = Ridge(model.told.get("a", 1.0), model.told.get("b", 1.0)), model.told.get("evenness", 0.5)
-    learner = PairLearner(size.budget(judged.lists.shape), 0, n_jobs, told_edits(model.edits, words, model.gain))
+    learner = how.learner(judged.lists.shape, told_edits(model.edits, words, model.gain))
     tell("learning from what is still missed")
     change = learner.residual(GramForm(judged.lists.D), judged.lists, before, evenness, ridge)
     even = Worth(np.ones(before.shape[0], np.float32), Worth.of(judged.lists, ridge).columns)

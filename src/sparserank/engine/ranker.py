@@ -15,13 +15,14 @@ from ..errors import ConfigError, DataError, NotFitted
 from ..preferences import Preferences
 from ..rankers.lexical import LexicalRanker, LexicalSettings
 from ..rankers.pair_edits import Change, Pair, PairEdits, changes
+from ..rankers.pair_losses import checked
 from ..rankers.parameters import Parameters
 from ..rankers.text_model import TextModel
 from ..rankers.text_path import TextPath, sizes_in_order, text_path
 from ..search import Index
 from ..text import Analyzer
 from .classes import learned_from_classes
-from .learning import Lesson, Size, joined, learned, more_learned, prepared
+from .learning import How, Lesson, Size, joined, learned, more_learned, prepared
 from .searching import Docs, Searching
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ class TextRanker(Searching, Parameters):
     ranker : 'text', a lexical score and learned pairs; or one of the lexical scores alone, 'bm25' (with k1 and b) or
         'cosine' (sublinear tf-idf, unit length). lexical : which of the two 'text' stands on.
     max_pairs, density, megabytes : the most pairs that are kept, in one of these ways; 300,000 unless given.
+    loss : 'squared' over all lists; or 'domination' or 'softmax' (each relevant document against all others, hard ones
+        and those of a batch where they are too many) or 'hinge' on triples, each of which goes on from the squared one
+        where that helps held-out queries. penalty : 'ridge', pairs cut by what they are worth; or 'l1'.
     pairs_per_word : the most pairs of one query word. nonnegative : no pair below 0, for engines that take none.
     title_weight, text_weight : how much a word counts in each field; 1 and 1 is "joined".
     stem, stop_words, ngrams : see `sparserank.text.Analyzer`; for texts that are not English say stem=None,
@@ -60,6 +64,8 @@ class TextRanker(Searching, Parameters):
         ranker: str = "text",
         *,
         lexical: str = "bm25",
+        loss: str = "domination",
+        penalty: str = "ridge",
         max_pairs: int | None = None,
         density: float | None = None,
         megabytes: float | None = None,
@@ -77,6 +83,8 @@ class TextRanker(Searching, Parameters):
     ) -> None:
         self.ranker = ranker
         self.lexical = lexical
+        self.loss = loss
+        self.penalty = penalty
         self.max_pairs = max_pairs
         self.density = density
         self.megabytes = megabytes
@@ -98,14 +106,16 @@ class TextRanker(Searching, Parameters):
         queries: Mapping[str, str] | None = None,
         qrels: Qrels | Preferences | None = None,
         *,
+        query_weight: Mapping[str, float] | None = None,
         drop_self: bool = False,
         tell: Tell = lambda message: None,
     ) -> Self:
         """Learn from documents and judged queries; a lexical ranker only checks the latter.
 
         docs : {id: text} or {id: {"title": …, "text": …}}; queries : {id: text}; qrels : {query id: {doc id: grade}},
-        where a document that is not judged counts as grade 0. drop_self : a query never finds the document of its own
-        id. tell : called with what is being done.
+        where a document that is not judged counts as grade 0.
+        query_weight : how many queries each counts as, 1 unless it is named (how often it was asked, say).
+        drop_self : a query never finds the document of its own id. tell : called with what is being done.
 
         With Preferences.from_labels in place of qrels, every document is a query for those of its class.
         """
@@ -119,11 +129,11 @@ class TextRanker(Searching, Parameters):
                 lexical, documents, weighted, qrels, size, edits, self.random_state, self.n_jobs, tell
             )
             return self._indexed(weighted, documents)
-        Lesson.of(documents, None, queries, qrels, drop_self)  # refused before any work
+        Lesson.of(documents, None, queries, qrels, drop_self, query_weight)  # refused before any work
         weighted = lexical.fit(documents)
-        lesson = Lesson.of(documents, weighted, queries, qrels, drop_self)
+        lesson = Lesson.of(documents, weighted, queries, qrels, drop_self, query_weight)
         if self.ranker == "text" and lesson.qrels:
-            self.model_ = learned(lexical, lesson, size, edits, self.random_state, self.n_jobs, tell)
+            self.model_ = learned(lexical, lesson, self._how(size), edits, tell)
         else:
             self.model_ = TextModel(lexical, edits=edits)
         return self._indexed(weighted, documents)
@@ -155,9 +165,9 @@ class TextRanker(Searching, Parameters):
         width = self.model_.n_terms
         if self.model_.W is None:
             edits = self.model_.edits
-            self.model_ = learned(self.lexical_, lesson, size, edits, self.random_state, self.n_jobs, tell)
+            self.model_ = learned(self.lexical_, lesson, self._how(size), edits, tell)
         else:
-            self.model_ = more_learned(self.model_, lesson, size, self.n_jobs, tell)
+            self.model_ = more_learned(self.model_, lesson, self._how(size), tell)
         return self._indexed(weighted, documents) if docs is not None or self.model_.n_terms != width else self
 
     def path(
@@ -170,20 +180,27 @@ class TextRanker(Searching, Parameters):
         drop_self: bool = False,
         tell: Tell = lambda message: None,
     ) -> TextPath:
-        """Accuracy against size, on the judged queries that `fit` would hold out; nothing of this ranker changes."""
+        """Accuracy against size, on the judged queries that `fit` would hold out; nothing of this ranker changes.
+
+        Every size is learned by the squared loss, which is where the others go on from.
+        """
         size, wanted = self._judged(), sizes_in_order(sizes)
         documents, lexical = Documents.of(docs), LexicalRanker(self._lexical_settings())
         lesson = Lesson.of(documents, lexical.fit(documents), queries, qrels, drop_self)
-        learner, judged = prepared(lexical, lesson, size, PairEdits(), self.random_state, self.n_jobs)
+        learner, judged = prepared(lexical, lesson, self._how(size), PairEdits())
         return text_path(learner, judged, wanted, tell)
 
     def _indexed(self, weighted: csr_array, documents: Documents) -> Self:
         self.index_ = Index.build(self.model_.beside(weighted), documents, made_for=self.fingerprint())
         return self
 
+    def _how(self, size: Size) -> How:
+        return How(size, self.loss, self.penalty, self.random_state, self.n_jobs)
+
     def _judged(self) -> Size:
         check.choice("ranker", self.ranker, KINDS)
         check.choice("lexical", self.lexical, KINDS[1:])
+        checked(self.loss, self.penalty)
         check.count("random_state", self.random_state, low=0)
         check.threads(self.n_jobs)
         return Size(self.max_pairs, self.density, self.megabytes, self.pairs_per_word, self.nonnegative)
