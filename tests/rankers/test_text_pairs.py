@@ -67,14 +67,15 @@ def test_a_planted_synonym_is_learned_and_helps_queries_that_were_not_there():
     assert choice.learned > choice.lexical + 0.3
     other = world(seed=1)
     assert other.worth(learned_scores(other, W, choice.gain)) > other.worth(other.lexical) + 0.3
-    assert told[0] == "choosing how far pairs are held back: a = 0.3"
+    assert told[0] == "choosing how far pairs are held back"
     assert told[-2:] == ["learning pairs without the held-out queries", "learning pairs from all queries"]
 
 
-def test_what_the_choice_says_is_what_the_held_out_queries_get():
+def test_what_the_choice_says_is_what_the_held_out_queries_get(monkeypatch):
+    monkeypatch.setattr(text_pairs, "FEW", 0)
     judged = world()
     _, choice = learner().learn(judged)
-    held, rest = held_out(len(judged), 0)
+    ((held, rest),) = held_out(len(judged), 0)
     part = learner().fit(GramForm(judged.lists.D), judged.lists.of(rest), choice.evenness, choice.ridge)
     scores = learned_scores(judged.of(held), part, choice.gain)
     assert choice.lexical == pytest.approx(judged.of(held).worth(judged.lexical[held]))
@@ -82,9 +83,10 @@ def test_what_the_choice_says_is_what_the_held_out_queries_get():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_holds_pairs_back_is_what_the_whole_W_does_best_with_on_the_held_out_queries(seed):
+def test_what_holds_pairs_back_is_what_the_whole_W_does_best_with_on_the_held_out_queries(seed, monkeypatch):
+    monkeypatch.setattr(text_pairs, "FEW", 0)
     judged = world(seed, queries=24, documents=30)
-    held, rest = held_out(24, 0)
+    ((held, rest),) = held_out(24, 0)
     part, judge = judged.lists.of(rest), judged.of(held)
     worth = {}
     for a, evenness, b in product(text_pairs.HELD_BACK, text_pairs.EVENNESS, text_pairs.HELD_BACK):
@@ -274,16 +276,24 @@ def test_a_difference_counts_from_so_many_standard_errors_on(monkeypatch):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 41])
-def test_a_quarter_is_held_out_and_nothing_is_in_both(n):
-    held, rest = held_out(n, seed=3)
-    assert len(held) == -(-n // HELD_OUT)
-    assert sorted([*held.tolist(), *rest.tolist()]) == list(range(n))
-    assert held.tolist() == sorted(held.tolist())
-    assert_array_equal(held_out(n, seed=3)[0], held)
+def test_of_few_queries_each_is_held_out_once_and_nothing_is_in_both(n):
+    folds = held_out(n, seed=3)
+    assert sorted(np.concatenate([held for held, _ in folds]).tolist()) == list(range(n))
+    for held, rest in folds:
+        assert 1 <= len(held) <= -(-n // HELD_OUT)
+        assert sorted([*held.tolist(), *rest.tolist()]) == list(range(n))
+        assert held.tolist() == sorted(held.tolist())
+    assert_array_equal(held_out(n, seed=3)[0][0], folds[0][0])
+
+
+def test_of_many_queries_a_quarter_is_held_out():
+    ((held, rest),) = held_out(text_pairs.FEW + 1, seed=0)
+    assert len(held) == -(-(text_pairs.FEW + 1) // HELD_OUT)
+    assert len(held) + len(rest) == text_pairs.FEW + 1
 
 
 def test_which_are_held_out_goes_with_the_seed():
-    assert len({tuple(held_out(40, seed)[0].tolist()) for seed in range(5)}) == 5
+    assert len({tuple(held_out(40, seed)[0][0].tolist()) for seed in range(5)}) == 5
 
 
 def test_grades_stand_where_their_query_and_document_do():

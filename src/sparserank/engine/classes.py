@@ -15,7 +15,7 @@ from ..rankers.lexical import LexicalRanker
 from ..rankers.pair_edits import PairEdits
 from ..rankers.query_words import QueryWords, document_rows
 from ..rankers.text_model import TextModel
-from ..rankers.text_pairs import Judged, PairLearner, Tell, held_out
+from ..rankers.text_pairs import Judged, PairLearner, Tell, held_out, scores_of
 from ..solvers.judged_lists import JudgedLists, Ridge
 from .learning import Size, kept
 
@@ -52,10 +52,10 @@ def learned_from_classes(
         )
         return ranker.fit(D[rows], D[rows], Preferences.from_labels(classes[rows])).W_
 
-    held, rest = held_out(len(classes), seed)
+    held, rest = held_out(len(classes), seed)[0]
     tell("learning pairs without the held-out documents")
     judged = _asked(lexical, documents, weighted, D, classes, held[:MOST_ASKED], rest)
-    choice = PairLearner(budget, seed, n_jobs).gain(pairs(rest), judged, 0.0, Ridge())
+    choice = PairLearner(budget, seed, n_jobs).gain(scores_of(pairs(rest), judged), judged, 0.0, Ridge())
     about = {
         "queries": len(classes),
         "classes": int(classes.max()) + 1,

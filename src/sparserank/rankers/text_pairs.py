@@ -6,7 +6,7 @@ held out; where nothing beats the lexical score on them, the gain is 0 and W sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +42,8 @@ HELD_BACK = (0.3, 1.0, 3.0)
 EVENNESS = (0.25, 0.5)
 GAINS = (0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, 1.1, 1.6, 2.2, 3.1)
 """What is tried: a and b of the penalty, how even queries count, and how far pairs spread beside the lexical scores."""
-HELD_OUT = 4
-"""One query of so many is held out to choose on."""
+HELD_OUT, FEW = 4, 500
+"""One query of so many is held out to choose on; where there are no more than so many, each is held out in turn."""
 FIRST, FIRST_STEPS, STEPS = 3, 6, 10
 """So many times the pairs wanted are refitted first, for so many steps; then the best of them, once more."""
 LOOSER = 3.0
@@ -68,6 +68,18 @@ class Judged:
         """Some of the queries."""
         return Judged(self.lists.of(queries), self.lexical[queries], self.own[queries])
 
+    @classmethod
+    def joined(cls, parts: Sequence[Judged]) -> Judged:
+        """All their queries, one after another, over the same documents."""
+        from scipy.sparse import csr_array, vstack
+
+        if len(parts) == 1:
+            return parts[0]
+        Q, grades = (csr_array(vstack([getattr(p.lists, name) for p in parts])) for name in ("Q", "grades"))
+        weight = None if parts[0].lists.weight is None else np.concatenate([p.lists.weights for p in parts])
+        lists = JudgedLists(Q, parts[0].lists.D, grades, weight)
+        return cls(lists, np.concatenate([p.lexical for p in parts]), np.concatenate([p.own for p in parts]))
+
     def worth(self, scores: Matrix) -> float:
         """Mean nDCG@10."""
         return mean_ndcg(scores, self.lists.grades, self.own)
@@ -80,6 +92,10 @@ class Judged:
             return False
         error = np.std(better, ddof=1) / np.sqrt(len(better)) if len(better) > 1 else 0.0
         return bool(np.mean(better) > SURE * error)
+
+
+Folds = list[tuple[Judged, Judged]]
+"""Queries that are learned from, and queries that are held out of that."""
 
 
 @dataclass(frozen=True)
@@ -127,22 +143,33 @@ class PairLearner:
 
     def learn(self, judged: Judged, tell: Tell = lambda message: None) -> tuple[csr_array, Choice]:
         """W and what was chosen; the gain is that of a W learned from the queries that were not held out."""
-        held, rest = held_out(len(judged), self.seed)
-        chosen = self.chosen(judged.of(rest), judged.of(held), tell)
+        folds = [(judged.of(rest), judged.of(held)) for held, rest in held_out(len(judged), self.seed)]
+        chosen = self.chosen(folds, tell)
         form, evenness, ridge = chosen.form, chosen.evenness, chosen.ridge
         tell("learning pairs without the held-out queries")
-        part = self.fit(form, judged.lists.of(rest), evenness, ridge)
-        choice = self.gain(part, judged.of(held), evenness, ridge)
-        choice = self._strength(part, judged.of(rest), judged.of(held), choice, tell)
+        parts = [self.fit(form, part.lists, evenness, ridge) for part, _ in folds]
+        asked = Judged.joined([held for _, held in folds])
+        choice = self.gain(_scores(parts, folds), asked, evenness, ridge)
+        choice = self._strength(parts, folds, asked, choice, tell)
         if choice.gain == 0.0:
             return _empty(judged.lists.shape), choice
         tell("learning pairs from all queries")
         return self._relearned(self.fit(form, judged.lists, evenness, ridge), judged, choice), choice
 
-    def chosen(self, part: Judged, held: Judged, tell: Tell) -> Chosen:
-        """How far pairs are best held back, by held-out queries."""
-        form = GramForm(part.lists.D)
-        return Chosen(form, *self._held_back(form, part, held, tell))
+    def chosen(self, folds: Folds, tell: Tell) -> Chosen:
+        """Evenness, a and b that are best on the held-out queries, by the scores of W as it is before it is cut."""
+        form, asked = GramForm(folds[0][0].lists.D), Judged.joined([held for _, held in folds])
+        if max(folds[0][0].lists.grades.shape) > LARGEST_GRAM:
+            return Chosen(form, EVENNESS[0], Ridge())
+        tell("choosing how far pairs are held back")
+        factors = {b: form.factor(b) for b in HELD_BACK}
+        best, chosen = -1.0, (EVENNESS[0], Ridge())
+        for tried in zip(*(_dense_scores(factors, part, held) for part, held in folds), strict=True):
+            learned = np.concatenate([scores for _, _, scores in tried])
+            worth = max(value for _, value in _gains(asked, learned))
+            if worth > best:
+                best, chosen = worth, tried[0][:2]
+        return Chosen(form, *chosen)
 
     def fit(self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge) -> csr_array:
         """W of these lists by the squared loss: the closed form, cut, refitted and cut, or what L1 leaves; refitted."""
@@ -176,14 +203,14 @@ class PairLearner:
         relearning = Relearning(self.loss, self.budget.nonnegative, self.seed, self.n_jobs)
         return relearning(W, Listed(judged.lists, judged.lexical, judged.own), choice.gain, choice.strength, fixed)
 
-    def _strength(self, W: csr_array, part: Judged, held: Judged, choice: Choice, tell: Tell) -> Choice:
+    def _strength(self, parts: list[csr_array], folds: Folds, asked: Judged, choice: Choice, tell: Tell) -> Choice:
         """The strength of the loss that is best on the held-out queries, at the gain of the squared one."""
         best, tried = choice, []
         for strength in STRENGTHS[self.loss] if choice.gain else ():
             tell(f"choosing how far the {self.loss} loss goes: {strength:g}")
-            V = self._relearned(W, part, replace(choice, strength=strength))
-            learned = (held.lists.D @ (held.lists.Q @ V).T).toarray().T.astype(np.float32)
-            worth = held.worth(held.lexical + np.float32(choice.gain) * learned)
+            one = replace(choice, strength=strength)
+            again = [self._relearned(W, part, one) for W, (part, _) in zip(parts, folds, strict=True)]
+            worth = asked.worth(asked.lexical + np.float32(choice.gain) * _scores(again, folds))
             tried.append((f"{self.loss} {strength:g}", worth))
             if worth > best.learned:
                 best = replace(choice, learned=worth, strength=strength)
@@ -196,29 +223,8 @@ class PairLearner:
             return first_step_rows(lists, evenness, ridge)
         return rows_of_w(lists, form.duals(lists, evenness, ridge))
 
-    def _held_back(self, form: GramForm, part: Judged, held: Judged, tell: Tell) -> tuple[float, Ridge]:
-        """Evenness, a and b that are best on the held-out queries, by the scores of W as it is before it is cut."""
-        if max(part.lists.grades.shape) > LARGEST_GRAM:
-            return EVENNESS[0], Ridge()
-        factors = {b: form.factor(b) for b in HELD_BACK}
-        K, across = gram(part.lists.Q), gram(held.lists.Q, part.lists.Q)
-        targets = {evenness: dense_targets(part.lists, evenness) for evenness in EVENNESS}
-        best, chosen = -1.0, (EVENNESS[0], Ridge())
-        for a in HELD_BACK:
-            tell(f"choosing how far pairs are held back: a = {a:g}")
-            left = solved(factored(K, a / part.lists.weights), np.ascontiguousarray(across.T)).T
-            for evenness in EVENNESS:
-                smooth = np.ascontiguousarray((left @ targets[evenness]).T)
-                for b in HELD_BACK:
-                    learned = np.ascontiguousarray((smooth - np.float32(b) * solved(factors[b], smooth)).T)
-                    worth = max(value for _, value in _gains(held, learned))
-                    if worth > best:
-                        best, chosen = worth, (evenness, Ridge(a, b))
-        return chosen
-
-    def gain(self, W: csr_array, held: Judged, evenness: float, ridge: Ridge) -> Choice:
-        """How much W should count beside the lexical score, by held-out queries."""
-        learned = (held.lists.D @ (held.lists.Q @ W).T).toarray().T.astype(np.float32)
+    def gain(self, learned: Matrix, held: Judged, evenness: float, ridge: Ridge) -> Choice:
+        """How much learned scores should count beside the lexical ones, by held-out queries."""
         lexical, spread = held.worth(held.lexical), _spread(learned)
         gain, worth = max(_gains(held, learned), key=lambda one: one[1])
         if spread > 0.0:
@@ -228,12 +234,34 @@ class PairLearner:
         return Choice(evenness, ridge, gain, lexical, worth)
 
 
-def held_out(n: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """A quarter of the queries, and the others."""
+def held_out(n: int, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """A quarter of the queries, and the others; where there are few, each of the four quarters in turn."""
     if n < 2:
         raise DataError(f"{n} judged query teaches nothing that could be checked; two at least are needed")
     order = np.random.default_rng(seed).permutation(n)
-    return np.sort(order[::HELD_OUT]), np.sort(np.delete(order, np.s_[::HELD_OUT]))
+    turns = range(min(n, HELD_OUT) if n <= FEW else 1)
+    return [(np.sort(order[k::HELD_OUT]), np.sort(np.delete(order, np.s_[k::HELD_OUT]))) for k in turns]
+
+
+def scores_of(W: csr_array, held: Judged) -> Matrix:
+    """qᵀ W d of every query and document, dense."""
+    return np.asarray((held.lists.D @ (held.lists.Q @ W).T).toarray().T, dtype=np.float32)
+
+
+def _scores(parts: list[csr_array], folds: Folds) -> Matrix:
+    return np.concatenate([scores_of(W, held) for W, (_, held) in zip(parts, folds, strict=True)])
+
+
+def _dense_scores(factors: dict[float, Any], part: Judged, held: Judged) -> Iterator[tuple[float, Ridge, Matrix]]:
+    """Every evenness, a and b that is tried, and what W would score the held-out queries, uncut."""
+    K, across = gram(part.lists.Q), gram(held.lists.Q, part.lists.Q)
+    targets = {evenness: dense_targets(part.lists, evenness) for evenness in EVENNESS}
+    for a in HELD_BACK:
+        left = solved(factored(K, a / part.lists.weights), np.ascontiguousarray(across.T)).T
+        for evenness in EVENNESS:
+            smooth = np.ascontiguousarray((left @ targets[evenness]).T)
+            for b, factor in factors.items():
+                yield evenness, Ridge(a, b), np.ascontiguousarray((smooth - np.float32(b) * solved(factor, smooth)).T)
 
 
 def _gains(held: Judged, learned: Matrix) -> list[tuple[float, float]]:

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from .. import check
 from ..data.files import PathLike, write_bytes
 from ..errors import ConfigError
-from .text_pairs import Judged, PairLearner, Tell, held_out
+from .text_pairs import Judged, PairLearner, Tell, held_out, scores_of
 
 BY = "nDCG@10 of held-out queries"
 
@@ -68,15 +70,17 @@ def sizes_in_order(sizes: Sequence[int]) -> list[int]:
 
 
 def text_path(learner: PairLearner, judged: Judged, sizes: Sequence[int], tell: Tell) -> TextPath:
-    """Learn on three quarters of the queries and measure on the others."""
-    held, rest = held_out(len(judged), learner.seed)
-    part, asked = judged.of(rest), judged.of(held)
-    points, lexical = [], asked.worth(asked.lexical)
-    chosen = learner.chosen(part, asked, tell)
+    """Learn without the queries that are held out, and measure on those."""
+    folds = [(judged.of(rest), judged.of(held)) for held, rest in held_out(len(judged), learner.seed)]
+    asked, chosen = Judged.joined([held for _, held in folds]), learner.chosen(folds, tell)
+    points = []
     for size in sizes_in_order(sizes):
         tell(f"learning {size:,} pairs")
         one = replace(learner, budget=replace(learner.budget, pairs=size))
-        W = one.fit(chosen.form, part.lists, chosen.evenness, chosen.ridge)
-        choice = one.gain(W, asked, chosen.evenness, chosen.ridge)
-        points.append(TextSize(int(W.nnz), (8 * W.nnz + 4 * (W.shape[0] + 1)) / 1e6, choice.learned))
+        parts = [one.fit(chosen.form, part.lists, chosen.evenness, chosen.ridge) for part, _ in folds]
+        learned = np.concatenate([scores_of(W, held) for W, (_, held) in zip(parts, folds, strict=True)])
+        choice = one.gain(learned, asked, chosen.evenness, chosen.ridge)
+        most = max(int(W.nnz) for W in parts)
+        points.append(TextSize(most, (8 * most + 4 * (parts[0].shape[0] + 1)) / 1e6, choice.learned))
+    lexical = asked.worth(asked.lexical)
     return TextPath(tuple(points), lexical)
