@@ -12,7 +12,8 @@ from scipy.sparse import csr_array
 
 from sparserank.errors import DataError
 from sparserank.rankers import text_pairs
-from sparserank.rankers.text_pairs import HELD_OUT, Edits, Judged, PairLearner, grades_of, held_out
+from sparserank.rankers.text_pairs import HELD_OUT, Judged, PairLearner, Product, grades_of, held_out
+from sparserank.rankers.told_pairs import Edits
 from sparserank.solvers.closed_form import GramForm
 from sparserank.solvers.judged_lists import JudgedLists, Ridge
 from sparserank.solvers.pair_cut import Budget
@@ -303,3 +304,33 @@ def test_grades_stand_where_their_query_and_document_do():
     assert found.toarray().tolist() == [[1, 0, 0], [0, 0, 0], [0, 2, 0]]
     assert found.nnz == 2, "what is not above 0 is as if unjudged"
     assert grades_of(qrels, ["r"], places).shape == (1, 3)
+
+
+def test_lexical_scores_need_not_be_made_before_they_are_looked_at():
+    judged = world()
+    rows = csr_array(judged.lexical)
+    lazy = replace(judged, lexical=Product(rows, csr_array(np.eye(rows.shape[1], dtype=np.float32))))
+    W, choice = learner().learn(judged)
+    again, same = learner().learn(lazy)
+    assert_array_equal(again.toarray(), W.toarray())
+    assert same == choice
+
+
+def test_of_very_many_documents_fewer_queries_are_chosen_on_and_the_squared_loss_stays(monkeypatch):
+    judged = world()
+    monkeypatch.setattr(text_pairs, "MOST_SCORES", 8 * judged.lists.D.shape[0])
+    assert {len(held) for _, held in learner().folds(judged)} == {8}
+    _, choice = replace(learner(), loss="domination").learn(judged)
+    assert choice.gain > 0
+    assert choice.strength is None
+    assert choice.tried == ()
+
+
+def test_what_is_missed_is_learned_over_some_of_very_many_documents(monkeypatch):
+    judged = world()
+    nothing = csr_array(judged.lists.shape, dtype=np.float32)
+    whole = learner().residual(judged.lists, nothing, 0.5, Ridge())
+    monkeypatch.setattr(text_pairs, "LARGEST_GRAM", 50)
+    some = learner().residual(judged.lists, nothing, 0.5, Ridge())
+    best = [set(np.argsort(-W.toarray(), axis=None)[:6].tolist()) for W in (whole, some)]
+    assert len(best[0] & best[1]) >= 5

@@ -22,7 +22,9 @@ def demo(as_json: Json = False) -> None:
 
     The documents are the docstrings of the numpy, scipy and scikit-learn installed here; a query is the first line of
     one of them, and what its "See Also" section names is what should be found. Word pairs are learned from the train
-    queries; what is shown is measured on others. Nothing but the cached collection is left behind.
+    queries; what is shown is measured on others.
+
+    Nothing but the cached collection is left behind.
     """
     from ..data import load
     from ..engine import TextRanker

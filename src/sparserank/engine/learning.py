@@ -16,9 +16,8 @@ from ..rankers.lexical import LexicalRanker
 from ..rankers.pair_edits import PairEdits
 from ..rankers.query_words import QueryWords, document_rows
 from ..rankers.text_model import TextModel
-from ..rankers.text_pairs import Judged, PairLearner, Tell, grades_of
+from ..rankers.text_pairs import Judged, PairLearner, Product, Tell, grades_of
 from ..rankers.told_pairs import Edits
-from ..solvers.closed_form import GramForm
 from ..solvers.judged_lists import JudgedLists, Ridge
 from ..solvers.pair_cut import Budget, Worth, cut
 
@@ -141,8 +140,7 @@ class Lesson:
         D = document_rows(lexical.features, self.weighted)
         weight = None if not self.weight else np.array([float(self.weight.get(q, 1.0)) for q in ids])
         lists = JudgedLists(words.rows(self.texts), D, grades_of(self.qrels, ids, places), weight)
-        scores = np.asarray((lexical.queries(self.texts) @ self.weighted.T).toarray(), dtype=np.float32)
-        return Judged(lists, scores, own)
+        return Judged(lists, Product(lexical.queries(self.texts), self.weighted), own)
 
 
 def learned(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits, tell: Tell) -> TextModel:
@@ -193,7 +191,7 @@ def more_learned(model: TextModel, lesson: Lesson, how: How, tell: Tell) -> Text
     ridge, evenness = Ridge(model.told.get("a", 1.0), model.told.get("b", 1.0)), model.told.get("evenness", 0.5)
     learner = how.learner(judged.lists.shape, told_edits(model.edits, words, model.gain))
     tell("learning from what is still missed")
-    change = learner.residual(GramForm(judged.lists.D), judged.lists, before, evenness, ridge)
+    change = learner.residual(judged.lists, before, evenness, ridge)
     even = Worth(np.ones(before.shape[0], np.float32), Worth.of(judged.lists, ridge).columns)
     W = cut((before + change).tocsr(), even, learner.budget)
     told = dict(model.told) | {"queries": int(model.told.get("queries", 0)) + len(lesson.qrels)}

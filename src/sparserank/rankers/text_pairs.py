@@ -44,6 +44,9 @@ GAINS = (0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, 1.1, 1.6, 2.2, 3.1)
 """What is tried: a and b of the penalty, how even queries count, and how far pairs spread beside the lexical scores."""
 HELD_OUT, FEW = 4, 500
 """One query of so many is held out to choose on; where there are no more than so many, each is held out in turn."""
+MOST_SCORES = 1 << 28
+"""Dense scores that may be held at once (1 GB); beyond, fewer queries are chosen on, and the squared loss has the last
+word."""
 FIRST, FIRST_STEPS, STEPS = 3, 6, 10
 """So many times the pairs wanted are refitted first, for so many steps; then the best of them, once more."""
 LOOSER = 3.0
@@ -54,11 +57,29 @@ lexical score by chance alone, more often than not."""
 
 
 @dataclass(frozen=True)
+class Product:
+    """Lexical scores that are not made yet: rows of queries times rows of documents."""
+
+    queries: csr_array
+    documents: csr_array
+
+    def __getitem__(self, some: NDArray[np.intp]) -> Product:
+        return Product(self.queries[some], self.documents)
+
+    def made(self) -> Matrix:
+        """Dense, queries × documents."""
+        return np.asarray((self.queries @ self.documents.T).toarray(), dtype=np.float32)
+
+
+@dataclass(frozen=True)
 class Judged:
-    """Judged queries over documents: rows, grades, lexical scores, and the document that each may not find (or -1)."""
+    """Judged queries over documents: rows, grades, lexical scores, and the document that each may not find (or -1).
+
+    lexical : dense, or a `Product` until it is `made`: of all queries of a large collection it would not fit.
+    """
 
     lists: JudgedLists
-    lexical: Matrix
+    lexical: Any
     own: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -67,6 +88,15 @@ class Judged:
     def of(self, queries: NDArray[np.intp]) -> Judged:
         """Some of the queries."""
         return Judged(self.lists.of(queries), self.lexical[queries], self.own[queries])
+
+    def made(self) -> Judged:
+        """With dense lexical scores."""
+        return replace(self, lexical=self.lexical.made()) if isinstance(self.lexical, Product) else self
+
+    @property
+    def fits(self) -> bool:
+        """Whether dense scores of all its queries do."""
+        return len(self) * int(self.lists.D.shape[0]) <= MOST_SCORES
 
     @classmethod
     def joined(cls, parts: Sequence[Judged]) -> Judged:
@@ -143,7 +173,7 @@ class PairLearner:
 
     def learn(self, judged: Judged, tell: Tell = lambda message: None) -> tuple[csr_array, Choice]:
         """W and what was chosen; the gain is that of a W learned from the queries that were not held out."""
-        folds = [(judged.of(rest), judged.of(held)) for held, rest in held_out(len(judged), self.seed)]
+        folds = self.folds(judged)
         chosen = self.chosen(folds, tell)
         form, evenness, ridge = chosen.form, chosen.evenness, chosen.ridge
         tell("learning pairs without the held-out queries")
@@ -155,6 +185,11 @@ class PairLearner:
             return _empty(judged.lists.shape), choice
         tell("learning pairs from all queries")
         return self._relearned(self.fit(form, judged.lists, evenness, ridge), judged, choice), choice
+
+    def folds(self, judged: Judged) -> Folds:
+        """Queries to learn from and queries to choose on; of very many documents, fewer of the latter."""
+        most = max(1, MOST_SCORES // max(int(judged.lists.D.shape[0]), 1))
+        return [(judged.of(rest), judged.of(held[:most]).made()) for held, rest in held_out(len(judged), self.seed)]
 
     def chosen(self, folds: Folds, tell: Tell) -> Chosen:
         """Evenness, a and b that are best on the held-out queries, by the scores of W as it is before it is cut."""
@@ -186,12 +221,14 @@ class PairLearner:
         W = refit(solver, W, FIRST_STEPS, edits)
         return refit(solver, cut(W, worth, self.budget), STEPS, edits)
 
-    def residual(
-        self, form: GramForm, lists: JudgedLists, before: csr_array, evenness: float, ridge: Ridge
-    ) -> csr_array:
-        """What is to be added to `before` so that these lists are met better, within the budget."""
+    def residual(self, lists: JudgedLists, before: csr_array, evenness: float, ridge: Ridge) -> csr_array:
+        """What is to be added to `before` so that these lists are met better, within the budget.
+
+        Of more documents than a Gram matrix may have, those that are judged and an even choice of the others count.
+        """
+        lists = _manageable(lists)
         missed = dense_targets(lists, evenness) - (lists.D @ (lists.Q @ before).T).toarray().T
-        duals = form.duals_of(lists, np.asarray(missed, dtype=np.float32), ridge)
+        duals = GramForm(lists.D).duals_of(lists, np.asarray(missed, dtype=np.float32), ridge)
         worth, edits = Worth.of(lists, ridge), self.edits
         return cut_rows(rows_of_w(lists, duals), lists.shape, worth, self.budget, edits.forbidden, edits.barred)
 
@@ -200,13 +237,15 @@ class PairLearner:
         if choice.strength is None:
             return W
         W, fixed = told(W, self.edits)
+        judged = judged.made()
         relearning = Relearning(self.loss, self.budget.nonnegative, self.seed, self.n_jobs)
         return relearning(W, Listed(judged.lists, judged.lexical, judged.own), choice.gain, choice.strength, fixed)
 
     def _strength(self, parts: list[csr_array], folds: Folds, asked: Judged, choice: Choice, tell: Tell) -> Choice:
         """The strength of the loss that is best on the held-out queries, at the gain of the squared one."""
         best, tried = choice, []
-        for strength in STRENGTHS[self.loss] if choice.gain else ():
+        fits = choice.gain > 0.0 and all(part.fits for part, _ in folds)
+        for strength in STRENGTHS[self.loss] if fits else ():
             tell(f"choosing how far the {self.loss} loss goes: {strength:g}")
             one = replace(choice, strength=strength)
             again = [self._relearned(W, part, one) for W, (part, _) in zip(parts, folds, strict=True)]
@@ -262,6 +301,14 @@ def _dense_scores(factors: dict[float, Any], part: Judged, held: Judged) -> Iter
             smooth = np.ascontiguousarray((left @ targets[evenness]).T)
             for b, factor in factors.items():
                 yield evenness, Ridge(a, b), np.ascontiguousarray((smooth - np.float32(b) * solved(factor, smooth)).T)
+
+
+def _manageable(lists: JudgedLists) -> JudgedLists:
+    n = int(lists.D.shape[0])
+    if n <= LARGEST_GRAM:
+        return lists
+    some = np.union1d(lists.grades.indices, np.arange(0, n, -(-2 * n // LARGEST_GRAM)))
+    return JudgedLists(lists.Q, lists.D[some], lists.grades[:, some], lists.weight)
 
 
 def _gains(held: Judged, learned: Matrix) -> list[tuple[float, float]]:

@@ -14,7 +14,7 @@ import numpy as np
 from .. import check
 from ..data.files import PathLike, write_bytes
 from ..errors import ConfigError
-from .text_pairs import Judged, PairLearner, Tell, held_out, scores_of
+from .text_pairs import Judged, PairLearner, Tell, scores_of
 
 BY = "nDCG@10 of held-out queries"
 
@@ -71,7 +71,7 @@ def sizes_in_order(sizes: Sequence[int]) -> list[int]:
 
 def text_path(learner: PairLearner, judged: Judged, sizes: Sequence[int], tell: Tell) -> TextPath:
     """Learn without the queries that are held out, and measure on those."""
-    folds = [(judged.of(rest), judged.of(held)) for held, rest in held_out(len(judged), learner.seed)]
+    folds = learner.folds(judged)
     asked, chosen = Judged.joined([held for _, held in folds]), learner.chosen(folds, tell)
     points = []
     for size in sizes_in_order(sizes):
