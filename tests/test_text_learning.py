@@ -138,6 +138,16 @@ def test_every_loss_learns_the_planted_words(how):
     assert sr.TextRanker(max_pairs=200, **how).fit(*world()).related("car", 1)[0][0] == "automobil"
 
 
+def test_steps_on_triples_learn_the_planted_words_too(tmp_path):
+    ranker = sr.TextRanker("bilinear", max_pairs=300).fit(*world())
+    assert ranker.related("car", 1)[0][0] == "automobil"
+    ranker.pin("car", "sail", 1.5).save(tmp_path / "m")
+    assert sr.load(tmp_path / "m").search("red car") == ranker.search("red car")
+    docs, queries, qrels = world()
+    alone = sr.TextRanker("bilinear").fit(docs, queries, {"car-red": qrels["car-red"]})
+    assert alone.model_.W is None
+
+
 def test_a_query_that_counts_twice_is_a_query_asked_twice():
     docs, queries, qrels = world()
     twice = dict.fromkeys(queries, 2.0)

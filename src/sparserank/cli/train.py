@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class Ranker(StrEnum):
-    """The rankers: three for texts, the others for graded rows (LETOR files)."""
+    """The rankers: four for texts, the others for graded rows (LETOR files)."""
 
     text = "text"
+    bilinear = "bilinear"
     bm25 = "bm25"
     cosine = "cosine"
     domination = "domination"
@@ -34,7 +35,8 @@ class Ranker(StrEnum):
     rbf = "rbf"
 
 
-TEXT = (Ranker.text, Ranker.bm25, Ranker.cosine)
+LEARNED = (Ranker.text, Ranker.bilinear)
+TEXT = (*LEARNED, Ranker.bm25, Ranker.cosine)
 
 
 def train(
@@ -133,13 +135,13 @@ def train(
         f"{ranker} on {summary['documents']:,} documents and {summary['words']:,} words of {collection.name} "
         f"in {summary['seconds']:.1f} s: {output}, {index_path(output)}"
     )
-    if ranker == Ranker.text:
+    if ranker in LEARNED:
         print(_learned(learned, len(qrels)))
 
 
 def _judgments(collection: Collection, ranker: Ranker, split: str | None) -> Qrels:
     """What is learned from: the split asked for, or train where there is one; a lexical ranker learns from none."""
-    if ranker != Ranker.text:
+    if ranker not in LEARNED:
         if split is not None and collection.qrels:
             collection.split(split)
         return {}

@@ -24,12 +24,14 @@ from ..text import Analyzer
 from .classes import learned_from_classes
 from .learning import How, Lesson, Size, joined, learned, more_learned, prepared
 from .searching import Docs, Searching
+from .steps import learned_by_steps
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 MODEL_KIND = "text"
-KINDS = ("text", "bm25", "cosine")
+KINDS = ("text", "bilinear", "bm25", "cosine")
+LEXICAL = ("bm25", "cosine")
 
 Tell = Callable[[str], None]
 
@@ -37,8 +39,9 @@ Tell = Callable[[str], None]
 class TextRanker(Searching, Parameters):
     """Search over documents by words, and by word pairs learned from judged queries.
 
-    ranker : 'text', a lexical score and learned pairs; or one of the lexical scores alone, 'bm25' (with k1 and b) or
-        'cosine' (sublinear tf-idf, unit length). lexical : which of the two 'text' stands on.
+    ranker : 'text', a lexical score and learned pairs; 'bilinear', the same with pairs learned by the hinge steps of
+        Chen et al.; or one of the lexical scores alone, 'bm25' (with k1 and b) or 'cosine' (sublinear tf-idf, unit
+        length). lexical : which of the two the first ones stand on.
     max_pairs, density, megabytes : the most pairs that are kept, in one of these ways; 300,000 unless given.
     loss : 'squared' over all lists; or 'domination' or 'softmax' (each relevant document against all others, hard ones
         and those of a batch where they are too many) or 'hinge' on triples, each of which goes on from the squared one
@@ -132,8 +135,9 @@ class TextRanker(Searching, Parameters):
         Lesson.of(documents, None, queries, qrels, drop_self, query_weight)  # refused before any work
         weighted = lexical.fit(documents)
         lesson = Lesson.of(documents, weighted, queries, qrels, drop_self, query_weight)
-        if self.ranker == "text" and lesson.qrels:
-            self.model_ = learned(lexical, lesson, self._how(size), edits, tell)
+        if self.ranker not in LEXICAL and lesson.qrels:
+            learn = learned if self.ranker == "text" else learned_by_steps
+            self.model_ = learn(lexical, lesson, self._how(size), edits, tell)
         else:
             self.model_ = TextModel(lexical, edits=edits)
         return self._indexed(weighted, documents)
@@ -199,7 +203,7 @@ class TextRanker(Searching, Parameters):
 
     def _judged(self) -> Size:
         check.choice("ranker", self.ranker, KINDS)
-        check.choice("lexical", self.lexical, KINDS[1:])
+        check.choice("lexical", self.lexical, LEXICAL)
         checked(self.loss, self.penalty)
         check.count("random_state", self.random_state, low=0)
         check.threads(self.n_jobs)
@@ -208,7 +212,7 @@ class TextRanker(Searching, Parameters):
     def _lexical_settings(self) -> LexicalSettings:
         stop_words = self.stop_words if isinstance(self.stop_words, str | None) else tuple(self.stop_words)
         return LexicalSettings(
-            self.lexical if self.ranker == "text" else self.ranker,
+            self.ranker if self.ranker in LEXICAL else self.lexical,
             self.k1, self.b, self.title_weight, self.text_weight,
             Analyzer(stem=self.stem, stop_words=stop_words, ngrams=self.ngrams),
         )  # fmt: skip

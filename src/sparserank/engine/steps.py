@@ -1,0 +1,55 @@
+"""Word pairs by Algorithm 1 of Chen et al. on drawn triples, beside the lexical score: what `ranker='bilinear'` means.
+
+W starts at zero, for the lexical score already has every word's own match. How much it counts is chosen, like that of
+any other W, on queries that are held out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..preferences import Preferences
+from ..rankers.bilinear import BilinearRanker
+from ..rankers.lexical import LexicalRanker
+from ..rankers.pair_edits import PairEdits
+from ..rankers.query_words import QueryWords
+from ..rankers.text_model import TextModel
+from ..rankers.text_pairs import Tell, held_out, scores_of
+from ..solvers.judged_lists import Ridge
+from .learning import How, Lesson, kept, prepared
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+def learned_by_steps(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits, tell: Tell) -> TextModel:
+    """The lexical ranker with pairs learned triple by triple; without any where they would not help."""
+    if len(lesson.qrels) < 2:
+        return kept(lexical, edits, f"{len(lesson.qrels)} judged queries are too few to learn pairs from and to check")
+    learner, judged = prepared(lexical, lesson, how, edits)
+    ids = list(lesson.qrels)
+
+    def pairs(some: NDArray[np.intp]) -> csr_array:
+        names = [ids[i] for i in some]
+        prefs = Preferences.from_qrels({q: lesson.qrels[q] for q in names}, names, list(lesson.documents.ids))
+        ranker = BilinearRanker(
+            start="zero", max_pairs=learner.budget.pairs, random_state=how.seed, n_jobs=how.n_jobs, watch=0
+        )
+        return ranker.fit(judged.lists.Q[some], judged.lists.D, prefs).W_
+
+    held, rest = held_out(len(judged), how.seed)[0]
+    tell("learning pairs step by step, without the held-out queries")
+    asked = judged.of(held).made()
+    choice = learner.gain(scores_of(pairs(rest), asked), asked, 0.0, Ridge())
+    about = {"queries": len(ids), "held_out_lexical": choice.lexical, "held_out_learned": choice.learned}
+    if choice.gain == 0.0:
+        why = f"no pairs ranked held-out queries better (nDCG@10 {choice.lexical:.3f})"
+        return replace(kept(lexical, edits, why), told=about)
+    tell("learning pairs step by step, from all queries")
+    words = QueryWords.of(lexical.features, lesson.texts)
+    model = TextModel(lexical, words, pairs(np.arange(len(ids))), choice.gain, edits, about)
+    return model.edited(edits) if edits else model
