@@ -8,7 +8,9 @@ from scipy.sparse import csr_array
 
 from sparserank.errors import ConfigError
 from sparserank.rankers import pair_losses
-from sparserank.rankers.text_pairs import Choice, Edits, Judged, PairLearner
+from sparserank.rankers.judged import Judged
+from sparserank.rankers.text_pairs import Choice, PairLearner
+from sparserank.rankers.told_pairs import Edits
 from sparserank.solvers.closed_form import GramForm
 from sparserank.solvers.judged_lists import JudgedLists, Ridge
 from sparserank.solvers.pair_cut import Budget

@@ -11,8 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from sparserank.errors import DataError
+from sparserank.rankers import judged as judged_module
 from sparserank.rankers import text_pairs
-from sparserank.rankers.text_pairs import HELD_OUT, Judged, PairLearner, Product, grades_of, held_out
+from sparserank.rankers.judged import HELD_OUT, Judged, Product, grades_of, held_out
+from sparserank.rankers.text_pairs import PairLearner
 from sparserank.rankers.told_pairs import Edits
 from sparserank.solvers.closed_form import GramForm
 from sparserank.solvers.judged_lists import JudgedLists, Ridge
@@ -73,7 +75,7 @@ def test_a_planted_synonym_is_learned_and_helps_queries_that_were_not_there():
 
 
 def test_what_the_choice_says_is_what_the_held_out_queries_get(monkeypatch):
-    monkeypatch.setattr(text_pairs, "FEW", 0)
+    monkeypatch.setattr(judged_module, "FEW", 0)
     judged = world()
     _, choice = learner().learn(judged)
     ((held, rest),) = held_out(len(judged), 0)
@@ -85,7 +87,7 @@ def test_what_the_choice_says_is_what_the_held_out_queries_get(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_what_holds_pairs_back_is_what_the_whole_W_does_best_with_on_the_held_out_queries(seed, monkeypatch):
-    monkeypatch.setattr(text_pairs, "FEW", 0)
+    monkeypatch.setattr(judged_module, "FEW", 0)
     judged = world(seed, queries=24, documents=30)
     ((held, rest),) = held_out(24, 0)
     part, judge = judged.lists.of(rest), judged.of(held)
@@ -113,7 +115,7 @@ def test_the_gain_goes_with_the_scale_of_the_lexical_scores_and_does_without_any
 
 
 def test_where_judgments_are_noise_the_gain_is_0_and_W_is_empty(monkeypatch):
-    monkeypatch.setattr(text_pairs, "SURE", 2.0)
+    monkeypatch.setattr(judged_module, "SURE", 2.0)
     for seed in range(5):
         W, choice = learner().learn(world(seed, noise=True))
         assert (W.nnz, W.shape, W.dtype) == (0, (WORDS, WORDS), np.float32)
@@ -272,7 +274,7 @@ def test_a_difference_counts_from_so_many_standard_errors_on(monkeypatch):
     assert not judged.surely_better(judged.lexical)
     assert not judged.surely_better(-judged.lists.grades.toarray())
     assert judged.of(np.array([0])).surely_better(judged.lists.grades.toarray()[[0]])
-    monkeypatch.setattr(text_pairs, "SURE", 1e6)
+    monkeypatch.setattr(judged_module, "SURE", 1e6)
     assert not judged.surely_better(better)
 
 
@@ -288,9 +290,9 @@ def test_of_few_queries_each_is_held_out_once_and_nothing_is_in_both(n):
 
 
 def test_of_many_queries_a_quarter_is_held_out():
-    ((held, rest),) = held_out(text_pairs.FEW + 1, seed=0)
-    assert len(held) == -(-(text_pairs.FEW + 1) // HELD_OUT)
-    assert len(held) + len(rest) == text_pairs.FEW + 1
+    ((held, rest),) = held_out(judged_module.FEW + 1, seed=0)
+    assert len(held) == -(-(judged_module.FEW + 1) // HELD_OUT)
+    assert len(held) + len(rest) == judged_module.FEW + 1
 
 
 def test_which_are_held_out_goes_with_the_seed():
@@ -318,7 +320,7 @@ def test_lexical_scores_need_not_be_made_before_they_are_looked_at():
 
 def test_of_very_many_documents_fewer_queries_are_chosen_on_and_the_squared_loss_stays(monkeypatch):
     judged = world()
-    monkeypatch.setattr(text_pairs, "MOST_SCORES", 8 * judged.lists.D.shape[0])
+    monkeypatch.setattr(judged_module, "MOST_SCORES", 8 * judged.lists.D.shape[0])
     assert {len(held) for _, held in learner().folds(judged)} == {8}
     _, choice = replace(learner(), loss="domination").learn(judged)
     assert choice.gain > 0

@@ -11,11 +11,12 @@ from ..data.records import Documents
 from ..errors import DataError
 from ..preferences import Preferences, classes_of
 from ..rankers.bilinear import BilinearRanker
+from ..rankers.judged import Judged, held_out, scores_of
 from ..rankers.lexical import LexicalRanker
 from ..rankers.pair_edits import PairEdits
 from ..rankers.query_words import QueryWords, document_rows
 from ..rankers.text_model import TextModel
-from ..rankers.text_pairs import Judged, PairLearner, Tell, held_out, scores_of
+from ..rankers.text_pairs import PairLearner, Tell
 from ..solvers.judged_lists import JudgedLists, Ridge
 from .learning import Size, kept
 

@@ -12,11 +12,12 @@ import numpy as np
 from .. import check
 from ..data.records import Documents, Qrels
 from ..errors import ConfigError, DataError
+from ..rankers.judged import Judged, Product, grades_of
 from ..rankers.lexical import LexicalRanker
 from ..rankers.pair_edits import PairEdits
 from ..rankers.query_words import QueryWords, document_rows
 from ..rankers.text_model import TextModel
-from ..rankers.text_pairs import Judged, PairLearner, Product, Tell, grades_of
+from ..rankers.text_pairs import PairLearner, Tell
 from ..rankers.told_pairs import Edits
 from ..solvers.judged_lists import JudgedLists, Ridge
 from ..solvers.pair_cut import Budget, Worth, cut

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from ..preferences import Preferences
 from ..rankers.bilinear import BilinearRanker
+from ..rankers.judged import held_out, scores_of
 from ..rankers.lexical import LexicalRanker
 from ..rankers.pair_edits import PairEdits
 from ..rankers.query_words import QueryWords
 from ..rankers.text_model import TextModel
-from ..rankers.text_pairs import Tell, held_out, scores_of
+from ..rankers.text_pairs import Tell
 from ..solvers.judged_lists import Ridge
 from .learning import How, Lesson, kept, prepared
 

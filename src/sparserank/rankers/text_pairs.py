@@ -6,15 +6,13 @@ held out; where nothing beats the lexical score on them, the gain is 0 and W sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
-from ..measures.lists import mean_ndcg, ndcg
 from ..solvers.closed_form import (
     LARGEST_GRAM,
     GramForm,
@@ -30,6 +28,8 @@ from ..solvers.pair_cut import Budget, Worth, cut, cut_rows
 from ..solvers.pattern_l1 import PatternL1
 from ..solvers.pattern_ridge import PatternRidge
 from ..solvers.pattern_softmax import Listed
+from . import judged as judging
+from .judged import Folds, Judged, held_out, scores_of
 from .pair_losses import STRENGTHS, Relearning, checked
 from .told_pairs import Edits, refit, told
 
@@ -42,90 +42,10 @@ HELD_BACK = (0.3, 1.0, 3.0)
 EVENNESS = (0.25, 0.5)
 GAINS = (0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, 1.1, 1.6, 2.2, 3.1)
 """What is tried: a and b of the penalty, how even queries count, and how far pairs spread beside the lexical scores."""
-HELD_OUT, FEW = 4, 500
-"""One query of so many is held out to choose on; where there are no more than so many, each is held out in turn."""
-MOST_SCORES = 1 << 28
-"""Dense scores that may be held at once (1 GB); beyond, fewer queries are chosen on, and the squared loss has the last
-word."""
 FIRST, FIRST_STEPS, STEPS = 3, 6, 10
 """So many times the pairs wanted are refitted first, for so many steps; then the best of them, once more."""
 LOOSER = 3.0
 """A pattern holds W back by itself: on it, b is so many times smaller."""
-SURE = 1.0
-"""Pairs are taken where they help the held-out queries by so many standard errors: the best of many tries is above the
-lexical score by chance alone, more often than not."""
-
-
-@dataclass(frozen=True)
-class Product:
-    """Lexical scores that are not made yet: rows of queries times rows of documents."""
-
-    queries: csr_array
-    documents: csr_array
-
-    def __getitem__(self, some: NDArray[np.intp]) -> Product:
-        return Product(self.queries[some], self.documents)
-
-    def made(self) -> Matrix:
-        """Dense, queries × documents."""
-        return np.asarray((self.queries @ self.documents.T).toarray(), dtype=np.float32)
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Judged queries over documents: rows, grades, lexical scores, and the document that each may not find (or -1).
-
-    lexical : dense, or a `Product` until it is `made`: of all queries of a large collection it would not fit.
-    """
-
-    lists: JudgedLists
-    lexical: Any
-    own: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return int(self.lists.Q.shape[0])
-
-    def of(self, queries: NDArray[np.intp]) -> Judged:
-        """Some of the queries."""
-        return Judged(self.lists.of(queries), self.lexical[queries], self.own[queries])
-
-    def made(self) -> Judged:
-        """With dense lexical scores."""
-        return replace(self, lexical=self.lexical.made()) if isinstance(self.lexical, Product) else self
-
-    @property
-    def fits(self) -> bool:
-        """Whether dense scores of all its queries do."""
-        return len(self) * int(self.lists.D.shape[0]) <= MOST_SCORES
-
-    @classmethod
-    def joined(cls, parts: Sequence[Judged]) -> Judged:
-        """All their queries, one after another, over the same documents."""
-        from scipy.sparse import csr_array, vstack
-
-        if len(parts) == 1:
-            return parts[0]
-        Q, grades = (csr_array(vstack([getattr(p.lists, name) for p in parts])) for name in ("Q", "grades"))
-        weight = None if parts[0].lists.weight is None else np.concatenate([p.lists.weights for p in parts])
-        lists = JudgedLists(Q, parts[0].lists.D, grades, weight)
-        return cls(lists, np.concatenate([p.lexical for p in parts]), np.concatenate([p.own for p in parts]))
-
-    def worth(self, scores: Matrix) -> float:
-        """Mean nDCG@10."""
-        return mean_ndcg(scores, self.lists.grades, self.own)
-
-    def surely_better(self, scores: Matrix) -> bool:
-        """Whether nDCG@10 is above that of the lexical scores by more than `SURE` standard errors of the difference."""
-        new, old = (ndcg(one, self.lists.grades, self.own) for one in (scores, self.lexical))
-        better = new - old
-        if not better.any():
-            return False
-        error = np.std(better, ddof=1) / np.sqrt(len(better)) if len(better) > 1 else 0.0
-        return bool(np.mean(better) > SURE * error)
-
-
-Folds = list[tuple[Judged, Judged]]
-"""Queries that are learned from, and queries that are held out of that."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +108,7 @@ class PairLearner:
 
     def folds(self, judged: Judged) -> Folds:
         """Queries to learn from and queries to choose on; of very many documents, fewer of the latter."""
-        most = max(1, MOST_SCORES // max(int(judged.lists.D.shape[0]), 1))
+        most = max(1, judging.MOST_SCORES // max(int(judged.lists.D.shape[0]), 1))
         return [(judged.of(rest), judged.of(held[:most]).made()) for held, rest in held_out(len(judged), self.seed)]
 
     def chosen(self, folds: Folds, tell: Tell) -> Chosen:
@@ -273,20 +193,6 @@ class PairLearner:
         return Choice(evenness, ridge, gain, lexical, worth)
 
 
-def held_out(n: int, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """A quarter of the queries, and the others; where there are few, each of the four quarters in turn."""
-    if n < 2:
-        raise DataError(f"{n} judged query teaches nothing that could be checked; two at least are needed")
-    order = np.random.default_rng(seed).permutation(n)
-    turns = range(min(n, HELD_OUT) if n <= FEW else 1)
-    return [(np.sort(order[k::HELD_OUT]), np.sort(np.delete(order, np.s_[k::HELD_OUT]))) for k in turns]
-
-
-def scores_of(W: csr_array, held: Judged) -> Matrix:
-    """qᵀ W d of every query and document, dense."""
-    return np.asarray((held.lists.D @ (held.lists.Q @ W).T).toarray().T, dtype=np.float32)
-
-
 def _scores(parts: list[csr_array], folds: Folds) -> Matrix:
     return np.concatenate([scores_of(W, held) for W, (_, held) in zip(parts, folds, strict=True)])
 
@@ -327,15 +233,3 @@ def _empty(shape: tuple[int, int]) -> csr_array:
     from scipy.sparse import csr_array
 
     return csr_array(shape, dtype=np.float32)
-
-
-def grades_of(qrels: Any, query_ids: list[str], places: dict[str, int]) -> csr_array:
-    """Grades of queries × documents; what is not above 0 is as if unjudged."""
-    from scipy.sparse import csr_array
-
-    entries = [(i, places[d], grade) for i, q in enumerate(query_ids) for d, grade in qrels[q].items() if grade > 0]
-    shape = (len(query_ids), len(places))
-    if not entries:
-        return csr_array(shape, dtype=np.float32)
-    row, column, grade = (np.array(part) for part in zip(*entries, strict=True))
-    return csr_array((grade.astype(np.float32), (row, column)), shape=shape)

@@ -14,7 +14,8 @@ import numpy as np
 from .. import check
 from ..data.files import PathLike, write_bytes
 from ..errors import ConfigError
-from .text_pairs import Judged, PairLearner, Tell, scores_of
+from .judged import Judged, scores_of
+from .text_pairs import PairLearner, Tell
 
 BY = "nDCG@10 of held-out queries"
 
