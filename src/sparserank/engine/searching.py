@@ -56,7 +56,7 @@ class Searching:
         )
 
     def search(self, text: str, k: int = 10) -> list[Hit]:
-        """The best k documents for a text, best first; only documents that share a word with it.
+        """The best k documents for a text, best first; only those that share a word with it, or that a pair looks for.
 
         >>> from sparserank import TextRanker
         >>> TextRanker().fit({"d1": "apple", "d2": "pear"}).search("plum")
