@@ -51,7 +51,7 @@ def train_rows(
         return
     print(
         f"{ranker} on {summary['rows']:,} rows, {summary['queries']:,} queries and {summary['features']:,} features of "
-        f"{data} in {summary['seconds']:.1f} s: {output}\n{_sentence(chosen, measure)}"
+        f"{data} in {summary['seconds']:.1f} s: {output}\n{_sentence(chosen, measure, vali)}"
     )
 
 
@@ -162,11 +162,10 @@ def _told(ranker: str, chosen: Chosen, measure: str) -> dict[str, Any]:
     return {"ranker": ranker, "settings": chosen.settings} | worth
 
 
-def _sentence(chosen: Chosen, measure: str) -> str:
+def _sentence(chosen: Chosen, measure: str, vali: Path | None) -> str:
     settings = ", ".join(f"{name}={value}" for name, value in chosen.settings.items()) or "defaults"
-    return (
-        settings if chosen.worth is None else f"chosen by {measure} {chosen.worth:.4f} on held-out queries: {settings}"
-    )
+    where = "held-out queries" if vali is None else vali
+    return settings if chosen.worth is None else f"chosen by {measure} {chosen.worth:.4f} on {where}: {settings}"
 
 
 def _settings(given: Sequence[str]) -> dict[str, Any]:
