@@ -18,7 +18,7 @@ from ..rankers.query_words import QueryWords, document_rows
 from ..rankers.text_model import TextModel
 from ..rankers.text_pairs import PairLearner, Tell
 from ..solvers.judged_lists import JudgedLists, Ridge
-from .learning import Size, kept
+from .learning import Size, finished
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -57,18 +57,10 @@ def learned_from_classes(
     tell("learning pairs without the held-out documents")
     judged = _asked(lexical, documents, weighted, D, classes, held[:MOST_ASKED], rest)
     choice = PairLearner(budget, seed, n_jobs).gain(scores_of(pairs(rest), judged), judged, 0.0, Ridge())
-    about = {
-        "queries": len(classes),
-        "classes": int(classes.max()) + 1,
-        "held_out_lexical": choice.lexical,
-        "held_out_learned": choice.learned,
-    }
-    if choice.gain == 0.0:
-        return kept(lexical, edits, f"no pairs ranked held-out documents better (nDCG@10 {choice.lexical:.3f})")
+    about = {"queries": len(classes), "classes": int(classes.max()) + 1}
     tell("learning pairs from all documents")
     words = QueryWords(lexical.features, like_documents=True)
-    model = TextModel(lexical, words, pairs(np.arange(len(classes))), choice.gain, edits, about)
-    return model.edited(edits) if edits else model
+    return finished(lexical, edits, choice, about, lambda: (words, pairs(np.arange(len(classes)))))
 
 
 def _asked(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from ..rankers.lexical import LexicalRanker
 from ..rankers.pair_edits import PairEdits
 from ..rankers.query_words import QueryWords, document_rows
 from ..rankers.text_model import TextModel
-from ..rankers.text_pairs import PairLearner, Tell
+from ..rankers.text_pairs import Choice, PairLearner, Tell
 from ..rankers.told_pairs import Edits
 from ..solvers.judged_lists import JudgedLists, Ridge
 from ..solvers.pair_cut import Budget, Worth, cut
@@ -148,7 +148,7 @@ def learned(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits, 
     """The lexical ranker with the pairs that the lesson teaches; without any where they would not help."""
     if len(lesson.qrels) < 2:
         return kept(lexical, edits, f"{len(lesson.qrels)} judged queries are too few to learn pairs from and to check")
-    learner, judged = prepared(lexical, lesson, how, edits)
+    learner, judged, words = prepared(lexical, lesson, how, edits)
     W, choice = learner.learn(judged, tell)
     about = {
         "queries": len(lesson.qrels),
@@ -157,23 +157,35 @@ def learned(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits, 
         "b": choice.ridge.b,
         "loss": how.loss if choice.strength is not None else "squared",
         "strength": choice.strength,
-        "held_out_lexical": choice.lexical,
-        "held_out_learned": choice.learned,
     }
+    return finished(lexical, edits, choice, about, lambda: (words, W))
+
+
+def finished(
+    lexical: LexicalRanker,
+    edits: PairEdits,
+    choice: Choice,
+    about: dict[str, Any],
+    pairs: Callable[[], tuple[QueryWords, csr_array]],
+) -> TextModel:
+    """The lexical ranker with the pairs, edited; or alone, where the pairs did not help what was held out."""
+    about |= {"held_out_lexical": choice.lexical, "held_out_learned": choice.learned}
     if choice.gain == 0.0:
-        why = f"no pairs ranked held-out queries better (nDCG@10 {choice.lexical:.3f})"
+        why = f"no pairs ranked better what was held out (nDCG@10 {choice.lexical:.3f})"
         return replace(kept(lexical, edits, why), told=about)
-    model = TextModel(lexical, QueryWords.of(lexical.features, lesson.texts), W, choice.gain, edits, about)
+    model = TextModel(lexical, *pairs(), choice.gain, edits, about)
     return model.edited(edits) if edits else model
 
 
-def prepared(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits) -> tuple[PairLearner, Judged]:
-    """The lesson as rows, and a learner of the wanted size."""
+def prepared(
+    lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits
+) -> tuple[PairLearner, Judged, QueryWords]:
+    """A learner of the wanted size, the lesson as rows, and the words of its queries."""
     if len(lesson.qrels) < 2:
         raise DataError(f"two judged queries at least are needed; {len(lesson.qrels)} has a relevant document")
     words = QueryWords.of(lexical.features, lesson.texts)
     judged = lesson.judged(lexical, words)
-    return how.learner(judged.lists.shape, told_edits(edits, words, 1.0)), judged
+    return how.learner(judged.lists.shape, told_edits(edits, words, 1.0)), judged, words
 
 
 def more_learned(model: TextModel, lesson: Lesson, how: How, tell: Tell) -> TextModel:

@@ -191,7 +191,7 @@ class TextRanker(Searching, Parameters):
         size, wanted = self._judged(), sizes_in_order(sizes)
         documents, lexical = Documents.of(docs), LexicalRanker(self._lexical_settings())
         lesson = Lesson.of(documents, lexical.fit(documents), queries, qrels, drop_self)
-        learner, judged = prepared(lexical, lesson, self._how(size), PairEdits())
+        learner, judged, _ = prepared(lexical, lesson, self._how(size), PairEdits())
         return text_path(learner, judged, wanted, tell)
 
     def _indexed(self, weighted: csr_array, documents: Documents) -> Self:

@@ -6,7 +6,6 @@ any other W, on queries that are held out.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,11 +16,10 @@ from ..rankers.bilinear import BilinearRanker
 from ..rankers.judged import held_out, scores_of
 from ..rankers.lexical import LexicalRanker
 from ..rankers.pair_edits import PairEdits
-from ..rankers.query_words import QueryWords
 from ..rankers.text_model import TextModel
 from ..rankers.text_pairs import Tell
 from ..solvers.judged_lists import Ridge
-from .learning import How, Lesson, kept, prepared
+from .learning import How, Lesson, finished, kept, prepared
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -31,7 +29,7 @@ def learned_by_steps(lexical: LexicalRanker, lesson: Lesson, how: How, edits: Pa
     """The lexical ranker with pairs learned triple by triple; without any where they would not help."""
     if len(lesson.qrels) < 2:
         return kept(lexical, edits, f"{len(lesson.qrels)} judged queries are too few to learn pairs from and to check")
-    learner, judged = prepared(lexical, lesson, how, edits)
+    learner, judged, words = prepared(lexical, lesson, how, edits)
     ids = list(lesson.qrels)
 
     def pairs(some: NDArray[np.intp]) -> csr_array:
@@ -46,11 +44,5 @@ def learned_by_steps(lexical: LexicalRanker, lesson: Lesson, how: How, edits: Pa
     tell("learning pairs step by step, without the held-out queries")
     asked = judged.of(held).made()
     choice = learner.gain(scores_of(pairs(rest), asked), asked, 0.0, Ridge())
-    about = {"queries": len(ids), "held_out_lexical": choice.lexical, "held_out_learned": choice.learned}
-    if choice.gain == 0.0:
-        why = f"no pairs ranked held-out queries better (nDCG@10 {choice.lexical:.3f})"
-        return replace(kept(lexical, edits, why), told=about)
     tell("learning pairs step by step, from all queries")
-    words = QueryWords.of(lexical.features, lesson.texts)
-    model = TextModel(lexical, words, pairs(np.arange(len(ids))), choice.gain, edits, about)
-    return model.edited(edits) if edits else model
+    return finished(lexical, edits, choice, {"queries": len(ids)}, lambda: (words, pairs(np.arange(len(ids)))))

@@ -112,6 +112,11 @@ def scores_of(W: csr_array, held: Judged) -> Matrix:
     return np.asarray((held.lists.D @ (held.lists.Q @ W).T).toarray().T, dtype=np.float32)
 
 
+def held_out_scores(parts: Sequence[csr_array], folds: Folds) -> Matrix:
+    """`scores_of` of every fold's held-out queries by the W of the others, one fold after another."""
+    return np.concatenate([scores_of(W, held) for W, (_, held) in zip(parts, folds, strict=True)])
+
+
 def grades_of(qrels: Any, query_ids: list[str], places: dict[str, int]) -> csr_array:
     """Grades of queries × documents; what is not above 0 is as if unjudged."""
     from scipy.sparse import csr_array

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .. import check
 from ..errors import ModelError
 from .query_words import QueryWords
+from .told_pairs import Edits
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -81,9 +82,7 @@ class PairEdits:
             if told is not None:
                 W = W - W.multiply(told != 0)
         W = csr_array(W if pinned is None else W + pinned).astype(np.float32)
-        if barred is not None:
-            row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-            W.data[barred[0][row] | barred[1][W.indices]] = 0.0
+        W = Edits(barred=barred).without_barred(W)
         W.eliminate_zeros()
         W.sort_indices()
         return W

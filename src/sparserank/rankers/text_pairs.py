@@ -29,7 +29,7 @@ from ..solvers.pattern_l1 import PatternL1
 from ..solvers.pattern_ridge import PatternRidge
 from ..solvers.pattern_softmax import Listed
 from . import judged as judging
-from .judged import Folds, Judged, held_out, scores_of
+from .judged import Folds, Judged, held_out, held_out_scores
 from .pair_losses import STRENGTHS, Relearning, checked
 from .told_pairs import Edits, refit, told
 
@@ -99,7 +99,7 @@ class PairLearner:
         tell("learning pairs without the held-out queries")
         parts = [self.fit(form, part.lists, evenness, ridge) for part, _ in folds]
         asked = Judged.joined([held for _, held in folds])
-        choice = self.gain(_scores(parts, folds), asked, evenness, ridge)
+        choice = self.gain(held_out_scores(parts, folds), asked, evenness, ridge)
         choice = self._strength(parts, folds, asked, choice, tell)
         if choice.gain == 0.0:
             return _empty(judged.lists.shape), choice
@@ -169,7 +169,7 @@ class PairLearner:
             tell(f"choosing how far the {self.loss} loss goes: {strength:g}")
             one = replace(choice, strength=strength)
             again = [self._relearned(W, part, one) for W, (part, _) in zip(parts, folds, strict=True)]
-            worth = asked.worth(asked.lexical + np.float32(choice.gain) * _scores(again, folds))
+            worth = asked.worth(asked.lexical + np.float32(choice.gain) * held_out_scores(again, folds))
             tried.append((f"{self.loss} {strength:g}", worth))
             if worth > best.learned:
                 best = replace(choice, learned=worth, strength=strength)
@@ -191,10 +191,6 @@ class PairLearner:
         if not held.surely_better(held.lexical + np.float32(gain) * learned):
             return Choice(evenness, ridge, 0.0, lexical, lexical)
         return Choice(evenness, ridge, gain, lexical, worth)
-
-
-def _scores(parts: list[csr_array], folds: Folds) -> Matrix:
-    return np.concatenate([scores_of(W, held) for W, (_, held) in zip(parts, folds, strict=True)])
 
 
 def _dense_scores(factors: dict[float, Any], part: Judged, held: Judged) -> Iterator[tuple[float, Ridge, Matrix]]:

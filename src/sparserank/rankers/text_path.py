@@ -9,12 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from .. import check
 from ..data.files import PathLike, write_bytes
 from ..errors import ConfigError
-from .judged import Judged, scores_of
+from .judged import Judged, held_out_scores
 from .text_pairs import PairLearner, Tell
 
 BY = "nDCG@10 of held-out queries"
@@ -79,8 +77,7 @@ def text_path(learner: PairLearner, judged: Judged, sizes: Sequence[int], tell: 
         tell(f"learning {size:,} pairs")
         one = replace(learner, budget=replace(learner.budget, pairs=size))
         parts = [one.fit(chosen.form, part.lists, chosen.evenness, chosen.ridge) for part, _ in folds]
-        learned = np.concatenate([scores_of(W, held) for W, (_, held) in zip(parts, folds, strict=True)])
-        choice = one.gain(learned, asked, chosen.evenness, chosen.ridge)
+        choice = one.gain(held_out_scores(parts, folds), asked, chosen.evenness, chosen.ridge)
         most = max(int(W.nnz) for W in parts)
         points.append(TextSize(most, (8 * most + 4 * (parts[0].shape[0] + 1)) / 1e6, choice.learned))
     lexical = asked.worth(asked.lexical)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .factor_cut import largest
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
@@ -45,11 +47,8 @@ def cut(W: csr_array, wanted: int) -> csr_array:
     """
     if W.nnz <= wanted:
         return W
-    size = np.abs(W.data)
-    least = np.partition(size, W.nnz - wanted)[W.nnz - wanted]
-    keep = size > least
-    ties = np.flatnonzero(size == least)
-    keep[ties[: wanted - int(keep.sum())]] = True
+    keep = np.zeros(W.nnz, np.bool_)
+    keep[largest(W.data, wanted)] = True
     out = W.copy()
     out.data[~keep] = 0.0
     out.eliminate_zeros()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import check
+from .judged_lists import squared_lengths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -28,8 +29,7 @@ KEPT_BITS = 16
 
 def mean_sizes(X: csr_array) -> Floats:
     """out[j] = the root mean square of column j."""
-    squares = np.bincount(X.indices, X.data.astype(np.float64) ** 2, minlength=X.shape[1])
-    return np.asarray(np.sqrt(squares / max(X.shape[0], 1)), dtype=np.float32)
+    return np.asarray(np.sqrt(squared_lengths(X) / max(X.shape[0], 1)), dtype=np.float32)
 
 
 def cut_product(B: Floats, sizes: Floats, wanted: int, n_jobs: int | None = None) -> csr_array:
