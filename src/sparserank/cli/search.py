@@ -44,6 +44,5 @@ def search(
 
 def _shown(ranker: TextRanker, hit: Hit) -> str:
     """The title, or how the text begins."""
-    documents = ranker.index_.documents
-    text = hit.title or " ".join(documents.texts[ranker.index_.places[hit.id]][:400].split())
+    text = hit.title or " ".join(ranker.index_.text_of(hit.id)[:400].split())
     return text if len(text) <= 70 else text[:69] + "…"

@@ -19,6 +19,7 @@ from ..rankers.lexical import LexicalRanker
 from ..rankers.text_model import PairTable, TextModel
 from ..search import Explanation, Hit, Index
 from ..search import explain as explain_score
+from ..search.compare import Comparison, compare
 from ..search.explain import explain_pairs
 
 Docs = Documents | Mapping[str, "str | Mapping[str, str]"]
@@ -64,6 +65,10 @@ class Searching:
         """
         return self.search_many([text], k)[0]
 
+    def search_lexical(self, text: str, k: int = 10) -> list[Hit]:
+        """`search` by the lexical score alone, as if no pair had been learned."""
+        return self._searched().search(self._fitted().lexical_queries([text]), k)[0]
+
     def search_many(self, texts: Iterable[str], k: int = 10, n_jobs: int | None = None) -> list[list[Hit]]:
         """`search` for many texts at once, on all cores."""
         return self._searched().search(self._fitted().queries(texts), k, n_jobs)
@@ -80,18 +85,28 @@ class Searching:
 
         shape = (len(index), index.n_terms)
         by_term = csc_array((index.weights, index.docs, index.starts), shape=shape)
-        chosen = range(len(index)) if doc_ids is None else [self._place(d) for d in doc_ids]
+        chosen = range(len(index)) if doc_ids is None else [index.place(d) for d in doc_ids]
         docs = by_term.astype(np.float64).tocsr()[list(chosen)]
         return np.asarray((rows.astype(np.float64) @ docs.T).todense(), dtype=np.float32)
 
     def explain(self, text: str, doc_id: str) -> Explanation:
         """Which word of the text met which word of the document, and what it added to the score."""
+        lexical, learned = self.explain_parts(text, doc_id)
+        return lexical.plus(learned) if learned.pairs else lexical
+
+    def explain_parts(self, text: str, doc_id: str) -> tuple[Explanation, Explanation]:
+        """`explain` in two parts: words that met themselves in the lexical score, and learned pairs."""
         model, index = self._fitted(), self._searched()
-        lexical = model.lexical
-        found = explain_score(index, lexical.queries([text]), doc_id, lexical.words)
+        lexical = explain_score(index, model.lexical.queries([text]), doc_id, model.lexical.words)
         if model.W is None or model.words is None:
-            return found
-        return found.plus(explain_pairs(model, index, text, doc_id))
+            return lexical, Explanation(0.0, ())
+        return lexical, explain_pairs(model, index, text, doc_id)
+
+    def compare(self, text: str, first: str, second: str) -> Comparison:
+        """Why the first document is above the second, or below it, and which pairs would have to go to swap them."""
+        if first == second:
+            raise DataError(f"two documents are compared; {first!r} was given twice")
+        return compare(first, second, self.explain(text, first), self.explain(text, second))
 
     def unknown(self, text: str) -> list[str]:
         """The words of a text that no document of the index has, as the text spells them; stop words do not count.
@@ -162,8 +177,3 @@ class Searching:
                 "this ranker has no index; make one with `sparserank index MODEL DATA --output MODEL.index`"
             )
         return self.index_
-
-    def _place(self, doc_id: str) -> int:
-        if doc_id not in self.index_.places:
-            raise DataError(f"there is no document {doc_id!r} in this index of {len(self.index_)} documents")
-        return self.index_.places[doc_id]

@@ -97,6 +97,12 @@ class TextModel:
         learned = csr_array(self.words.rows(texts) @ self.W) * np.float32(self.gain)
         return csr_array(hstack([lexical, learned], format="csr")).astype(np.float32)
 
+    def lexical_queries(self, texts: Iterable[str]) -> csr_array:
+        """Rows of queries for an index, without what was learned."""
+        out = self.lexical.queries(texts)
+        out.resize((out.shape[0], self.n_terms))
+        return out
+
     def edited(self, edits: PairEdits) -> TextModel:
         """With these edits, and as if they had always been there. A pinned weight is what is added, gain included."""
         if self.W is None or self.words is None:

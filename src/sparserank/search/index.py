@@ -141,6 +141,23 @@ class Index:
             for i, (query, c) in enumerate(zip(query_ids, counts.tolist(), strict=True))
         }
 
+    def __contains__(self, doc_id: object) -> bool:
+        return doc_id in self.places
+
+    def title_of(self, doc_id: str) -> str:
+        """The title of one document."""
+        return self.documents.titles[self.place(doc_id)]
+
+    def text_of(self, doc_id: str) -> str:
+        """The text of one document."""
+        return self.documents.texts[self.place(doc_id)]
+
+    def place(self, doc_id: str) -> int:
+        """Where a document stands; one that is not there is refused by name."""
+        if doc_id not in self.places:
+            raise DataError(f"there is no document {doc_id!r} in this index of {len(self)} documents")
+        return self.places[doc_id]
+
     @cached_property
     def places(self) -> dict[str, int]:
         """Where each document id stands."""
@@ -152,9 +169,7 @@ class Index:
 
     def weights_of(self, doc_id: str, terms: NDArray[np.int64]) -> NDArray[np.float32]:
         """The document's weight for each of the terms, 0 where it does not have the term."""
-        place = self.places.get(doc_id)
-        if place is None:
-            raise DataError(f"there is no document {doc_id!r} in this index of {len(self)} documents")
+        place = self.place(doc_id)
         out = np.zeros(len(terms), np.float32)
         for i, term in enumerate(terms):
             begin, end = self.starts[term], self.starts[term + 1]
