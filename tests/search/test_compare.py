@@ -32,7 +32,7 @@ def ahead(one, other, without=()):
 def test_differences_sum_to_the_difference_of_the_scores(one, other):
     found = compare("x", "y", explained(one), explained(other))
     assert sum(pair.difference for pair in found.pairs) == found.difference
-    assert [abs(pair.difference) for pair in found.pairs] == sorted((abs(p.difference) for p in found.pairs))[::-1]
+    assert [abs(pair.difference) for pair in found.pairs] == sorted(abs(p.difference) for p in found.pairs)[::-1]
 
 
 @given(added, added)
