@@ -27,33 +27,32 @@ export function range(pairs) {
   return [Math.min(0, ...values), Math.max(0, ...values)];
 }
 
-/** The largest pairs as bars, and the rest as one line that opens them all. */
-export function contributions(pairs, openWord, shown = 5) {
+/** The largest pairs as bars, the rest as one line that asks for them. `show(on)` shows them all, or the largest again. */
+export function contributions(pairs, openWord, ask, shown = 5) {
   const numbered = pairs.map((pair, number) => ({ ...pair, number }));
   numbered.sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution));
-  const list = element("ol", { class: "pairs" });
   const [low, high] = range(numbered);
   const row = (pair) => element("li", { class: `pair ${kindOf(pair)}`, "data-pair": pair.number },
     pairWords(pair, openWord), bar(pair.contribution, low, high),
     element("span", { class: "value" }, signed(pair.contribution)));
-  list.append(...numbered.slice(0, shown).map(row));
+  const first = numbered.slice(0, shown).map(row);
   const rest = numbered.slice(shown);
-  if (rest.length) list.append(theRest(rest, () => rest.map(row)));
-  return list;
+  const list = element("ol", { class: "pairs" }, ...first);
+  const show = (on) => {
+    const end = rest.length ? [on ? fewer(ask) : theRest(rest, ask)] : [];
+    list.replaceChildren(...first, ...(on ? rest.map(row) : []), ...end);
+  };
+  show(false);
+  return { list, show };
 }
 
-function theRest(rest, rows) {
-  const line = element("li", { class: "rest" });
-  const open = button(`${rest.length} smaller`, {
-    "aria-expanded": "false",
-    onclick: () => {
-      const made = rows();
-      line.replaceWith(...made);
-      made[0].querySelector("button").focus();
-    },
-  });
-  line.append(open, element("span", { class: "value" }, signed(sum(rest.map((pair) => pair.contribution)))));
-  return line;
+function theRest(rest, ask) {
+  const total = signed(sum(rest.map((pair) => pair.contribution)));
+  return element("li", { class: "rest" }, button(`${rest.length} smaller`, { onclick: () => ask(true) }), element("span", { class: "value" }, total));
+}
+
+function fewer(ask) {
+  return element("li", { class: "rest" }, button("Show fewer", { onclick: () => ask(false) }));
 }
 
 /** A whole score in three parts: words themselves, what pairs add, what they take away. `most` is the widest strip. */

@@ -17,6 +17,7 @@ const MOST = 100;
 const box = byId("query");
 const list = byId("results");
 const judged = new Map(); // "query\ndocument" -> grade
+const clicked = new Set();
 let k = 10;
 let answer = null; // what is shown
 let version = null;
@@ -73,12 +74,13 @@ function draw(found) {
   answer = found;
   list.classList.remove("stale");
   drawResults(list, found, {
-    open: opened, judge, compare: (first, second) => openCompare(answer, first, second), word: openWord,
+    opened, judge, compare: (first, second) => openCompare(answer, first, second), word: openWord,
     judged: (id) => judged.get(`${found.query}\n${id}`) ?? 0,
   }, before);
   if (focused) [...list.querySelectorAll(".title")].find((one) => one.dataset.document === focused)?.focus();
   drawBeside(found, { show: showResult, compare: (id) => openCompare(answer, answer.results[0].id, id) });
   drawUnknown(found);
+  byId("to-beside").hidden = byId("beside").hidden;
   byId("legend").hidden = !found.results.length;
   byId("welcome").hidden = true;
   byId("more").hidden = found.results.length < k || k >= MOST;
@@ -90,7 +92,7 @@ function draw(found) {
 function rest() {
   answer = null;
   list.replaceChildren();
-  byId("beside").hidden = byId("legend").hidden = byId("more").hidden = true;
+  for (const id of ["beside", "to-beside", "legend", "more"]) byId(id).hidden = true;
   byId("count").textContent = "";
   byId("welcome").hidden = false;
   clear("unknown");
@@ -147,15 +149,12 @@ function judge(id, grade) {
   teacher.judge(answer.query, id, shown(), grade);
 }
 
-/** A press on a title is a click on the result; it opens all that made its score. */
+/** A press on a title is a click on the result, once a query. */
 function opened(id) {
-  const item = [...list.children].find((one) => one.dataset.id === id);
-  const first = !item.classList.contains("open");
-  item.classList.add("open");
-  const title = item.querySelector(".title");
-  item.querySelector(".rest button")?.click();
-  title.focus();
-  if (first) teacher.click(answer.query, id, shown());
+  const key = `${answer.query}\n${id}`;
+  if (clicked.has(key)) return;
+  clicked.add(key);
+  teacher.click(answer.query, id, shown());
 }
 
 // ---- the version being served

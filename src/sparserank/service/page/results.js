@@ -1,23 +1,26 @@
 // The learned ranking: each result with its passage, its bars, where BM25 has it, and thumbs.
 
 import { contributions, kindOf, strip, stripLength } from "./bars.js";
-import { button, element, heard, signed } from "./elements.js";
+import { button, drawn, element, heard, signed } from "./elements.js";
 
 /** Text with its marks; a mark is coloured by the pairs that met the word, and says them on hover. */
 function passage(result, openWord) {
   const letters = Array.from(result.passage.text); // marks count code points, and so does this
   const part = (start, end) => letters.slice(start, end).join("");
   const made = element("p", { class: "passage" });
+  const most = Math.max(...result.pairs.filter((pair) => pair.learned).map((pair) => Math.abs(pair.contribution)), 1e-9);
   let at = 0;
   for (const mark of result.passage.marks) {
     const pairs = mark.pairs.map((number) => result.pairs[number]);
     const kinds = new Set(pairs.map(kindOf));
     const total = pairs.reduce((sum, pair) => sum + pair.contribution, 0);
     const told = pairs.map((pair) => `${pair.learned ? `${pair.query} → ` : ""}${pair.document} ${signed(pair.contribution)}`);
-    made.append(part(at, mark.start), element("mark", {
+    const word = element("mark", {
       class: `${[...kinds].join(" ")}${total < 0 ? " away" : ""}`, title: told.join("\n"),
       "data-pairs": mark.pairs.join(" "), onclick: () => openWord(pairs[0].document),
-    }, part(mark.start, mark.end)));
+    }, part(mark.start, mark.end));
+    word.style.setProperty("--strength", `${Math.round(100 * Math.min(1, Math.abs(total) / most))}%`);
+    made.append(part(at, mark.start), word);
     at = mark.end;
   }
   made.append(part(at));
@@ -48,8 +51,15 @@ function linkPairs(card) {
   }
 }
 
+/** A thumb, drawn: not every machine has a picture for the sign. */
+function thumbPicture() {
+  return drawn("svg", { viewBox: "0 0 24 24", width: 19, height: 19, "aria-hidden": "true" },
+    drawn("path", { d: "M3.5 11h3.6v9H3.5z" }),
+    drawn("path", { d: "M7.1 11l4-7.6c1.5 0 2.6 1.1 2.6 2.6L13.2 9.2h5.5c1.2 0 2.1 1.1 1.9 2.3l-1.1 6.6c-.2 1.1-1.1 1.9-2.2 1.9H7.1z" }));
+}
+
 function thumbs(result, state, act) {
-  const thumb = (label, sign, grade) => button(label, {
+  const thumb = (label, grade) => button(label, {
     class: `thumb ${grade > 0 ? "up" : "down"}`, "aria-pressed": String(state === grade),
     onclick: (event) => {
       const own = event.currentTarget;
@@ -59,11 +69,11 @@ function thumbs(result, state, act) {
       }
       act.judge(result.id, chosen);
     },
-  }, element("span", { "aria-hidden": "true" }, sign));
-  return [thumb(`Good result: ${result.title || result.id}`, "👍", 1), thumb(`Bad result: ${result.title || result.id}`, "👎", -1)];
+  }, thumbPicture());
+  return [thumb(`Good result: ${result.title || result.id}`, 1), thumb(`Bad result: ${result.title || result.id}`, -1)];
 }
 
-/** The card of one result. act: {open, judge, compare, word}; `before`: places of the same query in an earlier version. */
+/** The card of one result. act: {opened, judge, judged, compare, word}; `before`: places of the same query in an earlier version. */
 function card(result, place, answer, act, before) {
   const name = result.title || result.id;
   const titleId = `result-${place}`;
@@ -71,8 +81,20 @@ function card(result, place, answer, act, before) {
   const move = moved(place, lexicalPlace, answer.lexical.length);
   const was = before?.get(result.id);
   const next = answer.results[place + 1] ?? answer.results[place - 1];
-  const bars = contributions(result.pairs, act.word);
-  const title = button(name, { class: "title", id: titleId, "data-document": result.id, onclick: () => act.open(result.id) });
+  const open = (on) => {
+    made.classList.toggle("open", on);
+    title.setAttribute("aria-expanded", String(on));
+    bars.show(on);
+  };
+  const bars = contributions(result.pairs, act.word, (on) => { open(on); title.focus(); });
+  const title = button(name, {
+    class: "title", id: titleId, "data-document": result.id, "aria-expanded": "false",
+    onclick: () => {
+      const on = !made.classList.contains("open");
+      open(on);
+      if (on) act.opened(result.id);
+    },
+  });
   const head = element("div", { class: "card-head" },
     element("span", { class: "place", "aria-hidden": "true" }, String(place + 1)),
     element("h2", {}, title),
@@ -86,10 +108,10 @@ function card(result, place, answer, act, before) {
     }, answer.results[place + 1] ? "Why above the next?" : "Why below the one before?"),
     result.title && result.title !== result.id && element("span", { class: "id" }, result.id));
   const made = element("article", { class: "card", "aria-labelledby": titleId }, head,
-    element("div", { class: "card-body" },
-      element("div", { class: "told" }, passage(result, act.word), foot),
+    element("div", { class: "card-body" }, passage(result, act.word),
       element("div", { class: "why-bars", role: "group", "aria-label": `What made the score of ${name}` },
-        strip(result.pairs, act.most), bars)));
+        strip(result.pairs, act.most), bars.list),
+      foot));
   linkPairs(made);
   return element("li", { "data-id": result.id }, made);
 }

@@ -11,19 +11,20 @@ let drawing = null;
 
 /** At most so many pixels of text; the whole word is in the name of its node. */
 function fit(word, width) {
-  const letters = Math.max(4, Math.floor(width / 7.6));
+  const letters = Math.max(4, Math.floor(width / 7.2));
   return word.length > letters ? `${word.slice(0, letters - 1)}…` : word;
 }
 
-function node(word, x, y, anchor, width, label) {
+function node(word, weight, x, y, left, width, label) {
   const open = () => openWord(word);
   return drawn("g", {
     class: "node", role: "button", tabindex: "0", "aria-label": label, "data-word": word, onclick: open,
     onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } },
   },
   drawn("title", {}, label),
-  drawn("rect", { x: anchor === "end" ? x - width : x, y: y - ROW / 2 + 2, width, height: ROW - 4, rx: 6 }),
-  drawn("text", { x: anchor === "end" ? x - 8 : x + 8, y: y + 5, "text-anchor": anchor }, fit(word, width - 16)));
+  drawn("rect", { x, y: y - ROW / 2 + 2, width, height: ROW - 4, rx: 6 }),
+  width > 140 && drawn("text", { class: "weight", x: left ? x + 9 : x + width - 9, y: y + 4.5, "text-anchor": left ? "start" : "end" }, signed(weight)),
+  drawn("text", { x: left ? x + width - 9 : x + 9, y: y + 5, "text-anchor": left ? "end" : "start" }, fit(word, width - (width > 140 ? 66 : 16))));
 }
 
 function side(found, left, geometry, most) {
@@ -40,14 +41,14 @@ function side(found, left, geometry, most) {
         class: weight < 0 ? "link away" : "link", d: `M${from} ${start} C${middle} ${start} ${middle} ${end} ${to} ${end}`,
         "stroke-width": (1 + (7 * Math.abs(weight)) / most).toFixed(2),
       }),
-      node(word, left ? 0 : width, y, left ? "start" : "end", label, says),
+      node(word, weight, left ? 1 : width - label - 1, y, left, label, says),
     ];
   });
 }
 
 function picture(found, width) {
   const centre = Math.min(Math.max(70, found.word.length * 10 + 28), width * 0.34);
-  const label = Math.min(170, (width - centre) / 2 - 34);
+  const label = Math.min(220, (width - centre) / 2 - (width < 500 ? 34 : 90));
   const rows = Math.max(found.related.length, found.looked_for_by.length, 3);
   const geometry = { width, height: rows * ROW + 12, centre, label };
   const most = Math.max(...[...found.related, ...found.looked_for_by].map((one) => Math.abs(one.weight)), 1e-9);
