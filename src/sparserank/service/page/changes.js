@@ -104,8 +104,8 @@ export async function drawWelcome(section, act) {
   let found;
   try {
     found = await model();
-  } catch {
-    return; // whoever watches the service says so
+  } catch (trouble) {
+    return void act.failed(trouble);
   }
   section.replaceChildren(
     element("p", { class: "lead" }, "Search that explains itself. Every result shows which word of yours met which word of the document, and what that added – and every thumb teaches it."),

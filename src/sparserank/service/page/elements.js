@@ -65,6 +65,6 @@ export function openSheet(dialog, title, ...content) {
   dialog.replaceChildren(
     element("div", { class: "sheet-head" }, element("h2", { id: `${dialog.id}-title` }, title), close),
     element("div", { class: "sheet-body" }, ...content));
-  dialog.onclick = (event) => event.target === dialog && dialog.close();
+  dialog.onclick = (event) => { if (event.target === dialog) dialog.close(); };
   if (!dialog.open) dialog.showModal();
 }

@@ -18,6 +18,7 @@ const box = byId("query");
 const list = byId("results");
 const judged = new Map(); // "query\ndocument" -> grade
 const clicked = new Set();
+const withToken = new Set(); // what is asked again when a token is given
 let k = 10;
 let answer = null; // what is shown
 let version = null;
@@ -36,6 +37,7 @@ function failed(trouble, again) {
 }
 
 function askToken(sentence, again) {
+  if (again) withToken.add(again);
   const input = element("input", { id: "token-input", type: "password", autocomplete: "off", required: true });
   const dialog = byId("token");
   const form = element("form", {
@@ -44,7 +46,9 @@ function askToken(sentence, again) {
       event.preventDefault();
       setToken(input.value);
       dialog.close();
-      again?.();
+      const waiting = [...withToken];
+      withToken.clear();
+      for (const run of waiting) run();
     },
   }, element("label", { for: "token-input" }, "Token"), input, element("button", { type: "submit" }, "Use it"));
   openSheet(dialog, "The service asks for its token", element("p", {}, sentence),
@@ -73,6 +77,7 @@ function draw(found) {
   const focused = document.activeElement?.dataset?.document;
   answer = found;
   list.classList.remove("stale");
+  list.dataset.query = found.query;
   drawResults(list, found, {
     opened, judge, compare: (first, second) => openCompare(answer, first, second), word: openWord,
     judged: (id) => judged.get(`${found.query}\n${id}`) ?? 0,
@@ -138,10 +143,11 @@ const teacher = new Teacher(({ sent, waiting, trouble }) => {
   if (sent) parts.push(`${counted(sent, "lesson")} taught.`);
   if (waiting) parts.push(`${counted(waiting, "lesson")} kept here until the service takes ${waiting === 1 ? "it" : "them"}.`);
   byId("taught").textContent = parts.join(" ") || "Thumbs and clicks teach the ranking.";
-  if (trouble?.kind === "token") askToken(trouble.message, () => teacher.send());
+  if (trouble?.kind === "token") askToken(trouble.message, sendAgain);
   else if (trouble?.kind === "asked") note("trouble", trouble.message, { trouble: true });
 });
 
+const sendAgain = () => teacher.send();
 const shown = () => answer.results.map((one) => one.id);
 
 function judge(id, grade) {
@@ -197,7 +203,10 @@ async function look() {
   setTimeout(look, LOOK);
 }
 
-const welcome = () => drawWelcome(byId("welcome"), { words: () => openWord(), changes: () => openChanges(1) });
+const welcome = () => drawWelcome(byId("welcome"), {
+  words: () => openWord(), changes: () => openChanges(1),
+  failed: (trouble) => { if (trouble.kind === "token") failed(trouble, welcome); }, // the rest is said by whoever looks
+});
 
 // ---- beginning
 

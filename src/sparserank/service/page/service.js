@@ -36,7 +36,7 @@ async function trouble(response) {
   }
   const wait = Number(response.headers.get("Retry-After")) || 1;
   if (response.status === 401 || response.status === 403) {
-    return new Trouble("token", sentence || "This needs the token that the service printed when it started.");
+    return new Trouble("token", hasToken() ? "The token at hand is not the one that the service takes." : "This needs a token.");
   }
   if (response.status === 429) {
     return new Trouble("busy", `A little too fast. It goes on in ${wait === 1 ? "a second" : `${wait} seconds`}.`, wait);
