@@ -11,10 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, SQLAlchemyError
 
@@ -45,9 +41,9 @@ feedback = sa.table(
 
 
 class Database:
-    """An open database, migrated to the last step."""
+    """An open database, migrated to a step, by default the last."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, step: str = LAST) -> None:
         self.engine = _engine(url)
         self.name = self.engine.url.render_as_string(hide_password=True)
         self._sqlite = self.engine.dialect.name == "sqlite"
@@ -57,7 +53,8 @@ class Database:
             with _told(self.name):
                 if self._sqlite:
                     self._checked()
-                self.migrate()
+                if self._step() != step:
+                    self._migrate(step)
         except BaseException:
             self.close()
             raise
@@ -70,7 +67,6 @@ class Database:
                 connection.execution_options(sparserank_write=True)
             with connection.begin():
                 if not self._sqlite:
-                    connection.execute(sa.text(f"SET LOCAL lock_timeout = '{WAIT:.0f}s'"))
                     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
                 yield connection
 
@@ -82,8 +78,13 @@ class Database:
         """Let go of every connection."""
         self.engine.dispose()
 
-    def migrate(self, to: str = LAST) -> None:
+    def _migrate(self, to: str) -> None:
         """Take the tables to a step; of several processes one does it and the others wait."""
+        from alembic.config import Config  # rarely needed, and slow to import
+        from alembic.runtime.environment import EnvironmentContext
+        from alembic.script import ScriptDirectory
+        from alembic.util import CommandError
+
         config = Config()
         config.set_main_option("script_location", (Path(__file__).parent / "migrations").as_posix())
         script = ScriptDirectory.from_config(config)
@@ -94,6 +95,13 @@ class Database:
                 environment.run_migrations()
             except CommandError:
                 raise DataError(f"{self.name}: made by a newer version of SparseRank; use that one") from None
+
+    def _step(self) -> str | None:
+        """The last migration that was made here; None where there is none."""
+        with self.reading() as connection:
+            if not sa.inspect(connection).has_table(_STEPS):
+                return None
+            return str(connection.scalar(sa.text(f"SELECT version_num FROM {_STEPS}")))
 
     def _checked(self) -> None:
         with self.reading() as connection:
@@ -122,9 +130,7 @@ def _engine(url: str) -> sa.Engine:
             raise ConfigError(f"--database must begin with sqlite:/// or postgresql+psycopg://; got {kind}://")
         if kind == "sqlite":
             return _sqlite_engine(made)
-        return sa.create_engine(
-            made.set(drivername="postgresql+psycopg"), pool_pre_ping=True, connect_args={"connect_timeout": 10}
-        )
+        return _postgres_engine(made)
     except (ArgumentError, NoSuchModuleError, ValueError) as error:
         if isinstance(error, ConfigError):
             raise
@@ -133,6 +139,23 @@ def _engine(url: str) -> sa.Engine:
         ) from None
     except ModuleNotFoundError:
         raise NotInstalled("PostgreSQL needs psycopg; install it with: pip install 'sparserank[postgres]'") from None
+
+
+def _postgres_engine(url: sa.URL) -> sa.Engine:
+    url = url.set(drivername="postgresql+psycopg")
+    engine = sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, record: Any) -> None:
+        connection.execute(f"SET lock_timeout = '{WAIT:.0f}s'")
+        # a server may be told to acknowledge what is not on the disk yet; not to us
+        durable = (
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        connection.execute(durable)
+        connection.commit()
+
+    return engine
 
 
 def _sqlite_engine(url: sa.URL) -> sa.Engine:
