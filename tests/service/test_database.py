@@ -134,7 +134,7 @@ def newer(path):
         (damaged, "damaged"),
         (foreign, "a database of something else; give another with --database"),
         (newer, "made by a newer version of SparseRank"),
-        (lambda path: path.mkdir(), "unable to open database file"),
+        (lambda path: path.mkdir(), "is a folder"),
     ],
     ids=["text", "damaged", "foreign", "newer", "folder"],
 )

@@ -5,8 +5,9 @@ A commit is on the disk when it returns. A file that is damaged, or that somethi
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class Database:
         try:
             with _told(self.name):
                 if self._sqlite:
-                    self._checked()
+                    _checked(self.name)
                 if self._step() != step:
                     self._migrate(step)
         except BaseException:
@@ -103,14 +104,20 @@ class Database:
                 return None
             return str(connection.scalar(sa.text(f"SELECT version_num FROM {_STEPS}")))
 
-    def _checked(self) -> None:
-        with self.reading() as connection:
-            tables = set(connection.scalars(sa.text("SELECT name FROM sqlite_master WHERE type = 'table'")))
-            if tables and _STEPS not in tables:
-                raise DataError(f"{self.name}: a database of something else; give another with --database")
-            found = connection.scalar(sa.text("PRAGMA quick_check(1)"))
-            if found != "ok":
-                raise DataError(f"{self.name}: damaged: {found}; restore it from a copy, or move it away")
+
+def _checked(path: str) -> None:
+    """Refuse a file that is damaged or of something else; it is only read, so that it stays as it is."""
+    if not Path(path).exists():
+        return
+    if Path(path).is_dir():
+        raise DataError(f"{path}: is a folder; give the name of a file")
+    with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True, timeout=WAIT)) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if tables and _STEPS not in tables:
+            raise DataError(f"{path}: a database of something else; give another with --database")
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise DataError(f"{path}: damaged: {found}; restore it from a copy, or move it away")
 
 
 def shown_url(url: str) -> str:
@@ -183,8 +190,8 @@ def _told(name: str) -> Iterator[None]:
     """What a database says, as one sentence that names it."""
     try:
         yield
-    except DatabaseError as error:
-        said = " ".join(str(error.orig).split())
+    except (DatabaseError, sqlite3.DatabaseError) as error:
+        said = " ".join(str(getattr(error, "orig", error)).split())
         if "not a database" in said or "malformed" in said:
             said = f"damaged, or no database at all: {said}; restore it from a copy, or move it away"
         raise DataError(f"{name}: {said}") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -14,8 +13,6 @@ from .answers import NotHere
 from .feedback import Conflict, NotStored
 from .guard import HEADERS
 from .schemas import Problem
-
-log = logging.getLogger(__name__)
 
 _ABOUT = {
     400: "The request could not be read.",
@@ -85,6 +82,5 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
-    """A fault of ours: it is logged where it happened, and the answer tells nothing of our inside."""
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    """A fault of ours: the server logs where it happened, and the answer tells nothing of our inside."""
     return problem(500, "this is a fault of the service; its log says more", HEADERS)
