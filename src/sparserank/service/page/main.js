@@ -66,8 +66,7 @@ function countText(found) {
 function drawUnknown(found) {
   if (found.unknown.length) {
     const words = found.unknown.map((word) => `“${word}”`).join(", ");
-    const text = found.unknown.length === 1 ? `No document has the word ${words}.` : `No document has the words ${words}.`;
-    note("unknown", found.results.length ? `${text} The others were searched for.` : text);
+    note("unknown", found.unknown.length === 1 ? `No document has the word ${words} itself.` : `No document has the words ${words} themselves.`);
   } else clear("unknown");
 }
 
