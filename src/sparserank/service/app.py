@@ -18,6 +18,7 @@ from .feedback import FeedbackStore
 from .guard import Guard
 from .metrics import Measured, Metrics
 from .problems import add_handlers
+from .process import watch_parent
 from .routes import Service, router
 from .served import Served
 from .settings import Settings
@@ -37,7 +38,7 @@ def create_app(settings: Settings) -> FastAPI:
         title="SparseRank", version=__version__, docs_url=None, redoc_url=None, lifespan=_lifespan,
         description="Search that explains itself and learns from what its users tell it.",
     )  # fmt: skip
-    app.state.service = service
+    app.state.service, app.state.parent = service, settings.parent
     app.include_router(router)
     add_handlers(app)
     app.add_middleware(Guard, settings=settings)
@@ -54,6 +55,8 @@ def from_environment() -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
+    if app.state.parent:
+        watch_parent(app.state.parent)
     service.served.start()
     if service.learner is not None:
         service.learner.start()

@@ -105,6 +105,15 @@ class Database:
                 raise DataError(f"{self.name}: damaged: {found}; restore it from a copy, or move it away")
 
 
+def shown_url(url: str) -> str:
+    """Without its password.
+
+    >>> shown_url("postgresql+psycopg://me:secret@localhost/feedback")
+    'postgresql+psycopg://me:***@localhost/feedback'
+    """
+    return sa.make_url(url).render_as_string(hide_password=True)
+
+
 def _engine(url: str) -> sa.Engine:
     try:
         made = sa.make_url(url)
