@@ -8,6 +8,7 @@ import typer
 
 from .. import __version__
 from . import datasets, demo, evaluate, explain, index, related, reproduce, search, serve, train
+from .model import model
 
 app = typer.Typer(
     name="sparserank",
@@ -47,3 +48,4 @@ for command in (
     datasets.datasets,
 ):
     app.command()(command)
+app.add_typer(model)

@@ -70,6 +70,10 @@ class Versions:
         """The one that is served."""
         return self._known().current
 
+    def of(self, number: int) -> Version:
+        """One of them; a number that is not there is refused."""
+        return self._known().of(number)
+
     def stamp(self) -> object:
         """Something that differs once anything here has changed; it costs one look at the folder."""
         try:
