@@ -30,7 +30,7 @@ function passage(result, openWord) {
 /** Where BM25 has this document, as against its place here. */
 function moved(place, before, answer) {
   const shown = answer.lexical.length;
-  if (before < 0) return { kind: "new", sign: "✦", text: shown < answer.results.length ? "BM25 does not find it" : `BM25 does not have it among its first ${shown}` };
+  if (before < 0) return { kind: "new", sign: "✦ new", text: shown < answer.results.length ? "BM25 does not find it" : `BM25 does not have it among its first ${shown}` };
   if (before === place) return { kind: "same", sign: "=", text: "BM25 has it at the same place" };
   const kind = before > place ? "up" : "down";
   return { kind, sign: `${kind === "up" ? "▲" : "▼"} ${Math.abs(before - place)}`, text: `BM25 has it at place ${before + 1}` };
