@@ -6,7 +6,12 @@ import json
 
 from playwright.sync_api import expect
 
-from .browsing import search
+from sparserank.service.lessons import is_held_out
+
+from .browsing import picture, search
+from .conftest import write_world
+
+QUERIES = ("kept dry", "dry number", "its kind", "dry kind", "number of its kind")
 
 
 def posted(page):
@@ -90,3 +95,43 @@ def test_a_lesson_that_is_refused_for_good_is_said_and_not_sent_again(run, visit
     page.click(".thumb.up >> nth=0")
     expect(page.locator("[data-note=trouble] p")).to_have_text("this id has other content")
     assert page.evaluate("localStorage.length") == 0
+
+
+def all_learned(page, running):
+    """Wait until the learner has looked at all feedback, and the newest version is served."""
+    while True:
+        told = page.request.get(f"{running.url}model").json()
+        seen = told["learner"]["last"]["looked_through"] == running.store.last() and not told["learner"]["working"]
+        if seen and told["version"] == told["versions"][-1]["number"]:
+            return
+        page.wait_for_timeout(200)
+
+
+def test_taught_by_thumbs_until_the_order_visibly_changes(run, visits, tmp_path):
+    running = run(learn=True, learn_every=0.3, held_out=str(write_world(tmp_path / "world")))
+    query = next(text for text in QUERIES if not is_held_out(text))
+    page = visits.open(running.url)
+    search(page, query)
+    before = page.locator(".title").all_inner_texts()
+    wanted = before[5]
+    page.click(f"button[aria-label='Good result: {wanted}']")
+    now, lessons = before, 1
+    for _ in range(5):
+        expect(page.locator("#taught")).to_contain_text(f"{lessons} lesson")
+        all_learned(page, running)
+        page.click("[data-note=version] >> text=Search again")
+        expect(page.locator(".was").first).to_be_visible()
+        now = page.locator(".title").all_inner_texts()
+        if now[0] == wanted:
+            break
+        page.click(f"button[aria-label='Bad result: {now[0]}']")
+        lessons += 1
+    assert now[0] == wanted
+    page.wait_for_timeout(600)  # cards glide to their places
+    picture(page, "taught")
+    page.click("#open-changes")
+    expect(page.locator("#changes tbody tr").first).to_be_visible()
+    page.keyboard.press("Escape")
+    page.click("#open-model")
+    expect(page.locator("#model .learner")).to_contain_text("Last round: learned from 1 query")
+    picture(page, "model")

@@ -44,7 +44,7 @@ function says(answer) {
   const fresh = places.filter((old) => old < 0).length;
   if (stayed === places.length && before.length === places.length) return "Both rank these results alike: no learned pair moved one.";
   const parts = [`${places.length - stayed - fresh} moved`, `${stayed} stayed`];
-  if (fresh) parts.push(`${fresh} not among BM25’s first ${before.length}`);
+  if (fresh) parts.push(before.length < places.length ? `${fresh} that BM25 does not find` : `${fresh} not among BM25’s first ${before.length}`);
   return `${parts.join(", ")}.`;
 }
 

@@ -68,12 +68,12 @@ function versionItem(version, current, act) {
     element("p", {}, version.why), !own && back);
 }
 
-/** What the learner says of itself: its state is its own, so only sentences and numbers are shown. */
+/** What became of the last round of learning, in the learner's own sentence. */
 function learnerText(learner) {
-  const told = Object.entries(learner ?? {}).filter(([, value]) => ["string", "number"].includes(typeof value) && value !== "");
-  if (!told.length) return null;
-  return element("details", { class: "learner" }, element("summary", {}, "The learner"),
-    element("dl", {}, ...told.map(([name, value]) => element("div", {}, element("dt", {}, name.replaceAll("_", " ")), element("dd", {}, String(value))))));
+  const last = learner?.last;
+  if (!last?.said) return null;
+  return element("p", { class: "learner", role: "status" }, element("strong", {}, learner.working ? "Learning now. " : "Last round: "), last.said,
+    last.at && element("time", { datetime: last.at, title: last.at }, ago(last.at)));
 }
 
 /** The model, its versions, newest first, and the way back. act: {failed(trouble, again), changed()} */

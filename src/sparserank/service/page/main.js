@@ -59,16 +59,15 @@ function askToken(sentence, again) {
 // ---- search
 
 function countText(found) {
-  if (!found.results.length) return "";
-  return `${counted(found.results.length, "result")} in ${Math.max(1, Math.round(found.milliseconds))} ms`;
+  const unknown = unknownText(found);
+  if (!found.results.length) return `Nothing found for “${found.query}”${unknown ? `: ${unknown}` : ""}. Fewer or other words may help.`;
+  return `${counted(found.results.length, "result")} in ${Math.max(1, Math.round(found.milliseconds))} ms${unknown && ` – ${unknown}`}`;
 }
 
-function drawUnknown(found) {
-  if (found.unknown.length) {
-    const words = found.unknown.map((word) => `“${word}”`).join(", ");
-    const text = found.unknown.length === 1 ? `No document has the word ${words}.` : `No document has the words ${words}.`;
-    note("unknown", found.results.length ? `${text} The others were searched for.` : text);
-  } else clear("unknown");
+function unknownText(found) {
+  if (!found.unknown.length) return "";
+  const words = found.unknown.map((word) => `“${word}”`).join(", ");
+  return `no document has ${found.unknown.length === 1 ? `the word ${words} itself` : `the words ${words} themselves`}`;
 }
 
 function draw(found) {
@@ -84,12 +83,11 @@ function draw(found) {
   }, before);
   if (focused) [...list.querySelectorAll(".title")].find((one) => one.dataset.document === focused)?.focus();
   drawBeside(found, { show: showResult, compare: (id) => openCompare(answer, answer.results[0].id, id) });
-  drawUnknown(found);
   byId("to-beside").hidden = byId("beside").hidden;
   byId("legend").hidden = !found.results.length;
   byId("welcome").hidden = true;
   byId("more").hidden = found.results.length < k || k >= MOST;
-  byId("count").textContent = countText(found) || `Nothing found for “${found.query}”. Fewer or other words may help.`;
+  byId("count").textContent = countText(found);
   byId("count").classList.toggle("nothing", !found.results.length);
   served(found.version);
 }
@@ -100,7 +98,6 @@ function rest() {
   for (const id of ["beside", "to-beside", "legend", "more"]) byId(id).hidden = true;
   byId("count").textContent = "";
   byId("welcome").hidden = false;
-  clear("unknown");
 }
 
 async function run() {

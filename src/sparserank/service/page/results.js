@@ -27,9 +27,10 @@ function passage(result, openWord) {
   return made;
 }
 
-/** Where BM25 has this document: "BM25: 7th → 2nd". */
-export function moved(place, before, shown) {
-  if (before < 0) return { kind: "new", sign: "✦", text: `BM25 does not have it among its first ${shown}` };
+/** Where BM25 has this document, as against its place here. */
+function moved(place, before, answer) {
+  const shown = answer.lexical.length;
+  if (before < 0) return { kind: "new", sign: "✦ new", text: shown < answer.results.length ? "BM25 does not find it" : `BM25 does not have it among its first ${shown}` };
   if (before === place) return { kind: "same", sign: "=", text: "BM25 has it at the same place" };
   const kind = before > place ? "up" : "down";
   return { kind, sign: `${kind === "up" ? "▲" : "▼"} ${Math.abs(before - place)}`, text: `BM25 has it at place ${before + 1}` };
@@ -78,7 +79,7 @@ function card(result, place, answer, act, before) {
   const name = result.title || result.id;
   const titleId = `result-${place}`;
   const lexicalPlace = answer.lexical.findIndex((one) => one.id === result.id);
-  const move = moved(place, lexicalPlace, answer.lexical.length);
+  const move = moved(place, lexicalPlace, answer);
   const was = before?.get(result.id);
   const next = answer.results[place + 1] ?? answer.results[place - 1];
   const open = (on) => {
