@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
@@ -13,15 +13,13 @@ from ..errors import SparseRankError
 from . import answers, schemas
 from .changes import Changes
 from .feedback import FeedbackStore
+from .learner import Learner
 from .metrics import TEXT, Metrics
 from .pages import files
 from .problems import problem, responses
 from .records import Feedback
 from .served import Served
 from .settings import MOST_RESULTS
-
-if TYPE_CHECKING:
-    from .learner import Learner
 
 router = APIRouter()
 TOKEN: dict[str, Any] = {"security": [{"token": []}]}
