@@ -29,7 +29,7 @@ def index(
     with working("indexing"):
         made = ranker.index(collection.documents)
         made.save(output)
-    summary = {"index": str(output), "documents": len(made), "postings": len(made.docs)}
+    summary = {"index": str(output), "documents": len(made), "postings": made.postings}
     if as_json:
         print_json(summary)
     else:
