@@ -79,6 +79,20 @@ class Searching:
             self.index_ = replace(index, expansion=expansion)
         return expansion is not None
 
+    def reads_less_expanded(self, queries: int = 256) -> bool:
+        """Whether most of some queries – titles of the documents, or how these begin – read less by the second plan."""
+        index = self._searched()
+        if index.expansion is None:
+            return False
+        step = max(1, len(index.segments[0]) // queries)
+        texts = [
+            index.title_at(i) or " ".join(index.segments[0].texts[i].split()[:8])
+            for i in range(0, len(index.segments[0]), step)
+        ]
+        asked = self._fitted().asked(texts)
+        answers = index.expansion.of(0, asked)
+        return answers is not None and bool(answers.cheaper(index.segments[0], asked).mean() > 0.5)
+
     def serves(self, documents: Documents) -> bool:
         """Whether the index at hand holds exactly these documents."""
         if not hasattr(self, "index_"):
