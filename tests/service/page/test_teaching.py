@@ -71,6 +71,17 @@ def test_a_lesson_that_the_network_lost_is_sent_again_under_the_same_id_and_stor
     assert page.evaluate("localStorage.length") == 0
 
 
+def test_ids_are_made_where_the_browser_makes_no_uuids(run, visits):
+    running = run()
+    page = visits.open(running.url)
+    page.evaluate("() => { delete Crypto.prototype.randomUUID; }")
+    search(page, "red car")
+    page.click(".thumb.up >> nth=0")
+    page.click(".thumb.up >> nth=1")
+    expect(page.locator("#taught")).to_have_text("2 lessons taught.")
+    assert len({one.id for one in running.store.since(0)}) == 2
+
+
 def test_a_lesson_outlives_the_page_until_the_service_has_it(run, visits):
     visits.expected = "ERR_FAILED"
     running = run()
