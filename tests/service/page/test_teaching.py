@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 
-from playwright.sync_api import expect
-
 from sparserank.service.lessons import is_held_out
 
-from .browsing import picture, search
-from .conftest import write_world
+from .browsing import expect, picture, search
+from .world import write_world
 
 QUERIES = ("kept dry", "dry number", "its kind", "dry kind", "number of its kind")
 
