@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparserank.service.lessons import ONE_OF, SKIPPED, Lessons, agreement, is_held_out, plain, visits
+from sparserank.service.lessons import ONE_OF, ONE_OF_ALONE, SKIPPED, Lessons, agreement, is_held_out, plain, visits
 from sparserank.service.records import Feedback
 
 LIST = ("a", "b", "c", "d")
@@ -102,16 +102,25 @@ def test_documents_that_are_not_there_any_more_teach_nothing():
     assert lessons.among({"c"}).grades == {"q": {"c": 1.0}}
 
 
-def test_the_share_that_is_held_out_is_fixed_and_about_one_of_ten():
+@pytest.mark.parametrize("one_of", [ONE_OF, ONE_OF_ALONE])
+def test_the_share_that_is_held_out_is_about_what_it_should_be(one_of):
     queries = [f"query number {n}" for n in range(3000)]
-    held = [query for query in queries if is_held_out(query)]
-    assert len(queries) / ONE_OF * 0.85 < len(held) < len(queries) / ONE_OF * 1.15
-    assert held[:2] == ["query number 38", "query number 42"], "the same in every process and every version"
+    held = [query for query in queries if is_held_out(query, one_of)]
+    assert len(queries) / one_of * 0.8 < len(held) < len(queries) / one_of * 1.2
     lessons = Lessons.of([judged("c", 1.0, query) for query in queries])
-    learned, checked = lessons.parted()
+    learned, checked = lessons.parted(one_of)
     assert list(checked) == held
     assert set(learned) | set(checked) == set(lessons)
     assert not set(learned) & set(checked)
+
+
+def test_what_is_held_out_is_the_same_in_every_process_and_every_version():
+    assert [n for n in range(100) if is_held_out(f"query number {n}")] == [65, 92]
+
+
+def test_what_is_held_out_beside_judgments_is_held_out_without_them():
+    queries = [f"query number {n}" for n in range(500)]
+    assert {q for q in queries if is_held_out(q)} <= {q for q in queries if is_held_out(q, ONE_OF_ALONE)}
 
 
 @given(st.text())

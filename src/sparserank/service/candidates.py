@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..data.records import Documents
 from ..engine import TextRanker
 from ..engine.learning import How, Lesson, Size
 from ..engine.pair_change import PairChange
-from .checks import SAME, Checks, Figures, agreements
+from ..rankers.text_model import TextModel
+from .checks import SAME, Checks, Figures, agreed, agreements
 from .lessons import Lessons
 
 STRENGTHS = (0.05, 0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 1.0)
@@ -39,7 +40,6 @@ class Candidate:
     ranker: TextRanker
     figures: Figures
     strength: float = 0.0
-    neighbours: bool = False
 
     @property
     def rank(self) -> tuple[float, float, float]:
@@ -63,9 +63,10 @@ class Search:
         """Learn every group of queries that can be; nothing is tried about those that are as users want them."""
         now = agreements(self.best.ranker, self.lessons)
         wanted = [query for query in self.lessons if now[query] < 1.0 - SAME]
-        first = self.best.ranker.model_.W is None  # first pairs come from all queries at once, or not at all
-        size, tries = (max(len(wanted), 1), 1) if first else (AT_ONCE, TRIES)
-        waiting = [wanted[i : i + size] for i in range(0, len(wanted), size)]
+        waiting = [wanted[i : i + AT_ONCE] for i in range(0, len(wanted), AT_ONCE)]
+        tries = TRIES
+        if wanted and self.best.ranker.model_.W is None:  # first pairs come from all queries at once, or not at all
+            waiting, tries = [list(self.lessons)], 1
         for _ in range(tries):
             if not waiting:
                 break
@@ -81,19 +82,23 @@ class Search:
         self.refused += [query for part in waiting for query in part]
 
     def _better(self, part: Lessons) -> Candidate | None:
-        passed = [one for one in self._candidates(part) if self._passes(one)]
+        passed = [one for one in map(self._checked, self._candidates(part)) if one is not None]
         return max(passed, key=lambda one: one.rank, default=None)
 
-    def _passes(self, one: Candidate) -> bool:
-        if one.figures.lessons <= self.best.figures.lessons + SAME:
-            return False
-        if one.figures.held(self.best.figures):
-            return True
-        if self.nearest is None or one.figures.lessons > self.nearest.lessons:
-            self.nearest = one.figures
-        return False
+    def _checked(self, one: Candidate) -> Candidate | None:
+        """With its figures; None where it may not be served."""
+        lessons = agreed(one.ranker, self.lessons)
+        if lessons <= self.best.figures.lessons + SAME:
+            return None
+        figures = self.checks.of(one.ranker, lessons)
+        if figures.held(self.best.figures):
+            return replace(one, figures=figures)
+        if self.nearest is None or lessons > self.nearest.lessons:
+            self.nearest = figures
+        return None
 
     def _candidates(self, part: Lessons) -> Iterator[Candidate]:
+        """Those that are tried; their figures are those of the ranker they come from."""
         ranker = self.best.ranker
         if ranker.model_.W is None:
             yield from self._first_pairs(part)
@@ -105,9 +110,7 @@ class Search:
             if change.change.nnz:
                 budget = size.budget((int(change.before.shape[0]), int(change.before.shape[1])))
                 for strength in STRENGTHS:
-                    other = copy(ranker)
-                    other.model_ = change.taken(budget, strength)
-                    yield Candidate(other, self.checks.of(other, self.lessons), strength, neighbours)
+                    yield self._with(change.taken(budget, strength), strength)
 
     def _first_pairs(self, part: Lessons) -> Iterator[Candidate]:
         """A model without any pair learns its first from all that was said, or none."""
@@ -115,7 +118,12 @@ class Search:
         other.ranker = "text"
         other.partial_fit(None, part.texts, part.grades)
         if other.model_.W is not None:
-            yield Candidate(other, self.checks.of(other, self.lessons), 1.0)
+            yield Candidate(other, self.best.figures, 1.0)
+
+    def _with(self, model: TextModel, strength: float) -> Candidate:
+        other = copy(self.best.ranker)
+        other.model_ = model
+        return Candidate(other, self.best.figures, strength)
 
 
 def lesson_of(ranker: TextRanker, part: Lessons) -> Lesson:

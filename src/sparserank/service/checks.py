@@ -14,7 +14,7 @@ from ..data.records import Collection, Qrels
 from ..engine import TextRanker
 from ..errors import DataError
 from ..evaluate import evaluate_run
-from .lessons import Lessons, agreement
+from .lessons import ONE_OF, ONE_OF_ALONE, Lessons, agreement
 
 DEPTH = 100
 """How far down a ranking is looked at for what users said."""
@@ -22,6 +22,11 @@ ENOUGH = 10
 """Held-out queries of users that are enough to check on where there are no held-out judgments."""
 SAME = 1e-9
 """Differences that are none."""
+
+
+def one_of(judged: bool) -> int:
+    """One query of how many is held out, where there are held-out judgments and where there are none."""
+    return ONE_OF if judged else ONE_OF_ALONE
 
 
 @dataclass(frozen=True)
@@ -83,16 +88,22 @@ class Checks:
     judgments: Judgments | None
     feedback: Lessons
 
+    @classmethod
+    def parted(cls, judgments: Judgments | None, recent: Lessons) -> tuple[Checks, Lessons]:
+        """What of recent feedback is held out beside the judgments, and the others."""
+        lessons, held = recent.parted(one_of(judgments is not None))
+        return cls(judgments, held), lessons
+
     @property
     def enough(self) -> bool:
         """Whether there is enough to check on."""
         return self.judgments is not None or len(self.feedback) >= ENOUGH
 
-    def of(self, ranker: TextRanker, lessons: Lessons) -> Figures:
-        """All figures."""
+    def of(self, ranker: TextRanker, lessons: float) -> Figures:
+        """All figures, the agreement with what is learned from being known."""
         judged = None if self.judgments is None else self.judgments.ndcg(ranker)
         said = agreed(ranker, self.feedback) if len(self.feedback) else None
-        return Figures(judged, said, agreed(ranker, lessons))
+        return Figures(judged, said, lessons)
 
     def to_dict(self) -> dict[str, Any]:
         """What there is to check on."""

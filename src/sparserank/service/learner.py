@@ -186,8 +186,10 @@ def run(told: Mapping[str, Any]) -> Outcome:
 
 def main() -> None:
     """Read what to do from standard input, do it, and print the outcome; passwords are on no command line."""
-    os.nice(NICE)
-    print(json.dumps(run(json.loads(sys.stdin.read())).to_dict()))
+    told = sys.stdin.read()
+    if told:  # else whoever would have said it is gone
+        os.nice(NICE)
+        print(json.dumps(run(json.loads(told)).to_dict()))
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from ..preferences.clicks import BY_RANK, ClickLog
 from .records import Feedback
 
-ONE_OF = 10
-"""One query of so many is held out."""
+ONE_OF, ONE_OF_ALONE = 20, 5
+"""One query of so many is held out: beside held-out judgments, and where there are none (then those too)."""
 SKIPPED = 0.3
 """How much what was skipped is worse than what nobody judged, where a click is worth 1."""
 SITTING = timedelta(minutes=30)
@@ -37,13 +37,13 @@ def plain(query: str) -> str:
     return " ".join(query.casefold().split())
 
 
-def is_held_out(query: str) -> bool:
+def is_held_out(query: str, one_of: int = ONE_OF) -> bool:
     """Whether this query is one that is checked on and never learned from; for good, whatever its case and blanks.
 
     >>> is_held_out("red apples") == is_held_out(" Red  Apples")
     True
     """
-    return int.from_bytes(sha256(plain(query).encode("utf-8", "surrogatepass")).digest()[:8]) % ONE_OF == 0
+    return int.from_bytes(sha256(plain(query).encode("utf-8", "surrogatepass")).digest()[:8]) % one_of == 0
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,12 @@ class Lessons:
         wanted = [query for query in queries if query in self.texts]
         return Lessons({q: self.texts[q] for q in wanted}, {q: self.grades[q] for q in wanted})
 
-    def parted(self) -> tuple[Lessons, Lessons]:
+    def parted(self, one_of: int = ONE_OF) -> tuple[Lessons, Lessons]:
         """What may be learned from, and what is held out."""
-        return self.some(q for q in self if not is_held_out(q)), self.some(q for q in self if is_held_out(q))
+        held = {query for query in self if is_held_out(query, one_of)}
+        return self.some(query for query in self if query not in held), self.some(
+            query for query in self if query in held
+        )
 
     def among(self, known: Container[str]) -> Lessons:
         """Those about documents that are known."""

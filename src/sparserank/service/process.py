@@ -105,7 +105,7 @@ def _config(app: FastAPI | str, workers: int = 1) -> uvicorn.Config:
 
 @contextmanager
 def _ending_quietly() -> Iterator[None]:
-    """To be told to stop is no fault: uvicorn sends itself the signal again once it has stopped; nothing comes of it."""
+    """To be told to stop is no fault: uvicorn sends itself the signal again when it has stopped; it is not heard."""
     before = {sign: signal.signal(sign, lambda *_: None) for sign in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

@@ -19,7 +19,7 @@ from ..data.files import read_bytes, write_bytes
 from ..engine.versions import Version, Versions
 from ..errors import DataError
 from .candidates import Candidate, Search
-from .checks import ENOUGH, Checks, Figures, Judgments
+from .checks import ENOUGH, Checks, Figures, Judgments, agreed, one_of
 from .lessons import Lessons, is_held_out, plain
 from .records import Feedback
 
@@ -130,24 +130,25 @@ def _round(versions: Versions, store: Store, index: Path | None, judgments: Judg
     version = versions.current()
     ranker = versions.load(version.number, index)
     recent = Lessons.of(store.since(max(last - LOOKED_BACK, 0), LOOKED_BACK)).among(ranker.index_)
-    lessons, held = recent.parted()
-    checks = Checks(None if judgments is None else judgments.among(ranker), held)
+    checks, lessons = Checks.parted(None if judgments is None else judgments.among(ranker), recent)
+    share, queries = one_of(judgments is not None), {one.query for one in fresh}
+    held = {plain(query) for query in queries if is_held_out(query, share)}
     if not checks.enough:
-        return Outcome("waiting", _too_few(len(held)), start, last, checked_on=checks.to_dict())
+        return Outcome("waiting", _too_few(len(checks.feedback)), start, last, checked_on=checks.to_dict())
     if ranker.model_.W is not None:
-        new = {one.query for one in fresh if not is_held_out(one.query)}
+        new = [query for query in queries if plain(query) not in held]
         lessons = Lessons.of(store.of_queries(new)).among(ranker.index_)
     elif len(lessons) < FIRST_QUERIES:
         said = f"{len(lessons)} queries have feedback; first pairs are learned from {FIRST_QUERIES}"
         return Outcome("waiting", said, start, last, checked_on=checks.to_dict())
-    before = Candidate(ranker, checks.of(ranker, lessons))
+    before = Candidate(ranker, checks.of(ranker, agreed(ranker, lessons)))
     search = Search(before, lessons, checks, room=int(ROOM * versions.root(version).pairs) + MORE)
     search.run()
     done = Outcome(
         *_told(search, before.figures), fresh[-1].number, last, before=before.figures.to_dict(),
         after=(search.nearest if search.nearest and not search.learned else search.best.figures).to_dict(),
         checked_on=checks.to_dict(), learned=len(search.learned), refused=len(search.refused),
-        held_out=len({plain(one.query) for one in fresh if is_held_out(one.query)}),
+        held_out=len(held),
     )  # fmt: skip
     return _served(versions, version, search, done, start) if search.learned else done
 
