@@ -86,9 +86,9 @@ def serve(
         held_out, held_out_split, learn, learn_every, rate, open_reads,
     )  # fmt: skip
     service = ready(settings, workers)
-    listening = listen(host, port)
-    _tell(settings, address_of(listening), workers, made=given is None, as_json=as_json)
-    run(service, listening, workers)
+    sockets = listen(host, port, workers)
+    _tell(settings, address_of(sockets[0]), workers, made=given is None, as_json=as_json)
+    run(service, sockets)
 
 
 def _token(file: Path | None) -> str | None:
