@@ -67,7 +67,7 @@ def address_of(listening: socket.socket) -> str:
 
 
 def ready(settings: Settings, workers: int = 1) -> FastAPI | Settings:
-    """Refuse, before anything listens, a model or a database that cannot be used; what `run` runs."""
+    """Refuse a model or a database that cannot be used; else, what `run` runs."""
     logging.config.dictConfig(LOGGING)
     if workers == 1:
         from .app import create_app
@@ -91,13 +91,14 @@ def run(service: FastAPI | Settings, sockets: Sequence[socket.socket]) -> None:
 
 def answer(app: FastAPI, listening: socket.socket) -> None:
     """Answer in this process, until it is told to stop."""
+    logging.config.dictConfig(LOGGING)
     uvicorn.Server(config(app)).run(sockets=[listening])
 
 
 def config(app: FastAPI) -> uvicorn.Config:
     """How uvicorn is used: nothing of a request is logged, and who asks is whoever really connected."""
     return uvicorn.Config(
-        app, http=Bounded, ws="none", lifespan="on", log_config=LOGGING, access_log=False, proxy_headers=False,
+        app, http=Bounded, ws="none", lifespan="on", log_config=None, access_log=False, proxy_headers=False,
         server_header=False, timeout_graceful_shutdown=10, backlog=BACKLOG,
     )  # fmt: skip
 
