@@ -11,7 +11,7 @@ from .passages import passage
 from .schemas import SearchAsked
 from .served import Serving
 
-TOGETHER = 8
+TOGETHER = 2
 """Results that are explained without letting other requests in between."""
 
 
