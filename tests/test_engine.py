@@ -125,8 +125,9 @@ def test_an_index_of_another_model_is_refused(ranker, tmp_path):
 
 def test_an_index_with_another_number_of_words_is_refused(ranker, tmp_path):
     ranker.save(tmp_path / "m")
-    starts = np.append(ranker.index_.starts, ranker.index_.starts[-1])
-    replace(ranker.index_, starts=starts).save(tmp_path / "m.index")
+    (segment,) = ranker.index_.segments
+    wider = replace(segment, starts=np.append(segment.starts, segment.starts[-1]))
+    replace(ranker.index_, segments=(wider,)).save(tmp_path / "m.index")
     with pytest.raises(ModelError, match="made for another model"):
         sr.load(tmp_path / "m")
 

@@ -14,6 +14,8 @@ from sparserank.data.records import Documents
 from sparserank.data.tensors import write_tensors
 from sparserank.errors import ConfigError, DataError, ModelError
 from sparserank.search import Index, explain
+from sparserank.search import index as index_module
+from sparserank.search.index_file import state
 
 
 def world(seed, n_docs=40, n_terms=12, n_queries=6, signed=False, coarse=True):
@@ -99,26 +101,23 @@ def test_a_saved_index_finds_the_same(tmp_path):
 def test_the_documents_of_the_next_word_may_begin_below(tmp_path):
     index = Index.build(csr_array([[1.0, 1.0], [2.0, 0.0]]), Documents.of({"b": "", "a": ""}))
     index.save(tmp_path / "i")
-    assert Index.load(tmp_path / "i").docs.tolist() == [0, 1, 0]
+    assert Index.load(tmp_path / "i").segments[0].docs.tolist() == [0, 1, 0]
 
 
 def test_the_arrays_of_an_index_cannot_be_written(tmp_path):
     built = Index.build(csr_array([[1.0], [2.0]]), Documents.of({"a": "", "b": ""}))
     built.save(tmp_path / "i")
     for index in (built, Index.load(tmp_path / "i")):
+        (segment,) = index.segments
         with pytest.raises(ValueError, match="read-only"):
-            index.weights[0] = 5.0
-        assert not index.starts.flags.writeable
-        assert not index.docs.flags.writeable
+            segment.weights[0] = 5.0
+        assert not segment.starts.flags.writeable
+        assert not segment.docs.flags.writeable
 
 
 def damaged(index, **changes):
-    from sparserank.data.tensors import pack_strings
-
-    arrays = {"starts": index.starts, "docs": index.docs, "weights": index.weights}
-    for name in ("ids", "titles", "texts"):
-        arrays |= pack_strings(name, getattr(index.documents, name))
-    return arrays | changes
+    settings, arrays = state(index.segments, "", None)
+    return settings, arrays | {f"0.{name}": array for name, array in changes.items()}
 
 
 @pytest.mark.parametrize(
@@ -136,11 +135,16 @@ def damaged(index, **changes):
         ({"weights": np.array([1.0, np.nan], np.float32)}, "not finite"),
         ({"ids.utf8": np.frombuffer(b"ab", np.uint8)}, "not in order"),
         ({"ids.utf8": np.frombuffer(b"\xff\xfe", np.uint8)}, "not UTF-8"),
+        ({"ids.ends": np.zeros(0, np.int64)}, "has no strings"),
+        ({"ids.ends": np.array([0, 2], np.int64)}, "not in order"),
+        ({"gone": np.array([1, 0], np.int32)}, "what is gone does not rise"),
+        ({"gone": np.array([2], np.int32)}, "outside [0, 2)"),
+        ({"weights": np.array([1.0, 2.5], np.float32)}, "not what was written"),
     ],
 )
 def test_an_inconsistent_index_is_refused_by_name(tmp_path, change, says):
     index = Index.build(csr_array([[1.0], [2.0]]), Documents.of({"a": "", "b": ""}))
-    write_tensors(tmp_path / "bad", "index", {"made_for": ""}, damaged(index, **change))
+    write_tensors(tmp_path / "bad", "index", *damaged(index, **change))
     with pytest.raises(ModelError, match=re.escape(says)):
         Index.load(tmp_path / "bad")
 
@@ -160,3 +164,108 @@ def test_bad_input_is_refused():
         index.search(csr_array([[1.0]]), k=0)
     with pytest.raises(DataError, match="no document 'zz'"):
         index.weights_of("zz", np.array([0]))
+
+
+# ---- large files are mapped, and safe whatever they hold
+
+
+def test_a_file_from_before_segments_is_refused_with_what_to_do(tmp_path):
+    write_tensors(tmp_path / "old", "index", {"made_for": ""}, {})
+    with pytest.raises(ModelError, match="make it again with `sparserank index`"):
+        Index.load(tmp_path / "old")
+
+
+@pytest.mark.parametrize(
+    ("change", "does"),
+    [
+        ({"docs": np.array([7, -1], np.int32)}, []),  # numbers of no document: passed over
+        ({"weights": np.array([1.0, np.nan], np.float32)}, ["b"]),
+        ({"weights": np.array([1.0, np.inf], np.float32)}, "a weight in it is not finite"),
+        ({"ids.ends": np.array([0, 1, 99], np.int64)}, "string 1 has no place"),
+        ({"ids.utf8": np.frombuffer(b"\xff\xfe", np.uint8)}, "not UTF-8"),
+    ],
+)
+def test_a_large_file_is_not_read_at_first_and_is_safe_to_search_whatever_it_holds(tmp_path, monkeypatch, change, does):
+    index = Index.build(csr_array([[1.0], [2.0]]), Documents.of({"a": "", "b": ""}))
+    write_tensors(tmp_path / "bad", "index", *damaged(index, **change))
+    monkeypatch.setattr(index_module, "CHECKED_AT_ONCE", 0)
+    loaded = Index.load(tmp_path / "bad")
+    if isinstance(does, list):
+        assert [hit.id for hit in loaded.search(csr_array([[1.0]]))[0]] == does
+    else:
+        with pytest.raises(ModelError, match=does):
+            loaded.search(csr_array([[1.0]]))
+    with pytest.raises(ModelError):
+        Index.check(tmp_path / "bad")
+
+
+def test_a_loaded_index_leaves_its_arrays_in_the_file(tmp_path):
+    D, _, documents = world(5)
+    Index.build(D, documents).save(tmp_path / "i")
+    segment = Index.load(tmp_path / "i").segments[0]
+    for array in (segment.docs, segment.weights, segment.ids.utf8, segment.texts.utf8):
+        while array.base is not None and not isinstance(array, np.memmap):
+            array = array.base
+        assert not isinstance(array, np.ndarray) or isinstance(array, np.memmap)
+
+
+# ---- documents come and go
+
+
+@given(st.integers(0, 10**6), st.lists(st.tuples(st.booleans(), st.integers(1, 12)), max_size=8))
+def test_an_index_that_was_changed_finds_what_one_made_anew_would(seed, changes):
+    rng = np.random.default_rng(seed)
+    D, Q, documents = world(seed, n_docs=12)
+    index, rows = Index.build(D, documents), dict(zip(documents.ids, D.toarray(), strict=True))
+    for adds, count in changes:
+        if adds:
+            ids = [f"{i:x}" for i in rng.choice(40, count, replace=False)]
+            more = rng.integers(0, 3, (count, D.shape[1])).astype(np.float32)
+            index = index.with_documents(csr_array(more), Documents.of(dict.fromkeys(ids, "")))
+            rows |= dict(zip(ids, more, strict=True))
+        else:
+            gone = [str(i) for i in rng.choice(sorted(rows), min(count, len(rows)), replace=False)] if rows else []
+            index = index.without(gone)
+            rows = {i: row for i, row in rows.items() if i not in gone}
+    whole = csr_array(np.array(list(rows.values())).reshape(len(rows), D.shape[1]))
+    for k in (1, 5, 100):
+        found = [[(h.score, h.id) for h in row] for row in index.search(Q, k)]
+        assert found == brute_force(whole, Q, list(rows), k)
+    assert len(index) == len(rows)
+    assert index.documents.ids == tuple(sorted(rows, reverse=True))
+    assert np.array_equal(
+        index.matrix().toarray(), np.array([rows[i] for i in index.documents.ids]).reshape(whole.shape)
+    )
+
+
+def test_an_index_of_several_segments_is_saved_whole(tmp_path):
+    D, Q, documents = world(2, n_docs=30)
+    index = Index.build(D, documents).without(documents.ids[:3])
+    index = index.with_documents(D[:4], Documents.of({"x": "", "y": "one", documents.ids[9]: "new", "z": ""}))
+    assert len(index.segments) == 2
+    index.save(tmp_path / "i")
+    again = Index.load(tmp_path / "i")
+    assert again.search(Q, 20) == index.search(Q, 20)
+    assert (again.text_of(documents.ids[9]), again.text_of("y")) == ("new", "one")
+    assert documents.ids[0] not in again
+    skipped = again.run(Q, ["y"] * 6, drop_self=True)
+    assert all("y" not in found for found in skipped.values())
+
+
+def test_many_additions_leave_few_segments():
+    index = Index.build(csr_array(np.ones((2, 1))), Documents.of({"a": "", "b": ""}))
+    for i in range(100):
+        index = index.with_documents(csr_array([[float(i)]]), Documents.of({f"d{i}": ""}))
+    assert len(index) == 102
+    assert len(index.segments) <= 7
+    assert [hit.id for hit in index.search(csr_array([[1.0]]), 2)[0]] == ["d99", "d98"]
+
+
+def test_taking_out_a_document_that_is_not_there_changes_nothing():
+    index = Index.build(csr_array([[1.0]]), Documents.of({"a": ""}))
+    with pytest.raises(DataError, match="no document 'zz'"):
+        index.without(["a", "zz"])
+    with pytest.raises(DataError, match="must have 1 columns; got 2"):
+        index.with_documents(csr_array([[1.0, 2.0]]), Documents.of({"b": ""}))
+    assert index.without(["a"]).search(csr_array([[1.0]])) == [[]]
+    assert len(index) == 1

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import datasets, demo, evaluate, explain, index, related, reproduce, search, train
+from . import datasets, demo, evaluate, explain, index, related, reproduce, search, serve, train
 from .model import model
 
 app = typer.Typer(
@@ -43,6 +43,7 @@ for command in (
     explain.explain,
     related.related,
     index.index,
+    serve.serve,
     reproduce.reproduce,
     datasets.datasets,
 ):

@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .arguments import IndexFile, Json, ModelFile, Words
+
+if TYPE_CHECKING:
+    from ..search.compare import Comparison
 
 
 def explain(
     model: ModelFile,
     words: Words,
     document: Annotated[str, typer.Argument(metavar="DOC", help="The id of a document.")],
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="OTHER", help="Why DOC is above this one, or below: the difference, pair by pair."),
+    ] = None,
     index: IndexFile = None,
     as_json: Json = False,
 ) -> None:
     """Why DOC has its score for WORDS: which word met which, and what it added. The parts sum to the score.
 
     Example: sparserank explain pydocs.safetensors "solve a linear system" scipy.linalg.solve
+
+    With --against OTHER the two are compared, and the fewest pairs are named without which they would change places.
     """
     from ..engine import load_text
     from .output import print_json, print_table
 
-    why = load_text(model, index).explain(words, document)
+    ranker = load_text(model, index)
+    if against is not None:
+        _compared(ranker.compare(words, document, against), words, as_json)
+        return
+    why = ranker.explain(words, document)
     if as_json:
         print_json(why.to_dict())
         return
-    largest = max((abs(pair.contribution) for pair in why.pairs), default=1.0)
+    bars = _bars([pair.contribution for pair in why.pairs])
     rows = [
-        (
-            pair.query,
-            pair.document,
-            f"{pair.contribution:+.3f}",
-            "█" * max(1, round(24 * abs(pair.contribution) / largest)),
-        )
-        for pair in why.pairs
+        (pair.query, pair.document, f"{pair.contribution:+.3f}", bar) for pair, bar in zip(why.pairs, bars, strict=True)
     ]
     print_table(
         f"{document} scores {why.score:.3f} for {words!r}",
@@ -43,3 +50,32 @@ def explain(
         rows,
         right=(2,),
     )
+
+
+def _bars(values: list[float]) -> list[str]:
+    largest = max(map(abs, values), default=1.0) or 1.0
+    return ["█" * max(1, round(24 * abs(value) / largest)) for value in values]
+
+
+def _compared(found: Comparison, words: str, as_json: bool) -> None:
+    from .output import print_json, print_table
+
+    if as_json:
+        print_json(found.to_dict())
+        return
+    bars = _bars([pair.difference for pair in found.pairs])
+    rows = [
+        (pair.query, pair.document, f"{pair.first:+.3f}", f"{pair.second:+.3f}", f"{pair.difference:+.3f}", bar)
+        for pair, bar in zip(found.pairs, bars, strict=True)
+    ]
+    print_table(
+        f"{found.first} scores {found.first_score:.3f}, {found.second} {found.second_score:.3f} for {words!r}",
+        ("query word", "document word", "first", "second", "difference", ""),
+        rows,
+        right=(2, 3, 4),
+    )
+    if found.swap is None:
+        print("no pairs could go so that they change places")
+    else:
+        named = ", ".join(f"{pair.query} → {pair.document}" for pair in found.swap)
+        print(f"they would change places without: {named}")

@@ -2,35 +2,101 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import Data, Json, ModelFile
+from .arguments import DataOrNone, Json, ModelFile
+
+if TYPE_CHECKING:
+    from ..engine import TextRanker
+
+
+class Plan(StrEnum):
+    """How an index is searched through learned pairs."""
+
+    auto = "auto"
+    query = "query"
+    documents = "documents"
 
 
 def index(
     model: ModelFile,
-    data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="INDEX", help="Where to write the index.")],
+    data: DataOrNone = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="INDEX", help="Where to write the index.", show_default="MODEL.index"),
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Keep the documents INDEX has; those of DATA are added or replace them.")
+    ] = False,
+    remove: Annotated[
+        list[str] | None, typer.Option("--remove", metavar="ID", help="Take this document out of INDEX; repeatable.")
+    ] = None,
+    plan: Annotated[
+        Plan,
+        typer.Option(
+            help="query: expand queries through W. documents: expand the documents, once, now. "
+            "auto: documents, where that reads less for texts like the documents' own titles and takes < 512 MB."
+        ),
+    ] = Plan.auto,
     as_json: Json = False,
 ) -> None:
     """Make the documents of DATA searchable with MODEL: writes INDEX, for `--index INDEX` of the other commands.
 
     Example: sparserank index model.safetensors other-collection --output other.index
+
+    Example: sparserank index model.safetensors new-documents --update --remove old-id
     """
-    from ..engine import load_model
-    from .collections import open_collection
+    from ..engine import index_path, load_model
+    from ..errors import ConfigError
     from .output import print_json, working
 
-    ranker = load_model(model)
-    collection = open_collection(data)
+    where = index_path(model) if output is None else output
+    changes = update or bool(remove)
+    if data is None and not changes:
+        raise ConfigError("give DATA to index, or --remove documents from an index that is there")
     with working("indexing"):
-        made = ranker.index(collection.documents)
-        made.save(output)
-    summary = {"index": str(output), "documents": len(made), "postings": len(made.docs)}
+        ranker = _changed(model, data, where, list(remove or [])) if changes else load_model(model)
+        if not changes:
+            from .collections import open_collection
+
+            ranker.index_ = ranker.index(open_collection(str(data)).documents)
+        expanded = plan is not Plan.query and _expanded(ranker, always=plan is Plan.documents)
+        made = ranker.index_
+        made.save(where)
+    summary = {"index": str(where), "documents": len(made), "postings": made.postings, "expanded": expanded}
     if as_json:
         print_json(summary)
     else:
-        print(f"{len(made):,} documents of {collection.name} for {model}: {output}")
+        print(f"{len(made):,} documents for {model}: {where}{' (documents expanded)' if expanded else ''}")
+
+
+def _changed(model: Path, data: str | None, where: Path, remove: list[str]) -> TextRanker:
+    """The index there is, without what goes and with what comes."""
+    from ..engine import load_text
+    from .collections import open_collection
+
+    ranker = load_text(model, where)
+    if remove:
+        ranker.remove(remove)
+    return ranker if data is None else ranker.add(open_collection(data).documents)
+
+
+def _expanded(ranker: TextRanker, always: bool) -> bool:
+    """Whether documents were expanded: always where that is wanted, else where a search then reads less."""
+    from ..errors import ConfigError
+
+    if ranker.model_.W is None:
+        return False
+    plain = ranker.index_
+    if not ranker.expand():
+        if always:
+            raise ConfigError("documents expanded through these pairs take more than 512 MB; say --plan query")
+        return False
+    if always or ranker.reads_less_expanded():
+        return True
+    ranker.index_ = plain
+    return False

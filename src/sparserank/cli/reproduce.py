@@ -92,7 +92,9 @@ def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, abl
                 found[name]["ablation"] = ablate(name, steps=steps, seed=seed, tell=tell)
             written[name] = write(found[name], folder)
     if as_json:
-        print_json({"paper": "chen2010", "datasets": found} if dataset == "all" else found[dataset])
+        rows = [{"dataset": name, **row} for name, one in found.items() for row in one["table2"]]
+        together = {"paper": "chen2010", "table2": rows, "datasets": found}
+        print_json(together if dataset == "all" else found[dataset])
         return
     for name, one in found.items():
         table = table_2(one, intervals=False)

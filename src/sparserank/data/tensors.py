@@ -7,7 +7,8 @@ refused by name; a file is written whole or not at all.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -31,8 +32,8 @@ class Tensors:
     settings: Mapping[str, Any]
     arrays: Mapping[str, NDArray[Any]]
 
-    def array(self, name: str, dtype: str, length: int | None = None) -> NDArray[Any]:
-        """One array, of the type and length it must have."""
+    def bare(self, name: str, dtype: str) -> NDArray[Any]:
+        """One array, of the type it must have; what is in it is not looked at."""
         if name not in self.arrays:
             raise ModelError(f"{self.path}: the array {name!r} is missing")
         found = self.arrays[name]
@@ -40,6 +41,11 @@ class Tensors:
             raise ModelError(
                 f"{self.path}: {name!r} must be a row of {dtype}; got {found.dtype} of shape {found.shape}"
             )
+        return found
+
+    def array(self, name: str, dtype: str, length: int | None = None) -> NDArray[Any]:
+        """One array, of the type and length it must have; its numbers are finite."""
+        found = self.bare(name, dtype)
         if length is not None and len(found) != length:
             raise ModelError(f"{self.path}: {name!r} must have {length} entries; got {len(found)}")
         if found.dtype.kind == "f" and not np.isfinite(found).all():
@@ -100,20 +106,55 @@ def write_tensors(path: PathLike, kind: str, settings: Mapping[str, Any], arrays
 
 def read_tensors(path: PathLike, kind: str | None = None) -> Tensors:
     """Read one file of the wanted kind, or say why it is not one."""
+    path = Path(path)
+    with _opened(path, kind) as file:
+        about = _about(path, kind, (file.metadata() or {}).get("sparserank"))
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+    return Tensors(str(path), about["kind"], about["settings"], arrays)
+
+
+def map_tensors(path: PathLike, kind: str | None = None) -> Tensors:
+    """The same with the arrays left in the file: pages of it are read when they are looked at, by whoever looks.
+
+    A file that is written as `write_tensors` does – under another name, then renamed – never changes under a reader.
+    """
+    path = Path(path)
+    with _opened(path, kind) as file:  # the library has judged sizes and places when this succeeds
+        about = _about(path, kind, (file.metadata() or {}).get("sparserank"))
+        types = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        shapes = {name: (one.get_dtype(), one.get_shape()) for name, one in types.items()}
+        whole = np.memmap(path, np.uint8, "r")
+    length = int(whole[:8].view("<u8")[0])
+    header = json.loads(whole[8 : 8 + length].tobytes())
+    arrays = {}
+    for name, (kind_of, shape) in shapes.items():
+        begin, end = (8 + length + at for at in header[name]["data_offsets"])
+        if kind_of not in DTYPES:
+            raise ModelError(f"{path}: {name!r} holds {kind_of}, which no file of SparseRank's does")
+        raw = whole[begin:end]
+        aligned = raw if begin % np.dtype(DTYPES[kind_of]).itemsize == 0 else raw.copy()
+        arrays[name] = np.asarray(aligned).view(DTYPES[kind_of]).reshape(shape)
+    return Tensors(str(path), about["kind"], about["settings"], arrays)
+
+
+DTYPES = {"U8": "u1", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
+"""What arrays in our files hold."""
+
+
+@contextmanager
+def _opened(path: Path, kind: str | None) -> Iterator[Any]:
+    """The file as its library sees it; what that refuses is refused by name."""
     from safetensors import SafetensorError, safe_open
 
-    path = Path(path)
     if path.is_dir():
         raise ModelError(f"{path}: is a folder; a {kind or 'model'} file is wanted")
     if not path.exists():
         raise ModelError(f"{path}: no such file")
     try:
         with safe_open(str(path), framework="numpy") as file:
-            about = _about(path, kind, (file.metadata() or {}).get("sparserank"))
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+            yield file
     except (SafetensorError, OSError, TypeError, AttributeError) as error:  # the last two: types numpy does not know
         raise ModelError(f"{path}: truncated, damaged or not a model file: {error}") from None
-    return Tensors(str(path), about["kind"], about["settings"], arrays)
 
 
 def _about(path: Path, kind: str | None, header: str | None) -> dict[str, Any]:

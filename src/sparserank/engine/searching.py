@@ -20,6 +20,7 @@ from ..rankers.text_model import PairTable, TextModel
 from ..search import Explanation, Hit, Index
 from ..search import explain as explain_score
 from ..search.compare import Comparison, compare
+from ..search.expansion import MOST_BYTES, Expansion
 from ..search.explain import explain_pairs
 
 Docs = Documents | Mapping[str, "str | Mapping[str, str]"]
@@ -47,6 +48,51 @@ class Searching:
         other.index_ = self.index(docs)
         return other
 
+    def add(self, docs: Docs) -> Self:
+        """Add documents to the index, or put them in the place of those with their ids; nothing else is made again.
+
+        They are weighted in the words and frequencies that were learned: a word no document had before is not found.
+
+        >>> from sparserank import TextRanker
+        >>> ranker = TextRanker().fit({"d1": "red apples", "d2": "a pear"})
+        >>> [hit.id for hit in ranker.add({"d3": "red pear"}).remove(["d2"]).search("pear")]
+        ['d3']
+        """
+        documents = Documents.of(docs)
+        self.index_ = self._searched().with_documents(self._fitted().documents(documents), documents)
+        return self
+
+    def remove(self, doc_ids: Iterable[str]) -> Self:
+        """Take documents out of the index; one that is not there is refused by name."""
+        self.index_ = self._searched().without(doc_ids)
+        return self
+
+    def expand(self, most_bytes: int = MOST_BYTES) -> bool:
+        """Expand the documents of the index through the pairs there are, for the second plan of search; see Index.top.
+
+        False, and nothing changes, where there are no pairs or where it would take more bytes. Results are the same;
+        `search` takes for each query the plan that reads less. New pairs leave the expansion behind, unused.
+        """
+        index = self._searched()
+        expansion = Expansion.make(index.segments, self._fitted().asked([""]), most_bytes)
+        if expansion is not None:
+            self.index_ = replace(index, expansion=expansion)
+        return expansion is not None
+
+    def reads_less_expanded(self, queries: int = 256) -> bool:
+        """Whether most of some queries – titles of the documents, or how these begin – read less by the second plan."""
+        index = self._searched()
+        if index.expansion is None:
+            return False
+        step = max(1, len(index.segments[0]) // queries)
+        texts = [
+            index.title_at(i) or " ".join(index.segments[0].texts[i].split()[:8])
+            for i in range(0, len(index.segments[0]), step)
+        ]
+        asked = self._fitted().asked(texts)
+        answers = index.expansion.of(0, asked)
+        return answers is not None and bool(answers.cheaper(index.segments[0], asked).mean() > 0.5)
+
     def serves(self, documents: Documents) -> bool:
         """Whether the index at hand holds exactly these documents."""
         if not hasattr(self, "index_"):
@@ -67,27 +113,21 @@ class Searching:
 
     def search_lexical(self, text: str, k: int = 10) -> list[Hit]:
         """`search` by the lexical score alone, as if no pair had been learned."""
-        return self._searched().search(self._fitted().lexical_queries([text]), k)[0]
+        return self._searched().search(self._fitted().lexical_asked([text]), k)[0]
 
     def search_many(self, texts: Iterable[str], k: int = 10, n_jobs: int | None = None) -> list[list[Hit]]:
         """`search` for many texts at once, on all cores."""
-        return self._searched().search(self._fitted().queries(texts), k, n_jobs)
+        return self._searched().search(self._fitted().asked(texts), k, n_jobs)
 
     def run(self, queries: Mapping[str, str], k: int = 1000, drop_self: bool = False) -> dict[str, dict[str, float]]:
         """{query id: {document id: score}} for every query, best first."""
-        rows = self._fitted().queries(queries.values())
-        return self._searched().run(rows, list(queries), k, drop_self)
+        asked = self._fitted().asked(queries.values())
+        return self._searched().run(asked, list(queries), k, drop_self)
 
     def scores(self, texts: Iterable[str], doc_ids: Sequence[str] | None = None) -> NDArray[np.float32]:
         """out[i, j] = score of document j (all, in the order of `index_.documents`, or those named) for text i."""
-        rows, index = self._fitted().queries(texts), self._searched()
-        from scipy.sparse import csc_array
-
-        shape = (len(index), index.n_terms)
-        by_term = csc_array((index.weights, index.docs, index.starts), shape=shape)
-        chosen = range(len(index)) if doc_ids is None else [index.place(d) for d in doc_ids]
-        docs = by_term.astype(np.float64).tocsr()[list(chosen)]
-        return np.asarray((rows.astype(np.float64) @ docs.T).todense(), dtype=np.float32)
+        asked, docs = self._fitted().asked(texts), self._searched().matrix(doc_ids)
+        return np.asarray((asked.expanded() @ docs.astype(np.float64).T).todense(), dtype=np.float32)
 
     def explain(self, text: str, doc_id: str) -> Explanation:
         """Which word of the text met which word of the document, and what it added to the score."""
@@ -128,7 +168,7 @@ class Searching:
         column = self._fitted().lexical.features.vocabulary_.get(form)
         if column is None or not hasattr(self, "index_"):
             return column is not None
-        return bool(self.index_.starts[column] < self.index_.starts[column + 1])
+        return self.index_.has_term(column)
 
     def related(self, word: str, k: int = 5) -> list[tuple[str, float]]:
         """The document words that a query word has learned to look for, and how much: the largest of its row of W."""

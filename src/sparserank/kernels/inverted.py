@@ -1,11 +1,18 @@
-"""Exact top-k over an inverted index, term at a time.
+"""Exact top-k over an inverted index, term at a time, with queries expanded through W on the way.
 
-Documents are numbered so that of two equal scores the smaller number ranks first. Sums are taken in 64 bits and
-rounded to float32 once, so that their order does not show. A document whose score is 0 is not a result.
+Documents are numbered so that of two equal scores the smaller number ranks first. Sums are taken in 64 bits, over
+rising columns, and rounded to float32 once: one query alone and eight at a time give the same bits. A document whose
+score is 0 is not a result. What a damaged file may hold – a document number that is none, a weight that is no number –
+is passed over.
 """
 
 import numpy as np
 from numba import njit
+
+LANES = 8
+"""Queries that are scored at one walk over the postings: a cache line of sums a document."""
+SHARED = 3
+"""What a posting costs when it is read for eight queries at once, in postings read for one."""
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -63,63 +70,182 @@ def _unheap(scores, docs, size):
 
 
 @njit(cache=True, nogil=True)
-def _add(weight, docs, weights, begin, end, total):
+def _add(weight, docs, weights, begin, end, n_docs, total):
     for j in range(begin, end):
-        total[docs[j]] += weight * np.float64(weights[j])
+        doc = docs[j]
+        if doc < n_docs:
+            total[doc] += weight * np.float64(weights[j])
 
 
 @njit(cache=True, nogil=True)
-def _from_all(total, scores, docs):
-    """The best positive scores, by a walk over every document; clears the sums."""
-    size, least = 0, 0.0
-    for doc in range(len(total)):
-        value = total[doc]
-        if value > least:
+def _add_eight(at, query, docs, weights, begin, end, n_docs, total):
+    """The same for eight queries side by side: total[8 · doc + lane]."""
+    q0, q1, q2, q3 = query[at], query[at + 1], query[at + 2], query[at + 3]
+    q4, q5, q6, q7 = query[at + 4], query[at + 5], query[at + 6], query[at + 7]
+    for j in range(begin, end):
+        doc = docs[j]
+        if doc < n_docs:
+            w, o = np.float64(weights[j]), np.int64(doc) * LANES
+            total[o] += q0 * w
+            total[o + 1] += q1 * w
+            total[o + 2] += q2 * w
+            total[o + 3] += q3 * w
+            total[o + 4] += q4 * w
+            total[o + 5] += q5 * w
+            total[o + 6] += q6 * w
+            total[o + 7] += q7 * w
+
+
+@njit(cache=True, nogil=True)
+def _from_all(total, n_docs, lane, lanes, scores, docs):
+    """The best scores of one lane, by a walk over every document; clears the sums."""
+    size, least = 0, -np.inf
+    for doc in range(n_docs):
+        value = total[doc * lanes + lane]
+        if value > least and value != 0.0:
             size = _offer(np.float32(value), doc, scores, docs, size)
             if size == len(scores):
                 least = np.float64(scores[0])
-        total[doc] = 0.0
+        total[doc * lanes + lane] = 0.0
     return size
 
 
 @njit(cache=True, nogil=True)
-def _from_postings(terms, starts, docs, total, best_scores, best_docs):
-    """The best scores of either sign, by a walk over the query's postings; clears the sums."""
+def _from_postings(columns, n_columns, query, lane, lanes, starts, docs, n_docs, total, best_scores, best_docs):
+    """The best scores, by a walk over the query's postings; clears the sums."""
     size = 0
-    for term in terms:
-        for j in range(starts[term], starts[term + 1]):
+    for i in range(n_columns):
+        column = columns[i]
+        if query[column * lanes + lane] == 0.0:
+            continue
+        for j in range(starts[column], starts[column + 1]):
             doc = docs[j]
-            value = total[doc]
-            if value != 0.0:
-                size = _offer(np.float32(value), np.int64(doc), best_scores, best_docs, size)
+            if doc < n_docs:
+                value = total[doc]
+                if value > -np.inf and value != 0.0:
+                    size = _offer(np.float32(value), np.int64(doc), best_scores, best_docs, size)
                 total[doc] = 0.0
     return size
 
 
 @njit(cache=True, nogil=True)
-def search(
-    first, last, q_starts, q_terms, q_weights, starts, docs, weights, n_docs, signed, skip, out_scores, out_docs
+def _see(column, seen, columns, n_columns):
+    if seen[column] == 0:
+        seen[column] = 1
+        columns[n_columns] = column
+        return n_columns + 1
+    return n_columns
+
+
+@njit(cache=True, nogil=True)
+def expand(
+    lane, lanes, query_at, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights, W_starts, W_columns, W_values,
+    gain, shift, seen, columns, n_columns, expanded,
+):  # fmt: skip
+    """Write one query into its lane of `expanded`: its own columns, and behind `shift` what its words look for.
+
+    Columns that were not there are added to `columns`; returns how many there are now.
+    """
+    for i in range(q_starts[query_at], q_starts[query_at + 1]):
+        column = np.int64(q_terms[i])
+        n_columns = _see(column, seen, columns, n_columns)
+        expanded[column * lanes + lane] += np.float64(q_weights[i])
+    for i in range(w_starts[query_at], w_starts[query_at + 1]):
+        row, weight = w_rows[i], gain * np.float64(w_weights[i])
+        for j in range(W_starts[row], W_starts[row + 1]):
+            column = shift + np.int64(W_columns[j])
+            n_columns = _see(column, seen, columns, n_columns)
+            expanded[column * lanes + lane] += weight * np.float64(W_values[j])
+    return n_columns
+
+
+@njit(cache=True, nogil=True)
+def _costs(columns, n_columns, expanded, lanes, starts):
+    """Postings to be read for each query by itself, and for all of them at once."""
+    alone, together = 0, 0
+    for i in range(n_columns):
+        column = columns[i]
+        length = starts[column + 1] - starts[column]
+        together += length
+        for lane in range(lanes):
+            if expanded[column * lanes + lane] != 0.0:
+                alone += length
+    return alone, together
+
+
+@njit(cache=True, nogil=True)
+def _alone(
+    query_at, lane, lanes, columns, n_columns, expanded, starts, docs, weights, n_docs, gone, skip, total, scores, out
 ):
+    """One query of a block by itself."""
+    postings = 0
+    for i in range(n_columns):
+        column = columns[i]
+        weight = expanded[column * lanes + lane]
+        if weight != 0.0:
+            begin, end = starts[column], starts[column + 1]
+            postings += end - begin
+            _add(weight, docs, weights, begin, end, n_docs, total)
+    for doc in gone:
+        total[doc] = 0.0
+    if skip[query_at] >= 0:
+        total[skip[query_at]] = 0.0
+    if postings * 4 < n_docs:
+        return _from_postings(columns, n_columns, expanded, lane, lanes, starts, docs, n_docs, total, scores, out)
+    return _from_all(total, n_docs, 0, 1, scores, out)
+
+
+@njit(cache=True, nogil=True)
+def _together(first, columns, n_columns, expanded, starts, docs, weights, n_docs, gone, skip, total):
+    """The sums of eight queries, side by side."""
+    for i in range(n_columns):
+        column = columns[i]
+        _add_eight(column * LANES, expanded, docs, weights, starts[column], starts[column + 1], n_docs, total)
+    for lane in range(LANES):
+        for doc in gone:
+            total[np.int64(doc) * LANES + lane] = 0.0
+        if skip[first + lane] >= 0:
+            total[skip[first + lane] * LANES + lane] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def search(
+    first, last, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights, W_starts, W_columns, W_values, gain, shift,
+    starts, docs, weights, n_docs, gone, skip, seen, columns, expanded, total, out_scores, out_docs,
+):  # fmt: skip
     """For each query first … last - 1 its best documents and their scores; returns how many each has.
 
-    total[d] = sum over terms t of q[t] * weights[t, d]; document skip[query] (-1: none) is left out. `signed` says
-    that a score may be negative.
+    A query's weights are q in its own columns, and gain · wᵀ W in the columns behind `shift`. Documents `gone`, and
+    skip[query] (-1: none), are left out. seen, columns, expanded and total are room to work in: all 0 before and
+    after, for `lanes` queries at a time, where lanes = len(expanded) / len(seen) is 1 or 8.
     """
-    total, counts = np.zeros(n_docs, np.float64), np.zeros(last - first, np.int64)
-    for query in range(first, last):
-        terms = q_terms[q_starts[query] : q_starts[query + 1]]
-        postings = 0
-        for i in range(len(terms)):
-            begin, end = starts[terms[i]], starts[terms[i] + 1]
-            postings += end - begin
-            _add(np.float64(q_weights[q_starts[query] + i]), docs, weights, begin, end, total)
-        if skip[query] >= 0:
-            total[skip[query]] = 0.0
-        best_scores, best_docs = out_scores[query], out_docs[query]
-        if signed or postings * 4 < n_docs:
-            size = _from_postings(terms, starts, docs, total, best_scores, best_docs)
+    counts, lanes = np.zeros(last - first, np.int64), len(expanded) // max(len(seen), 1)
+    for block in range(first, last, lanes):
+        here, n_columns = min(lanes, last - block), 0
+        for lane in range(here):
+            n_columns = expand(
+                lane, lanes, block + lane, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights,
+                W_starts, W_columns, W_values, gain, shift, seen, columns, n_columns, expanded,
+            )  # fmt: skip
+        columns[:n_columns].sort()
+        alone, together = (0, 1)
+        if here == LANES:
+            alone, together = _costs(columns, n_columns, expanded, lanes, starts)
+        if together * SHARED < alone:
+            _together(block, columns, n_columns, expanded, starts, docs, weights, n_docs, gone, skip, total)
+            for lane in range(here):
+                query = block + lane
+                counts[query - first] = _from_all(total, n_docs, lane, lanes, out_scores[query], out_docs[query])
         else:
-            size = _from_all(total, best_scores, best_docs)
-        _unheap(best_scores, best_docs, size)
-        counts[query - first] = size
+            for lane in range(here):
+                query = block + lane
+                counts[query - first] = _alone(
+                    query, lane, lanes, columns, n_columns, expanded, starts, docs, weights, n_docs, gone, skip,
+                    total, out_scores[query], out_docs[query],
+                )  # fmt: skip
+        for query in range(block, block + here):
+            _unheap(out_scores[query], out_docs[query], counts[query - first])
+        for i in range(n_columns):
+            seen[columns[i]] = 0
+            expanded[columns[i] * lanes : (columns[i] + 1) * lanes] = 0.0
     return counts

@@ -8,6 +8,8 @@ the whole score, and a query without learned words has the lexical score to the 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 from ..data.records import Documents
 from ..data.tensors import Tensors
 from ..errors import ModelError
+from .asked import Asked
 from .bilinear_file import matrix, matrix_arrays
 from .lexical import LexicalRanker
 from .pair_edits import Pair, PairEdits
@@ -86,22 +89,29 @@ class TextModel:
             return weighted
         return csr_array(hstack([weighted, document_rows(self.lexical.features, weighted)], format="csr"))
 
-    def queries(self, texts: Iterable[str]) -> csr_array:
-        """Rows of queries for an index."""
-        from scipy.sparse import csr_array, hstack
-
+    def asked(self, texts: Iterable[str]) -> Asked:
+        """Queries for an index."""
         texts = list(texts)
-        lexical = self.lexical.queries(texts)
+        rows = self.lexical.queries(texts)
         if self.W is None or self.words is None:
-            return lexical
-        learned = csr_array(self.words.rows(texts) @ self.W) * np.float32(self.gain)
-        return csr_array(hstack([lexical, learned], format="csr")).astype(np.float32)
+            return Asked(rows)
+        rows.resize((len(texts), self.n_terms))
+        shift = len(self.lexical.words)
+        return Asked(rows, self.words.rows(texts), self.W, self.gain, shift, self.pairs_digest)
 
-    def lexical_queries(self, texts: Iterable[str]) -> csr_array:
-        """Rows of queries for an index, without what was learned."""
-        out = self.lexical.queries(texts)
-        out.resize((out.shape[0], self.n_terms))
-        return out
+    def lexical_asked(self, texts: Iterable[str]) -> Asked:
+        """Queries for an index, without what was learned."""
+        rows = self.lexical.queries(texts)
+        rows.resize((rows.shape[0], self.n_terms))
+        return Asked(rows)
+
+    @cached_property
+    def pairs_digest(self) -> str:
+        """A name for the pairs and their gain: documents are expanded through these and no others."""
+        digest = hashlib.sha256(json.dumps(self.gain).encode())
+        for array in () if self.W is None else (self.W.indptr, self.W.indices, self.W.data):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
     def edited(self, edits: PairEdits) -> TextModel:
         """With these edits, and as if they had always been there. A pinned weight is what is added, gain included."""

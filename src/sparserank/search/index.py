@@ -1,17 +1,17 @@
-"""Documents made ready for one ranker: an inverted index with exact top-k.
+"""Documents made ready for one ranker: an inverted index with exact top-k, in one file that is mapped, not read.
 
-Inside, documents stand in descending order of their ids, so that the tie rule (float32 score, then descending id) is
-"the smaller number first". Nothing else in the package needs to know that order.
+An index is a few segments that never change: what is added makes a new one, what is deleted is listed as gone, and
+small segments are merged as they gather, so that a document is moved a logarithmic number of times. Nothing here is
+ever changed in place: every change gives a new Index, and the file of the old one can be read on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,21 @@ from numpy.typing import NDArray
 from .. import check
 from ..data.files import PathLike
 from ..data.records import Documents
-from ..data.tensors import pack_strings, read_tensors, write_tensors
+from ..data.tensors import map_tensors, write_tensors
 from ..errors import DataError, ModelError
+from ..rankers.asked import Asked
+from .expansion import Expansion
+from .index_file import check_all, from_file, state
+from .lookup import Found, best
+from .segment import Segment
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+CHECKED_AT_ONCE = 1 << 27
+"""Bytes of a file that is looked at whole when it is loaded: a tenth of a second. A larger one is when asked to."""
+CROWDED = 0.5
+"""Where so many documents of a segment are gone, it is made anew."""
 
 
 class Hit(NamedTuple):
@@ -36,19 +46,15 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True)
 class Index:
-    """Postings by term: the documents that have it and their weights; `made_for` names the model it belongs to."""
+    """Postings by term: the documents that have it and their weights; `made_for` names the model it belongs to.
 
-    documents: Documents
-    starts: NDArray[np.int64]
-    docs: NDArray[np.int32]
-    weights: NDArray[np.float32]
+    Documents have numbers: those of the first segment come first. `expansion` is what they answer to words of queries,
+    for the second plan of search; without it there is one plan.
+    """
+
+    segments: tuple[Segment, ...]
     made_for: str = ""
-
-    def __post_init__(self) -> None:
-        for name in ("starts", "docs", "weights"):
-            frozen = getattr(self, name).view()
-            frozen.setflags(write=False)
-            object.__setattr__(self, name, frozen)
+    expansion: Expansion | None = None
 
     @classmethod
     def build(cls, matrix: csr_array, documents: Documents, made_for: str = "") -> Index:
@@ -59,152 +65,235 @@ class Index:
         >>> Index.build(csr_array([[1.0, 0.0], [1.0, 2.0]]), docs).search(csr_array([[1.0, 0.0]]), k=5)
         [[Hit(id='b', score=1.0, title=''), Hit(id='a', score=1.0, title='')]]
         """
-        if matrix.shape[0] != len(documents):
-            raise DataError(f"{len(documents)} documents need as many rows; got {matrix.shape[0]}")
-        if not np.isfinite(matrix.data).all():
-            raise DataError("a document weight is not finite")
-        order = np.array(sorted(range(len(documents)), key=documents.ids.__getitem__, reverse=True), np.int64)
-        by_term = matrix[order].tocsc()
-        by_term.sort_indices()
-        ordered = Documents(*(tuple(column[i] for i in order) for column in _columns(documents)))
-        return cls(
-            documents=ordered,
-            starts=by_term.indptr.astype(np.int64),
-            docs=by_term.indices.astype(np.int32),
-            weights=by_term.data.astype(np.float32),
-            made_for=made_for,
-        )
+        return cls((Segment.of(matrix, documents),), made_for)
 
     def __len__(self) -> int:
-        return len(self.documents)
+        return sum(len(one) - len(one.gone) for one in self.segments)
 
     @property
     def n_terms(self) -> int:
         """How many terms the index knows."""
-        return len(self.starts) - 1
+        return self.segments[0].n_terms
+
+    @property
+    def postings(self) -> int:
+        """How many weights it holds."""
+        return sum(len(one.docs) for one in self.segments)
+
+    # ---- changing
+
+    def with_documents(self, matrix: csr_array, documents: Documents) -> Index:
+        """With these documents added; one of the same id takes the other's place.
+
+        >>> from scipy.sparse import csr_array
+        >>> index = Index.build(csr_array([[1.0]]), Documents.of({"a": ""}))
+        >>> more = index.with_documents(csr_array([[2.0], [3.0]]), Documents.of({"a": "", "b": ""}))
+        >>> [(hit.id, hit.score) for hit in more.search(csr_array([[1.0]]))[0]]
+        [('b', 3.0), ('a', 2.0)]
+        """
+        if matrix.shape[1] != self.n_terms:
+            raise DataError(f"documents must have {self.n_terms} columns; got {matrix.shape[1]}")
+        fresh = Segment.of(matrix, documents)
+        there = self._without([i for i in documents.ids if i in self])
+        return self._changed([*there, fresh] if len(fresh) else there)
+
+    def without(self, doc_ids: Iterable[str]) -> Index:
+        """Without these documents; one that is not there is refused by name.
+
+        >>> from scipy.sparse import csr_array
+        >>> index = Index.build(csr_array([[1.0], [1.0]]), Documents.of({"a": "", "b": ""}))
+        >>> [hit.id for hit in index.without(["b"]).search(csr_array([[1.0]]))[0]]
+        ['a']
+        """
+        wanted = list(dict.fromkeys(doc_ids))
+        for doc_id in wanted:
+            self.number(doc_id)
+        return self._changed(self._without(wanted))
+
+    def _without(self, doc_ids: Sequence[str]) -> list[Segment]:
+        out = []
+        for one in self.segments:
+            places = [place for place in map(one.place, doc_ids) if place >= 0]
+            out.append(one.without(places) if places else one)
+        return out
+
+    def _changed(self, segments: list[Segment]) -> Index:
+        """With crowded segments made anew and small ones merged; one that is left as it was keeps its expansion."""
+        kept: list[Segment] = []
+        for one in segments:
+            if len(one.gone) > CROWDED * len(one):
+                one = Segment.merged([one])
+            kept.append(one)
+            while len(kept) > 1 and 2 * len(kept[-1]) >= len(kept[-2]):
+                kept[-2:] = [Segment.merged(kept[-2:])]
+        left = [one for one in kept if len(one)] or kept[:1]
+        expansion = None if self.expansion is None else self.expansion.over(self.segments, left)
+        return replace(self, segments=tuple(left), expansion=expansion)
+
+    # ---- searching
 
     def top(
-        self, queries: csr_array, k: int, skip: NDArray[np.int64] | None = None, n_jobs: int | None = None
+        self,
+        queries: csr_array | Asked,
+        k: int,
+        skip: Sequence[str | None] | None = None,
+        n_jobs: int | None = None,
+        plan: str = "auto",
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
-        """Places (in `documents`), scores and number of the best k documents of every row of `queries`.
+        """Numbers (for `id_at`), scores and number of the best k documents of every query.
 
         A document whose score is 0 – it shares no term, or its contributions cancel – is not a result. The same
-        numbers come out whatever the number of threads.
+        numbers come out whatever the number of threads, and by both plans: 'query' expands queries through W,
+        'documents' uses what documents were expanded to, and 'auto' what reads less. skip : a document's id, or None,
+        for every query, which is no result for it.
         """
-        from ..kernels.inverted import search
-
+        asked = queries if isinstance(queries, Asked) else Asked(queries)
+        if asked.rows.shape[1] != self.n_terms:
+            raise DataError(f"queries must have {self.n_terms} columns; got {asked.rows.shape[1]}")
+        check.choice("plan", plan, ("auto", "query", "documents"))
         k = min(check.count("k", k, low=1), max(len(self), 1))
-        if queries.shape[1] != self.n_terms:
-            raise DataError(f"queries must have {self.n_terms} columns; got {queries.shape[1]}")
-        if not np.isfinite(queries.data).all():
-            raise DataError("a query weight is not finite")
-        n = queries.shape[0]
-        scores, places = np.zeros((n, k), np.float32), np.full((n, k), -1, np.int64)
-        skip = np.full(n, -1, np.int64) if skip is None else skip
-        signed = bool((queries.data < 0).any() or self._signed)
-        starts, terms = queries.indptr.astype(np.int64), queries.indices.view(f"u{queries.indices.itemsize}")
-        workers = min(check.threads(n_jobs), max(1, n // 8))
-        bounds = [(n * i // workers, n * (i + 1) // workers) for i in range(workers)]
+        found = []
+        for number, one in enumerate(self.segments):
+            places = np.array([-1 if s is None else one.place(s) for s in skip or [None] * len(asked)], np.int64)
+            answers = None if self.expansion is None else self.expansion.of(number, asked)
+            found.append(best(one, answers, asked, k, places, check.threads(n_jobs), plan))
+        whole = found[0] if len(found) == 1 else self._merged(found, k)
+        if not np.isfinite(whole.scores).all():
+            raise ModelError("the index is damaged: a weight in it is not finite; make it again")
+        return whole.places, whole.scores, whole.counts
 
-        def block(bound: tuple[int, int]) -> NDArray[np.int64]:
-            out: NDArray[np.int64] = search(
-                *bound, starts, terms, queries.data, self.starts, self.docs.view(np.uint32), self.weights,
-                len(self), signed, skip, scores, places,
-            )  # fmt: skip
-            return out
+    def _merged(self, found: Sequence[Found], k: int) -> Found:
+        """The best of several segments, by score and then by falling id."""
+        n = len(found[0].counts)
+        out = Found(np.full((n, k), -1, np.int64), np.zeros((n, k), np.float32), np.zeros(n, np.int64))
+        for query in range(n):
+            all_of_them = [
+                (float(score), self.id_at(place + offset), place + offset)
+                for part, offset in zip(found, self._offsets, strict=True)
+                for place, score in zip(
+                    part.places[query, : part.counts[query]].tolist(), part.scores[query], strict=False
+                )
+            ]
+            chosen = sorted(all_of_them, reverse=True)[:k]
+            out.counts[query] = len(chosen)
+            out.scores[query, : len(chosen)] = [score for score, _, _ in chosen]
+            out.places[query, : len(chosen)] = [number for _, _, number in chosen]
+        return out
 
-        if workers == 1:
-            return places, scores, block(bounds[0])
-        with ThreadPoolExecutor(workers) as pool:
-            return places, scores, np.concatenate(list(pool.map(block, bounds)))
-
-    def search(self, queries: csr_array, k: int = 10, n_jobs: int | None = None) -> list[list[Hit]]:
-        """The best k documents of every row of `queries`, best first; fewer where fewer match."""
-        ids, titles = self.documents.ids, self.documents.titles
-        places, scores, counts = self.top(queries, k, n_jobs=n_jobs)
+    def search(self, queries: csr_array | Asked, k: int = 10, n_jobs: int | None = None) -> list[list[Hit]]:
+        """The best k documents of every query, best first; fewer where fewer match."""
+        numbers, scores, counts = self.top(queries, k, n_jobs=n_jobs)
         return [
-            [Hit(ids[d], float(s), titles[d]) for d, s in zip(places[i, :c].tolist(), scores[i, :c], strict=True)]
-            for i, c in enumerate(counts.tolist())
+            [Hit(self.id_at(d), s, self.title_at(d)) for d, s in zip(row[:c], values, strict=False)]
+            for row, values, c in zip(numbers.tolist(), scores.tolist(), counts.tolist(), strict=True)
         ]
 
     def run(
-        self, queries: csr_array, query_ids: Sequence[str], k: int = 1000, drop_self: bool = False
+        self, queries: csr_array | Asked, query_ids: Sequence[str], k: int = 1000, drop_self: bool = False
     ) -> dict[str, dict[str, float]]:
         """{query id: {document id: score}}, best first; with drop_self a query's own document is left out."""
-        skip = np.full(len(query_ids), -1, np.int64)
-        if drop_self:
-            skip = np.array([self.places.get(q, -1) for q in query_ids], np.int64)
-        places, scores, counts = self.top(queries, k, skip)
-        ids = self.documents.ids
+        numbers, scores, counts = self.top(queries, k, list(query_ids) if drop_self else None)
         return {
-            query: {ids[d]: s for d, s in zip(places[i, :c].tolist(), scores[i, :c].tolist(), strict=True)}
-            for i, (query, c) in enumerate(zip(query_ids, counts.tolist(), strict=True))
+            query: {self.id_at(d): s for d, s in zip(row[:c], values, strict=False)}
+            for query, row, values, c in zip(query_ids, numbers.tolist(), scores.tolist(), counts.tolist(), strict=True)
         }
 
+    # ---- documents
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        return [0, *np.cumsum([len(one) for one in self.segments]).tolist()][:-1]
+
+    def _at(self, number: int) -> tuple[Segment, int]:
+        for one, offset in zip(reversed(self.segments), reversed(self._offsets), strict=True):
+            if number >= offset:
+                return one, number - offset
+        raise IndexError(number)
+
+    def id_at(self, number: int) -> str:
+        """The id of the document of this number."""
+        one, place = self._at(number)
+        return one.ids[place]
+
+    def title_at(self, number: int) -> str:
+        """The title of the document of this number."""
+        one, place = self._at(number)
+        return one.titles[place]
+
+    def number(self, doc_id: str) -> int:
+        """The number of a document; one that is not there is refused by name."""
+        for one, offset in zip(self.segments, self._offsets, strict=True):
+            if (place := one.place(doc_id)) >= 0:
+                return offset + place
+        raise DataError(f"there is no document {doc_id!r} in this index of {len(self)} documents")
+
     def __contains__(self, doc_id: object) -> bool:
-        return doc_id in self.places
+        return isinstance(doc_id, str) and any(one.place(doc_id) >= 0 for one in self.segments)
 
     def title_of(self, doc_id: str) -> str:
         """The title of one document."""
-        return self.documents.titles[self.place(doc_id)]
+        return self.title_at(self.number(doc_id))
 
     def text_of(self, doc_id: str) -> str:
         """The text of one document."""
-        return self.documents.texts[self.place(doc_id)]
-
-    def place(self, doc_id: str) -> int:
-        """Where a document stands; one that is not there is refused by name."""
-        if doc_id not in self.places:
-            raise DataError(f"there is no document {doc_id!r} in this index of {len(self)} documents")
-        return self.places[doc_id]
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """Where each document id stands."""
-        return {d: i for i, d in enumerate(self.documents.ids)}
-
-    @cached_property
-    def _signed(self) -> bool:
-        return bool((self.weights < 0).any())
+        one, place = self._at(self.number(doc_id))
+        return one.texts[place]
 
     def weights_of(self, doc_id: str, terms: NDArray[np.int64]) -> NDArray[np.float32]:
         """The document's weight for each of the terms, 0 where it does not have the term."""
-        place = self.place(doc_id)
-        out = np.zeros(len(terms), np.float32)
-        for i, term in enumerate(terms):
-            begin, end = self.starts[term], self.starts[term + 1]
-            at = begin + np.searchsorted(self.docs[begin:end], place)
-            if at < end and self.docs[at] == place:
-                out[i] = self.weights[at]
-        return out
+        one, place = self._at(self.number(doc_id))
+        return one.weights_of(place, terms)
+
+    def has_term(self, term: int) -> bool:
+        """Whether any document, those that are gone included, has this term."""
+        return any(one.starts[term] < one.starts[term + 1] for one in self.segments)
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The numbers of all documents that are there, by falling id."""
+        live = ((offset, one) for offset, one in zip(self._offsets, self.segments, strict=True))
+        numbers = [offset + place for offset, one in live for place in one.kept.tolist()]
+        return numbers if len(self.segments) == 1 else sorted(numbers, key=self.id_at, reverse=True)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """All documents, read into memory, by falling id."""
+        at = [self._at(number) for number in self._order]
+        return Documents(
+            tuple(one.ids[place] for one, place in at),
+            tuple(one.titles[place] for one, place in at),
+            tuple(one.texts[place] for one, place in at),
+        )
+
+    def matrix(self, doc_ids: Iterable[str] | None = None) -> csr_array:
+        """Rows of documents: all, in the order of `documents`, or those named."""
+        from scipy.sparse import csr_array, vstack
+
+        numbers = self._order if doc_ids is None else [self.number(d) for d in doc_ids]
+        return csr_array(vstack([one.matrix() for one in self.segments], format="csr")[numbers])
+
+    # ---- its file
 
     def save(self, path: PathLike) -> None:
         """Write the index as one file, atomically."""
-        arrays: dict[str, NDArray[Any]] = {"starts": self.starts, "docs": self.docs, "weights": self.weights}
-        for name, column in zip(("ids", "titles", "texts"), _columns(self.documents), strict=True):
-            arrays |= pack_strings(name, column)
-        write_tensors(path, "index", {"made_for": self.made_for}, arrays)
+        write_tensors(path, "index", *state(self.segments, self.made_for, self.expansion))
 
     @classmethod
     def load(cls, path: PathLike) -> Index:
-        """Read an index that `save` wrote; a damaged file is refused by name."""
-        file = read_tensors(path, "index")
-        ids, titles, texts = (file.strings(name) for name in ("ids", "titles", "texts"))
-        weights = file.array("weights", "float32")
-        if not len(ids) == len(titles) == len(texts) or any(a <= b for a, b in pairwise(ids)):
-            raise ModelError(f"{path}: its documents are not in order")
-        starts, docs = file.windows("starts", len(weights)), file.indices("docs", len(ids), len(weights))
-        falls = np.flatnonzero(docs[1:] <= docs[:-1]) + 1
-        if not np.isin(falls, starts).all():
-            raise ModelError(f"{path}: the documents of a word do not rise")
-        return cls(
-            documents=Documents(ids, titles, texts),
-            starts=starts,
-            docs=docs,
-            weights=weights,
-            made_for=file.setting("made_for", str),
-        )
+        """Map an index that `save` wrote; a damaged file is refused by name.
 
+        A file of more than CHECKED_AT_ONCE bytes is not read before it is searched, so that it is there at once,
+        whatever its size; searching it is safe whatever it holds, and `check` tells whether it is whole.
+        """
+        file = map_tensors(path, "index")
+        out = cls(*from_file(file))
+        if Path(path).stat().st_size <= CHECKED_AT_ONCE:
+            check_all(file, out.segments)
+        return out
 
-def _columns(documents: Documents) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    return documents.ids, documents.titles, documents.texts
+    @classmethod
+    def check(cls, path: PathLike) -> Index:
+        """Load an index and read all of it: what is damaged is refused by name."""
+        out = cls.load(path)
+        check_all(map_tensors(path, "index"), out.segments)
+        return out

@@ -47,8 +47,6 @@ def compared(serving: Serving, query: str, first: str, second: str) -> dict[str,
     """Why one document is above another."""
     there(serving, first)
     there(serving, second)
-    if first == second:
-        raise NotHere(f"two documents are compared; {first!r} was given twice")
     return {**serving.ranker.compare(query, first, second).to_dict(), "version": serving.version.number}
 
 

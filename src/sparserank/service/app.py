@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -16,14 +16,12 @@ from .. import __version__
 from ..engine.versions import Versions
 from .feedback import FeedbackStore
 from .guard import Guard
+from .learner import Learner
 from .metrics import Measured, Metrics
 from .problems import add_handlers
 from .routes import Service, router
 from .served import Served
 from .settings import Settings
-
-if TYPE_CHECKING:
-    from .learner import Learner
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -46,11 +44,6 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def from_environment() -> FastAPI:
-    """For a worker process: its settings are in its environment."""
-    return create_app(Settings.from_environment())
-
-
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
@@ -68,10 +61,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 def _learner(settings: Settings, versions: Versions) -> Learner | None:
     if not settings.learn or not versions.writable:
-        return None
-    try:
-        from .learner import Learner
-    except ImportError:
         return None
     return Learner(
         versions.model, settings.database, index=settings.index, held_out=settings.held_out,

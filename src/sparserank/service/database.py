@@ -5,16 +5,13 @@ A commit is on the disk when it returns. A file that is damaged, or that somethi
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, SQLAlchemyError
 
@@ -45,9 +42,9 @@ feedback = sa.table(
 
 
 class Database:
-    """An open database, migrated to the last step."""
+    """An open database, migrated to a step, by default the last."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, step: str = LAST) -> None:
         self.engine = _engine(url)
         self.name = self.engine.url.render_as_string(hide_password=True)
         self._sqlite = self.engine.dialect.name == "sqlite"
@@ -56,8 +53,9 @@ class Database:
         try:
             with _told(self.name):
                 if self._sqlite:
-                    self._checked()
-                self.migrate()
+                    _checked(self.name)
+                if self._step() != step:
+                    self._migrate(step)
         except BaseException:
             self.close()
             raise
@@ -70,7 +68,6 @@ class Database:
                 connection.execution_options(sparserank_write=True)
             with connection.begin():
                 if not self._sqlite:
-                    connection.execute(sa.text(f"SET LOCAL lock_timeout = '{WAIT:.0f}s'"))
                     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
                 yield connection
 
@@ -82,8 +79,13 @@ class Database:
         """Let go of every connection."""
         self.engine.dispose()
 
-    def migrate(self, to: str = LAST) -> None:
+    def _migrate(self, to: str) -> None:
         """Take the tables to a step; of several processes one does it and the others wait."""
+        from alembic.config import Config  # rarely needed, and slow to import
+        from alembic.runtime.environment import EnvironmentContext
+        from alembic.script import ScriptDirectory
+        from alembic.util import CommandError
+
         config = Config()
         config.set_main_option("script_location", (Path(__file__).parent / "migrations").as_posix())
         script = ScriptDirectory.from_config(config)
@@ -95,14 +97,36 @@ class Database:
             except CommandError:
                 raise DataError(f"{self.name}: made by a newer version of SparseRank; use that one") from None
 
-    def _checked(self) -> None:
+    def _step(self) -> str | None:
+        """The last migration that was made here; None where there is none."""
         with self.reading() as connection:
-            tables = set(connection.scalars(sa.text("SELECT name FROM sqlite_master WHERE type = 'table'")))
-            if tables and _STEPS not in tables:
-                raise DataError(f"{self.name}: a database of something else; give another with --database")
-            found = connection.scalar(sa.text("PRAGMA quick_check(1)"))
-            if found != "ok":
-                raise DataError(f"{self.name}: damaged: {found}; restore it from a copy, or move it away")
+            if not sa.inspect(connection).has_table(_STEPS):
+                return None
+            return str(connection.scalar(sa.text(f"SELECT version_num FROM {_STEPS}")))
+
+
+def _checked(path: str) -> None:
+    """Refuse a file that is damaged or of something else; it is only read, so that it stays as it is."""
+    if not Path(path).exists():
+        return
+    if Path(path).is_dir():
+        raise DataError(f"{path}: is a folder; give the name of a file")
+    with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True, timeout=WAIT)) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if tables and _STEPS not in tables:
+            raise DataError(f"{path}: a database of something else; give another with --database")
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise DataError(f"{path}: damaged: {found}; restore it from a copy, or move it away")
+
+
+def shown_url(url: str) -> str:
+    """Without its password.
+
+    >>> shown_url("postgresql+psycopg://me:secret@localhost/feedback")
+    'postgresql+psycopg://me:***@localhost/feedback'
+    """
+    return sa.make_url(url).render_as_string(hide_password=True)
 
 
 def _engine(url: str) -> sa.Engine:
@@ -113,9 +137,7 @@ def _engine(url: str) -> sa.Engine:
             raise ConfigError(f"--database must begin with sqlite:/// or postgresql+psycopg://; got {kind}://")
         if kind == "sqlite":
             return _sqlite_engine(made)
-        return sa.create_engine(
-            made.set(drivername="postgresql+psycopg"), pool_pre_ping=True, connect_args={"connect_timeout": 10}
-        )
+        return _postgres_engine(made)
     except (ArgumentError, NoSuchModuleError, ValueError) as error:
         if isinstance(error, ConfigError):
             raise
@@ -124,6 +146,23 @@ def _engine(url: str) -> sa.Engine:
         ) from None
     except ModuleNotFoundError:
         raise NotInstalled("PostgreSQL needs psycopg; install it with: pip install 'sparserank[postgres]'") from None
+
+
+def _postgres_engine(url: sa.URL) -> sa.Engine:
+    url = url.set(drivername="postgresql+psycopg")
+    engine = sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, record: Any) -> None:
+        connection.execute(f"SET lock_timeout = '{WAIT:.0f}s'")
+        # a server may be told to acknowledge what is not on the disk yet; not to us
+        durable = (
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        connection.execute(durable)
+        connection.commit()
+
+    return engine
 
 
 def _sqlite_engine(url: sa.URL) -> sa.Engine:
@@ -151,8 +190,8 @@ def _told(name: str) -> Iterator[None]:
     """What a database says, as one sentence that names it."""
     try:
         yield
-    except DatabaseError as error:
-        said = " ".join(str(error.orig).split())
+    except (DatabaseError, sqlite3.DatabaseError) as error:
+        said = " ".join(str(getattr(error, "orig", error)).split())
         if "not a database" in said or "malformed" in said:
             said = f"damaged, or no database at all: {said}; restore it from a copy, or move it away"
         raise DataError(f"{name}: {said}") from None

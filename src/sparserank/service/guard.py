@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import logging
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .settings import BODY_BYTES, Settings, is_loopback
+
+log = logging.getLogger(__name__)
 
 PATIENCE = 10.0
 """Seconds within which the body of a request must have come."""
@@ -62,18 +65,26 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
+        begun = False
+
         async def with_headers(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 message["headers"] = [*message.get("headers", ()), *_RAW]
             await send(message)
 
         try:
             self._judge(scope, headers := dict(scope["headers"]))
             body = await _body(headers, receive)
+            await self.app(scope, _replay(body, receive), with_headers)
         except Refused as refused:
             await _answer(refused, with_headers)
-            return
-        await self.app(scope, _replay(body, receive), with_headers)
+        except Exception:
+            if begun:
+                raise
+            log.exception("%s %s failed", scope["method"], getattr(scope.get("route"), "path", ""))
+            await _answer(Refused(500, "this is a fault of the service; its log says more"), with_headers)
 
     def _judge(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         wait = self._rates.take((scope.get("client") or ("",))[0])

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..text import Analyzer
@@ -84,13 +85,20 @@ def _words(analyzer: Analyzer, text: str) -> list[tuple[int, int, str]]:
     found = [match.span() for match in _WORD.finditer(lowered)]
     found = [span for span in found if span[1] - span[0] >= analyzer.shortest]
     spelled = [lowered[a:b] for a, b in found]
-    distinct = list(dict.fromkeys(spelled))
-    forms = dict(zip(distinct, replace(analyzer, ngrams=1).normal_forms(distinct), strict=True))
+    forms = _forms(analyzer)
+    new = list({word for word in spelled if word not in forms})
+    forms |= dict(zip(new, analyzer.normal_forms(new), strict=True))
     if len(lowered) != len(text):  # one letter may become two: back to where the document has them
         where = [i for i, letter in enumerate(text) for _ in letter.lower()]
         found = [(where[a], where[b - 1] + 1) for a, b in found]
     counted = ((a, b, forms[word]) for (a, b), word in zip(found, spelled, strict=True))
     return [(a, b, form) for a, b, form in counted if form is not None]
+
+
+@lru_cache(maxsize=4)
+def _forms(analyzer: Analyzer) -> dict[str, str | None]:
+    """What the words of documents met so far are counted as: they share them, and a stem costs more than a look."""
+    return {}
 
 
 def _places(analyzer: Analyzer, text: str, wanted: Iterable[str]) -> list[_Place]:
@@ -99,15 +107,13 @@ def _places(analyzer: Analyzer, text: str, wanted: Iterable[str]) -> list[_Place
     if not sought:
         return []
     words = _words(analyzer, text)
-    sizes = sorted({word.count(" ") + 1 for word in sought})
-    out = []
-    for i in range(len(words)):
-        for size in sizes:
-            parts = words[i : i + size]
+    out = [_Place(a, b, form, ((a, b),)) for a, b, form in words if form in sought]
+    for size in {word.count(" ") + 1 for word in sought} - {1}:
+        for parts in zip(*(words[i:] for i in range(size)), strict=False):
             form = " ".join(part[2] for part in parts)
-            if len(parts) == size and form in sought:
+            if form in sought:
                 out.append(_Place(parts[0][0], parts[-1][1], form, tuple((a, b) for a, b, _ in parts)))
-    return out
+    return sorted(out)
 
 
 def _best(places: list[_Place], adds: dict[str, float], length: int) -> tuple[int, int]:

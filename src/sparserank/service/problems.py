@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -12,10 +11,7 @@ from starlette.exceptions import HTTPException
 
 from .answers import NotHere
 from .feedback import Conflict, NotStored
-from .guard import HEADERS
 from .schemas import Problem
-
-log = logging.getLogger(__name__)
 
 _ABOUT = {
     400: "The request could not be read.",
@@ -48,12 +44,11 @@ def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> 
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Every error becomes one sentence."""
+    """Every error that is foreseen becomes one sentence; the others are the guard's."""
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     for kind, status in ((NotHere, 404), (Conflict, 409), (NotStored, 503)):
         app.add_exception_handler(kind, _said(status))
-    app.add_exception_handler(Exception, _unforeseen)
 
 
 def _said(status: int) -> Any:
@@ -82,9 +77,3 @@ async def _http(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         return problem(405, f"this takes {headers.get('Allow', 'another method')}, not {request.method}", headers)
     return problem(error.status_code, str(error.detail), headers)
-
-
-async def _unforeseen(request: Request, error: Exception) -> Response:
-    """A fault of ours: it is logged where it happened, and the answer tells nothing of our inside."""
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem(500, "this is a fault of the service; its log says more", HEADERS)

@@ -5,23 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from ..errors import DataError
+from ..errors import SparseRankError
 from . import answers, schemas
 from .changes import Changes
 from .feedback import FeedbackStore
+from .learner import Learner
 from .metrics import TEXT, Metrics
 from .pages import files
 from .problems import problem, responses
 from .records import Feedback
 from .served import Served
 from .settings import MOST_RESULTS
-
-if TYPE_CHECKING:
-    from .learner import Learner
 
 router = APIRouter()
 TOKEN: dict[str, Any] = {"security": [{"token": []}]}
@@ -65,6 +63,8 @@ async def explain(asked: schemas.ExplainAsked, request: Request) -> Response:
 @router.post("/compare", response_model=schemas.CompareAnswer, responses=responses(404, 422))
 async def compare(asked: schemas.CompareAsked, request: Request) -> Response:
     """Why the first document is above the second, and the fewest pairs that would swap them."""
+    if asked.first == asked.second:
+        return problem(422, f"body, second: two documents are compared; {asked.first!r} was given twice")
     return answer(answers.compared(_service(request).served.now(), asked.query, asked.first, asked.second))
 
 
@@ -107,7 +107,7 @@ async def model(request: Request) -> Response:
             "version": serving.version.number,
             "documents": len(serving.ranker.index_),
             "words": len(serving.ranker.lexical_.words),
-            "versions": [_version(one) for one in service.served.versions.list()],
+            "versions": [_version(one) for one in service.served.listed()],
             "learner": {"learning": False} if service.learner is None else service.learner.state(),
         }
     )
@@ -119,7 +119,7 @@ def _version(version: Any) -> dict[str, Any]:
     return out
 
 
-@router.get("/changes", response_model=schemas.ChangesAnswer, responses=responses(422))
+@router.get("/changes", response_model=schemas.ChangesAnswer, responses=responses(409, 422))
 async def changes(
     request: Request,
     days: Annotated[float, Query(ge=0, le=3650)] = 1.0,
@@ -127,7 +127,10 @@ async def changes(
 ) -> Response:
     """The word pairs that changed most since then."""
     since = datetime.now(UTC) - timedelta(days=days)
-    return answer(await asyncio.to_thread(_service(request).changes.since, since, k))
+    try:
+        return answer(await asyncio.to_thread(_service(request).changes.since, since, k))
+    except SparseRankError as error:  # a version of then that is damaged, say
+        return problem(409, str(error))
 
 
 @router.post(
@@ -136,12 +139,11 @@ async def changes(
 async def rollback(asked: schemas.RollbackAsked, request: Request) -> Response:
     """Serve an earlier version again."""
     served = _service(request).served
-    if asked.to not in {version.number for version in served.versions.list()}:
+    if asked.to not in {version.number for version in served.listed()}:
         raise answers.NotHere(f"there is no version {asked.to}; /model lists those there are")
     try:
-        chosen = await asyncio.to_thread(served.versions.rollback, asked.to)
-        await asyncio.to_thread(served.look)
-    except DataError as error:
+        chosen = await asyncio.to_thread(served.rollback, asked.to)
+    except SparseRankError as error:
         return problem(409, str(error))
     return answer(_version(chosen))
 

@@ -104,6 +104,19 @@ class Served:
             log.info("version %d is served", self._serving.version.number)
             return True
 
+    def listed(self) -> tuple[Version, ...]:
+        """Every version; where their list has been damaged since, the one that is served."""
+        try:
+            return self.versions.list()
+        except SparseRankError:
+            return (self._serving.version,)
+
+    def rollback(self, to: int) -> Version:
+        """Serve another version from now on."""
+        chosen = self.versions.rollback(to, self._index)
+        self.look()
+        return chosen
+
     def start(self) -> None:
         """Look for new versions from now on."""
         self._thread = threading.Thread(target=self._watch, name="versions", daemon=True)

@@ -1,1 +1,1 @@
-"""How the tables came to be, step by step; `database.migrate` takes a database from any step to the last."""
+"""How the tables came to be, step by step; `Database` takes a database from any step to the last."""

@@ -1,0 +1,30 @@
+"""The exact score of some documents, summed as the inverted index sums: in 64 bits, over rising columns."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def rescore(
+    first, last, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights, W_starts, W_columns, W_values, gain, shift,
+    r_starts, r_terms, r_weights, docs, counts, expanded, scores,
+):  # fmt: skip
+    """scores[i, j] of document docs[i, j] for query i, for j < counts[i]; `expanded` is all 0 before and after."""
+    for query in range(first, last):
+        for i in range(q_starts[query], q_starts[query + 1]):
+            expanded[q_terms[i]] += np.float64(q_weights[i])
+        for i in range(w_starts[query], w_starts[query + 1]):
+            row, weight = w_rows[i], gain * np.float64(w_weights[i])
+            for j in range(W_starts[row], W_starts[row + 1]):
+                expanded[shift + W_columns[j]] += weight * np.float64(W_values[j])
+        for place in range(counts[query]):
+            doc, total = docs[query, place], 0.0
+            for j in range(r_starts[doc], r_starts[doc + 1]):
+                if r_terms[j] < len(expanded):  # a damaged file may say otherwise
+                    total += expanded[r_terms[j]] * np.float64(r_weights[j])
+            scores[query, place] = np.float32(total)
+        for i in range(q_starts[query], q_starts[query + 1]):
+            expanded[q_terms[i]] = 0.0
+        for i in range(w_starts[query], w_starts[query + 1]):
+            for j in range(W_starts[w_rows[i]], W_starts[w_rows[i] + 1]):
+                expanded[shift + W_columns[j]] = 0.0

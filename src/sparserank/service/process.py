@@ -1,0 +1,125 @@
+"""The service as a process: sockets that listen, one worker here or several elsewhere, and a quiet end."""
+
+from __future__ import annotations
+
+import logging.config
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from ..engine.versions import Versions
+from ..errors import ConfigError
+from .feedback import FeedbackStore
+from .protocol import LOGGING, Bounded
+from .served import Served
+from .settings import Settings
+from .workers import Workers
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+SHARED_FIGURES = "PROMETHEUS_MULTIPROC_DIR"
+BACKLOG = 2048
+
+
+def listen(host: str, port: int, workers: int = 1) -> list[socket.socket]:
+    """A socket for each worker, all at one address; connections wait in them until a worker is there."""
+    alone = _bound(host, port, shared=False)  # where somebody else listens there, this fails and sharing would not
+    port = alone.getsockname()[1]
+    if workers == 1:
+        sockets = [alone]
+    else:
+        alone.close()
+        sockets = [_bound(host, port, shared=True) for _ in range(workers)]
+    for one in sockets:
+        one.listen(BACKLOG)
+    return sockets
+
+
+def _bound(host: str, port: int, shared: bool) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ConfigError(f"{host}: {error.strerror}; choose another with --host") from None
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        made.bind(address)
+    except OSError as error:
+        made.close()
+        raise ConfigError(f"{host}:{port}: {error.strerror}; choose another with --host and --port") from None
+    return made
+
+
+def address_of(listening: socket.socket) -> str:
+    """The address to open in a browser."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def ready(settings: Settings, workers: int = 1) -> FastAPI | Settings:
+    """Refuse, before anything listens, a model or a database that cannot be used; what `run` runs."""
+    logging.config.dictConfig(LOGGING)
+    if workers == 1:
+        from .app import create_app
+
+        return create_app(settings)
+    Served(Versions.open(settings.model), settings.index)
+    FeedbackStore(settings.database).close()
+    return settings
+
+
+def run(service: FastAPI | Settings, sockets: Sequence[socket.socket]) -> None:
+    """Answer until this process is told to stop; requests under way are answered first."""
+    if isinstance(service, Settings):
+        workers = Workers(service, sockets)
+        with _shared_figures(), _told_to_stop(workers.stop):
+            workers.run()
+    else:
+        with _told_to_stop(lambda: None):  # uvicorn hears the signal, and sends it once more when it has stopped
+            answer(service, sockets[0])
+
+
+def answer(app: FastAPI, listening: socket.socket) -> None:
+    """Answer in this process, until it is told to stop."""
+    uvicorn.Server(config(app)).run(sockets=[listening])
+
+
+def config(app: FastAPI) -> uvicorn.Config:
+    """How uvicorn is used: nothing of a request is logged, and who asks is whoever really connected."""
+    return uvicorn.Config(
+        app, http=Bounded, ws="none", lifespan="on", log_config=LOGGING, access_log=False, proxy_headers=False,
+        server_header=False, timeout_graceful_shutdown=10, backlog=BACKLOG,
+    )  # fmt: skip
+
+
+@contextmanager
+def _shared_figures() -> Iterator[None]:
+    """A folder where workers keep their figures, so that each can tell those of all."""
+    folder = tempfile.mkdtemp(prefix="sparserank-figures-")
+    os.environ[SHARED_FIGURES] = folder
+    try:
+        yield
+    finally:
+        del os.environ[SHARED_FIGURES]
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _told_to_stop(stop: Callable[[], None]) -> Iterator[None]:
+    """To be told to stop is no fault: SIGTERM and Ctrl-C call `stop` and nothing else."""
+    before = {sign: signal.signal(sign, lambda *_: stop()) for sign in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)

@@ -1,0 +1,68 @@
+"""`sparserank index` and `explain --against`: documents come and go, both plans, two documents compared."""
+
+from __future__ import annotations
+
+import pytest
+
+import sparserank as sr
+from sparserank.data import write_beir
+from sparserank.data.records import Collection, Documents
+from sparserank.search import Index
+
+from .calling import call, printed
+
+DOCS = {"a": "car engine", "b": "boat engine", "c": "plum cake", "d": "boat and car"}
+QUERIES = {str(i): text for i, text in enumerate(["motor", "motor power", "sweet", "sweet food", "vehicle", "ship"])}
+QRELS = {"0": {"a": 1}, "1": {"a": 1}, "2": {"c": 1}, "3": {"c": 1}, "4": {"d": 1}, "5": {"b": 1}}
+
+
+@pytest.fixture
+def model(tmp_path):
+    sr.TextRanker().fit(DOCS, QUERIES, QRELS).save(tmp_path / "m")
+    return tmp_path / "m"
+
+
+def beir(path, docs):
+    write_beir(path, Collection("more", Documents.of(docs), {"q": "car"}, {"test": {"q": {next(iter(docs)): 1.0}}}))
+    return path
+
+
+def test_documents_are_added_replaced_and_removed_in_the_index_there_is(capsys, model, tmp_path):
+    more = beir(tmp_path / "more", {"b": "car", "e": "car car"})
+    said = printed(capsys, "index", model, more, "--update", "--remove", "a")
+    assert (said["documents"], said["index"]) == (4, f"{model}.index")
+    found = [row["id"] for row in printed(capsys, "search", model, "car")["results"]]
+    assert sorted(found) == ["b", "d", "e"]
+    assert printed(capsys, "index", model, "--remove", "e")["documents"] == 3
+    assert call("index", model, "--remove", "zz") == 2
+    assert "no document 'zz'" in capsys.readouterr().err
+    assert len(Index.load(f"{model}.index")) == 3
+
+
+def test_documents_are_expanded_when_that_is_asked_for(capsys, model, tmp_path):
+    folder = beir(tmp_path / "same", DOCS)
+    before = printed(capsys, "search", model, "motor boat")
+    assert printed(capsys, "index", model, folder, "--plan", "documents")["expanded"]
+    assert Index.load(f"{model}.index").expansion is not None
+    assert printed(capsys, "search", model, "motor boat") == before
+    assert not printed(capsys, "index", model, folder, "--plan", "query")["expanded"]
+    assert printed(capsys, "index", model, folder)["expanded"] in (True, False)
+    assert printed(capsys, "search", model, "motor boat") == before
+    assert call("index", model, folder, "--plan", "documents") == 0
+    assert "(documents expanded)" in capsys.readouterr().out
+
+
+def test_nothing_to_do_is_said_so(capsys, model):
+    assert call("index", model) == 2
+    assert "give DATA to index" in capsys.readouterr().err
+
+
+def test_two_documents_are_compared(capsys, model):
+    said = printed(capsys, "explain", model, "motor", "a", "--against", "c")
+    assert said["first"]["score"] > said["second"]["score"]
+    assert sum(pair["difference"] for pair in said["pairs"]) == pytest.approx(said["difference"], abs=1e-6)
+    assert said["swap"]
+    assert call("explain", model, "motor", "a", "--against", "c") == 0
+    assert "they would change places without: motor" in capsys.readouterr().out
+    assert call("explain", model, "nothing", "d", "--against", "c") == 0
+    assert "no pairs could go" in capsys.readouterr().out

@@ -1,0 +1,168 @@
+"""Two plans, one result: queries expanded through W, or documents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, random_array
+
+import sparserank as sr
+from sparserank.data.records import Documents
+from sparserank.errors import ConfigError, DataError, ModelError
+from sparserank.rankers.asked import Asked
+from sparserank.search import Index
+from sparserank.search.expansion import Expansion
+
+WORDS, TERMS = 9, 14
+
+
+def sparse(rng, shape, coarse, density=0.35):
+    def values(size):
+        drawn = rng.integers(1, 4, size) if coarse else rng.random(size) + 0.01
+        return (drawn * rng.choice([-1, 1], size)).astype(np.float32)
+
+    return csr_array(random_array(shape, density=density, rng=rng, data_sampler=values))
+
+
+def world(seed, n_docs=60, n_queries=20, coarse=False, shift=TERMS, gain=0.7):
+    """Documents of `shift` lexical columns and TERMS others, and queries that are expanded into the latter."""
+    rng = np.random.default_rng(seed)
+    D = sparse(rng, (n_docs, shift + TERMS), coarse)
+    own = sparse(rng, (n_queries, shift), coarse)
+    own.resize((n_queries, shift + TERMS))
+    words, W = sparse(rng, (n_queries, WORDS), coarse), sparse(rng, (WORDS, TERMS), coarse)
+    asked = Asked(own, words, W, 1.0 if coarse else gain, shift, pairs="these")
+    ids = tuple(f"{i:x}" for i in rng.permutation(n_docs))
+    return Index.build(D, Documents(ids, ids, ids)), asked, D, ids
+
+
+def expanded(index, asked, **how):
+    made = Expansion.make(index.segments, asked, **how)
+    return Index(index.segments, index.made_for, made)
+
+
+def same(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1, 3, 10, 100]), st.booleans(), st.sampled_from([0, TERMS]))
+def test_both_plans_give_the_same_bits_and_those_of_brute_force(seed, k, coarse, shift):
+    index, asked, D, ids = world(seed, coarse=coarse, shift=shift)
+    index = expanded(index, asked)
+    by_query, by_documents, auto = (index.top(asked, k, plan=plan) for plan in ("query", "documents", "auto"))
+    assert same(by_query, by_documents)
+    assert same(by_query, auto)
+    full = np.asarray((asked.expanded() @ D.astype(np.float64).T).todense())
+    for row, (numbers, scores, count) in zip(full, zip(*by_query, strict=True), strict=True):
+        wanted = sorted(((np.float32(s), i) for s, i in zip(row, ids, strict=True) if s), reverse=True)[:k]
+        assert count == len(wanted)
+        assert np.allclose(scores[:count], [s for s, _ in wanted], rtol=1e-6, atol=1e-6)
+        if coarse:
+            assert [index.id_at(d) for d in numbers[:count]] == [i for _, i in wanted]
+
+
+def test_eight_queries_at_a_time_give_the_bits_of_one_at_a_time():
+    index, asked, _, _ = world(3, n_docs=400, n_queries=64)
+    together = index.top(asked, 10)
+    for i in range(64):
+        one = Asked(asked.rows[[i]], asked.words[[i]], asked.W, asked.gain, asked.shift)
+        assert all(np.array_equal(a[i], b[0]) for a, b in zip(together, index.top(one, 10), strict=True))
+    for n_jobs in (1, 2, 3):
+        assert same(together, index.top(asked, 10, n_jobs=n_jobs))
+        assert same(together, expanded(index, asked).top(asked, 10, n_jobs=n_jobs, plan="documents"))
+
+
+def test_scores_that_rounding_cannot_tell_apart_are_told_apart_exactly():
+    """All documents are nearly the same: the lists of the second plan round them to the same numbers."""
+    n = 200
+    D = csr_array((1.0 + np.arange(n)[:, None] * 2.0**-23 * np.array([[1.0, 3.0]])).astype(np.float32))
+    ids = tuple(f"{i:03d}" for i in range(n))
+    W = csr_array(np.array([[1.0, -0.99999]], np.float32))
+    asked = Asked(csr_array((1, 2), dtype=np.float32), csr_array(np.array([[1.0]], np.float32)), W, 1.0, 0, "these")
+    index = expanded(Index.build(D, Documents(ids, ids, ids)), asked)
+    assert same(index.top(asked, 5, plan="query"), index.top(asked, 5, plan="documents"))
+
+
+def test_the_plan_that_reads_less_is_taken():
+    """Word 0 looks for every term, word 1 for one that a single document has."""
+    weights = np.ones((51, 6), np.float32)
+    weights[:, 5] = 0.0
+    weights[7, 5] = 1.0
+    D = csr_array(weights)
+    ids = tuple(f"{i:02d}" for i in range(51))
+    W = csr_array(np.array([[1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 1]], np.float32))
+    words = csr_array(np.array([[1, 0], [0, 1]], np.float32))
+    asked = Asked(csr_array((2, 6), dtype=np.float32), words, W, 1.0, 0, "these")
+    index = expanded(Index.build(D, Documents(ids, ids, ids)), asked)
+    assert index.expansion.parts[0].cheaper(index.segments[0], asked).tolist() == [True, False]
+    assert same(index.top(asked, 3), index.top(asked, 3, plan="query"))
+
+
+def test_an_expansion_is_not_used_for_other_pairs_nor_made_beyond_its_limit():
+    index, asked, _, _ = world(1)
+    assert Expansion.make(index.segments, asked, most_bytes=1000) is None
+    assert Expansion.make(index.segments, Asked(asked.rows)) is None
+    other = Asked(asked.rows, asked.words, asked.W * np.float32(2.0), asked.gain, asked.shift, pairs="others")
+    with_it = expanded(index, asked)
+    assert same(with_it.top(other, 10, plan="documents"), index.top(other, 10))
+    assert same(with_it.top(Asked(asked.rows), 10), index.top(Asked(asked.rows), 10))
+
+
+def test_an_expansion_outlives_its_file_and_changes_of_the_documents(tmp_path):
+    index, asked, D, ids = world(4)
+    index = expanded(index, asked).without(ids[:5])
+    index = index.with_documents(D[:3], Documents.of({"x": "", "y": "", "z": ""}))
+    index.save(tmp_path / "i")
+    again = Index.load(tmp_path / "i")
+    assert again.expansion.parts[0] is not None
+    assert again.expansion.parts[1] is None
+    assert same(again.top(asked, 20, plan="documents"), index.top(asked, 20, plan="query"))
+
+
+def test_a_damaged_expansion_is_refused_by_name(tmp_path):
+    from sparserank.data.tensors import write_tensors
+    from sparserank.search.index_file import state
+
+    index, asked, _, _ = world(4)
+    settings, arrays = state(index.segments, "", expanded(index, asked).expansion)
+    for change, says in (
+        ({"x0.docs": arrays["x0.docs"][:-1]}, "differ in length"),
+        ({"x0.rows.starts": arrays["x0.rows.starts"][:-1]}, "must have 61 entries"),
+        ({"x0.rows.terms": arrays["x0.rows.terms"] + np.int32(10**6)}, "not what was written"),
+    ):
+        write_tensors(tmp_path / "bad", "index", settings, arrays | change)
+        with pytest.raises(ModelError, match=says):
+            Index.load(tmp_path / "bad")
+    write_tensors(tmp_path / "bad", "index", settings | {"expansion": {"pairs": 3, "parts": [True]}}, arrays)
+    with pytest.raises(ModelError, match="does not fit its segments"):
+        Index.load(tmp_path / "bad")
+
+
+def test_queries_that_do_not_fit_are_refused():
+    index, asked, _, _ = world(0)
+    with pytest.raises(ConfigError, match="'plan'"):
+        index.top(asked, 3, plan="best")
+    with pytest.raises(DataError, match="got words of"):
+        Asked(asked.rows, asked.words[:3], asked.W)
+    with pytest.raises(DataError, match="behind 20"):
+        Asked(asked.rows, asked.words, asked.W, 1.0, 20)
+    with pytest.raises(DataError, match="not finite"):
+        Asked(asked.rows, asked.words, asked.W, np.inf)
+
+
+def test_a_ranker_finds_the_same_before_and_after_it_expands_its_documents(tmp_path):
+    docs = {"a": "car engine", "b": "boat engine", "c": "plum cake", "d": "boat and car"}
+    queries = dict(enumerate(["motor", "motor power", "sweet", "sweet food", "vehicle", "ship"]))
+    queries = {str(i): text for i, text in queries.items()}
+    qrels = {"0": {"a": 1}, "1": {"a": 1}, "2": {"c": 1}, "3": {"c": 1}, "4": {"d": 1}, "5": {"b": 1}}
+    ranker = sr.TextRanker().fit(docs, queries, qrels)
+    texts = ["motor boat", "sweet vehicle", "cake", "nothing"]
+    before = ranker.search_many(texts)
+    assert ranker.expand()
+    assert ranker.search_many(texts) == before
+    ranker.save(tmp_path / "m")
+    assert sr.load(tmp_path / "m").search_many(texts) == before
+    assert ranker.forbid("motor", "car").search_many(texts) != before
+    assert not sr.TextRanker("bm25").fit(docs).expand()
