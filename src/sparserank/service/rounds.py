@@ -190,7 +190,7 @@ def _told(search: Search, before: Figures) -> tuple[str, str]:
         return "refused", f"nothing that could be learned ranks {_queries(refused)} better"
     return (
         "refused",
-        f"what {_queries(refused)} teach would make held-out queries worse: {_worse(before, search.nearest)}",
+        f"what was said about {_queries(refused)} would make held-out queries worse: {_worse(before, search.nearest)}",
     )
 
 
