@@ -168,7 +168,8 @@ class Learner:
                 log.error("a round of learning ended with code %s and said nothing", self._child.returncode)
         finally:
             self._child.kill()
-            self._child.wait()
+            with suppress(BrokenPipeError), self._child:  # waits for it, and closes its ends
+                pass
             self._child = None
         return None
 
