@@ -303,8 +303,8 @@ def test_grades_stand_where_their_query_and_document_do():
     qrels = {"p": {"b": 2, "a": 0, "c": -1}, "q": {"a": 1}, "r": {}, "unasked": {"a": 3}}
     places = {"a": 0, "b": 1, "c": 2}
     found = grades_of(qrels, ["q", "r", "p"], places)
-    assert found.toarray().tolist() == [[1, 0, 0], [0, 0, 0], [0, 2, 0]]
-    assert found.nnz == 2, "what is not above 0 is as if unjudged"
+    assert found.toarray().tolist() == [[1, 0, 0], [0, 0, 0], [0, 2, -1]]
+    assert found.nnz == 3, "0 is as if unjudged"
     assert grades_of(qrels, ["r"], places).shape == (1, 3)
 
 

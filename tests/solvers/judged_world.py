@@ -8,8 +8,11 @@ from scipy.sparse import csr_array, random_array
 from sparserank.solvers.judged_lists import JudgedLists
 
 
-def some_lists(seed=0, queries=9, documents=12, query_words=6, words=7):
-    """A query without words, a document without words, a word of neither, a query that nobody judged."""
+def some_lists(seed=0, queries=9, documents=12, query_words=6, words=7, below=False):
+    """A query without words, a document without words, a word of neither, a query that nobody judged.
+
+    below : some grades are below 0, one query has no other.
+    """
     rng = np.random.default_rng(seed)
     Q, D = (
         random_array(shape, density=0.5, rng=rng, dtype=np.float32).toarray()
@@ -18,13 +21,16 @@ def some_lists(seed=0, queries=9, documents=12, query_words=6, words=7):
     Q[0], D[1], Q[:, 2], D[:, 3] = 0.0, 0.0, 0.0, 0.0
     grades = rng.integers(0, 4, (queries, documents)) * (rng.random((queries, documents)) < 0.4)
     grades[4] = 0
+    if below:
+        grades[:, ::3] *= -1
+        grades[5] = -np.abs(grades[5])
     return JudgedLists(csr_array(Q), csr_array(D), csr_array(grades.astype(np.float32)))
 
 
 def dense(lists, evenness):
     """Q, D and Y, in 64 bits, by the words of the docstrings."""
     Q, D, grades = (M.toarray().astype(np.float64) for M in (lists.Q, lists.D, lists.grades))
-    share = np.array([row / row.sum() ** evenness if row.any() else row for row in grades])
+    share = np.array([row / np.abs(row).sum() ** evenness if row.any() else row for row in grades])
     return Q, D, share - share.mean()
 
 

@@ -13,9 +13,10 @@ from sparserank.solvers.judged_lists import JudgedLists, Ridge, squared_lengths
 from .judged_world import dense, some_lists
 
 
+@pytest.mark.parametrize("below", [False, True])
 @pytest.mark.parametrize("evenness", [0.0, 0.25, 0.5, 1.0])
-def test_targets_are_grades_divided_by_a_power_of_their_sum(evenness):
-    lists = some_lists()
+def test_targets_are_grades_divided_by_a_power_of_their_sum(evenness, below):
+    lists = some_lists(below=below)
     found, mean = lists.targets(evenness)
     assert found.dtype == np.float32
     assert_allclose(found.toarray() - mean, dense(lists, evenness)[2], atol=1e-6)
@@ -26,6 +27,15 @@ def test_evenness_0_leaves_grades_alone_and_1_lets_every_judged_query_sum_to_1()
     assert_array_equal(lists.targets(0.0)[0].toarray(), lists.grades.toarray())
     sums = lists.targets(1.0)[0].sum(axis=1)
     assert_allclose(sums, lists.grades.toarray().any(axis=1), rtol=1e-6)
+
+
+def test_a_grade_below_0_is_a_target_below_that_of_documents_nobody_judged():
+    lists = some_lists(below=True)
+    grades, (found, mean) = lists.grades.toarray(), lists.targets(0.5)
+    targets = found.toarray() - mean
+    assert (grades < 0).any()
+    assert targets[grades < 0].max() < targets[grades == 0].min()
+    assert targets[grades == 0].max() < targets[grades > 0].min()
 
 
 def test_no_query_at_all_has_a_mean_of_0():

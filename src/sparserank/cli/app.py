@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import datasets, demo, evaluate, explain, index, related, reproduce, search, train
+from . import datasets, demo, evaluate, explain, index, related, reproduce, search, serve, train
+from .model import model
 
 app = typer.Typer(
     name="sparserank",
@@ -42,7 +43,9 @@ for command in (
     explain.explain,
     related.related,
     index.index,
+    serve.serve,
     reproduce.reproduce,
     datasets.datasets,
 ):
     app.command()(command)
+app.add_typer(model)

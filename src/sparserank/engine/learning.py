@@ -19,8 +19,8 @@ from ..rankers.query_words import QueryWords, document_rows
 from ..rankers.text_model import TextModel
 from ..rankers.text_pairs import Choice, PairLearner, Tell
 from ..rankers.told_pairs import Edits
-from ..solvers.judged_lists import JudgedLists, Ridge
-from ..solvers.pair_cut import Budget, Worth, cut
+from ..solvers.judged_lists import JudgedLists
+from ..solvers.pair_cut import Budget
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -87,7 +87,7 @@ class How:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What is learned from: judged queries with a relevant document, over documents with their lexical rows."""
+    """What is learned from: judged queries that have something to teach, over documents with their lexical rows."""
 
     documents: Documents
     weighted: csr_array
@@ -105,8 +105,12 @@ class Lesson:
         qrels: Qrels | None,
         drop_self: bool,
         weight: Mapping[str, float] | None = None,
+        below: bool = False,
     ) -> Lesson:
-        """Checked: judgments of queries without a text, or of documents that are not there, are refused by name."""
+        """Checked: judgments of queries without a text, or of documents that are not there, are refused by name.
+
+        below : grades below 0 teach too (that a document is worse than those nobody judged), else they are left out.
+        """
         queries, qrels = queries or {}, qrels or {}
         unknown = [q for q in qrels if q not in queries]
         if unknown:
@@ -120,7 +124,8 @@ class Lesson:
                 if not np.isfinite(grade):
                     raise DataError(f"the grade of document {d!r} for query {q!r} is {grade}")
         teaching = {
-            q: {d: g for d, g in judged.items() if g > 0 and not (drop_self and d == q)} for q, judged in qrels.items()
+            q: {d: g for d, g in judged.items() if (g > 0 or (below and g < 0)) and not (drop_self and d == q)}
+            for q, judged in qrels.items()
         }
         for q, value in (weight or {}).items():
             if not 0.0 < check.number(f"query_weight[{q!r}]", value) < np.inf:
@@ -186,29 +191,6 @@ def prepared(
     words = QueryWords.of(lexical.features, lesson.texts)
     judged = lesson.judged(lexical, words)
     return how.learner(judged.lists.shape, told_edits(edits, words, 1.0)), judged, words
-
-
-def more_learned(model: TextModel, lesson: Lesson, how: How, tell: Tell) -> TextModel:
-    """The model after more judged queries: pairs learned from what its scores still miss of them, added to its own.
-
-    Nothing is chosen again: penalties and gain stay. What was learned before is not looked at, so it need not be kept.
-    """
-    assert model.W is not None
-    assert model.words is not None
-    if not lesson.qrels:
-        return model
-    words = model.words.with_words_of(lesson.texts)
-    before = model.W.copy()
-    before.resize((len(words.words), before.shape[1]))
-    judged = lesson.judged(model.lexical, words)
-    ridge, evenness = Ridge(model.told.get("a", 1.0), model.told.get("b", 1.0)), model.told.get("evenness", 0.5)
-    learner = how.learner(judged.lists.shape, told_edits(model.edits, words, model.gain))
-    tell("learning from what is still missed")
-    change = learner.residual(judged.lists, before, evenness, ridge)
-    even = Worth(np.ones(before.shape[0], np.float32), Worth.of(judged.lists, ridge).columns)
-    W = cut((before + change).tocsr(), even, learner.budget)
-    told = dict(model.told) | {"queries": int(model.told.get("queries", 0)) + len(lesson.qrels)}
-    return replace(model, words=words, W=W, told=told).edited(model.edits)
 
 
 def told_edits(edits: PairEdits, words: QueryWords, gain: float) -> Edits:

@@ -22,7 +22,8 @@ from ..rankers.text_path import TextPath, sizes_in_order, text_path
 from ..search import Index
 from ..text import Analyzer
 from .classes import learned_from_classes
-from .learning import How, Lesson, Size, joined, learned, more_learned, prepared
+from .learning import How, Lesson, Size, joined, learned, prepared
+from .pair_change import more_learned
 from .searching import Docs, Searching
 from .steps import learned_by_steps
 
@@ -154,8 +155,9 @@ class TextRanker(Searching, Parameters):
         """Learn from more judged queries, over the documents of the index and those given here (None: no new ones).
 
         Pairs are learned from what the scores still miss of these queries and added to those there are, within the
-        same size; words and settings stay as they were fitted. A ranker that was not fitted yet is fitted; one that
-        has no pairs yet learns its first from these queries alone.
+        same size; words and settings stay as they were fitted. A grade below 0 says that a document is worse than those
+        nobody judged, and pushes it down. A ranker that was not fitted yet is fitted; one that has no pairs yet learns
+        its first from these queries alone, and from grades above 0 only, as `fit` does.
         """
         if not hasattr(self, "model_"):
             return self.fit({} if docs is None else docs, queries, qrels, drop_self=drop_self, tell=tell)
@@ -163,7 +165,7 @@ class TextRanker(Searching, Parameters):
         there = self._searched().documents
         documents = there if docs is None else joined(there, Documents.of(docs))
         weighted = self.lexical_.documents(documents)
-        lesson = Lesson.of(documents, weighted, queries, qrels, drop_self)
+        lesson = Lesson.of(documents, weighted, queries, qrels, drop_self, below=self.model_.W is not None)
         if self.ranker != "text":
             raise ConfigError(f"a {self.ranker} ranker learns no pairs; TextRanker('text') does")
         width = self.model_.n_terms

@@ -118,10 +118,10 @@ def held_out_scores(parts: Sequence[csr_array], folds: Folds) -> Matrix:
 
 
 def grades_of(qrels: Any, query_ids: list[str], places: dict[str, int]) -> csr_array:
-    """Grades of queries × documents; what is not above 0 is as if unjudged."""
+    """Grades of queries × documents; 0 is as if unjudged."""
     from scipy.sparse import csr_array
 
-    entries = [(i, places[d], grade) for i, q in enumerate(query_ids) for d, grade in qrels[q].items() if grade > 0]
+    entries = [(i, places[d], grade) for i, q in enumerate(query_ids) for d, grade in qrels[q].items() if grade]
     shape = (len(query_ids), len(places))
     if not entries:
         return csr_array(shape, dtype=np.float32)

@@ -141,13 +141,22 @@ class PairLearner:
         W = refit(solver, W, FIRST_STEPS, edits)
         return refit(solver, cut(W, worth, self.budget), STEPS, edits)
 
-    def residual(self, lists: JudgedLists, before: csr_array, evenness: float, ridge: Ridge) -> csr_array:
-        """What is to be added to `before` so that these lists are met better, within the budget.
+    def residual(
+        self,
+        lists: JudgedLists,
+        before: csr_array,
+        evenness: float,
+        ridge: Ridge,
+        rows: NDArray[np.bool_] | None = None,
+    ) -> csr_array:
+        """What is to be added to `before` so that these lists are met better, within the budget; to these rows only.
 
         Of more documents than a Gram matrix may have, those that are judged and an even choice of the others count.
         """
         lists = _manageable(lists)
         missed = dense_targets(lists, evenness) - (lists.D @ (lists.Q @ before).T).toarray().T
+        if rows is not None:
+            lists = replace(lists, Q=_only(lists.Q, rows))
         duals = GramForm(lists.D).duals_of(lists, np.asarray(missed, dtype=np.float32), ridge)
         worth, edits = Worth.of(lists, ridge), self.edits
         return cut_rows(rows_of_w(lists, duals), lists.shape, worth, self.budget, edits.forbidden, edits.barred)
@@ -211,6 +220,13 @@ def _manageable(lists: JudgedLists) -> JudgedLists:
         return lists
     some = np.union1d(lists.grades.indices, np.arange(0, n, -(-2 * n // LARGEST_GRAM)))
     return JudgedLists(lists.Q, lists.D[some], lists.grades[:, some], lists.weight)
+
+
+def _only(Q: csr_array, columns: NDArray[np.bool_]) -> csr_array:
+    Q = Q.copy()
+    Q.data[~columns[Q.indices]] = 0.0
+    Q.eliminate_zeros()
+    return Q
 
 
 def _gains(held: Judged, learned: Matrix) -> list[tuple[float, float]]:

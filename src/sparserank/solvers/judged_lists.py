@@ -2,7 +2,8 @@
 
     min over W   ‖Y - Q W Dᵀ‖² + a ‖W Dᵀ‖² + b ‖Q W‖² + a b ‖W‖²
 
-Y is what the judgments say, less its mean: a document nobody judged is wanted below the mean. W without a pattern has a
+Y is what the judgments say, less its mean: a document nobody judged is wanted below the mean, and one of a grade below
+0 is wanted below those. W without a pattern has a
 closed form (`closed_form`); on the pairs of a pattern it is found by conjugate gradients (`pattern_ridge`).
 
 A query of weight v counts as v queries, wherever queries are summed over: in the first and the third term, and in the
@@ -78,14 +79,14 @@ class JudgedLists:
         return self.Q if self.weight is None else csr_array(self.Q.multiply(self.weight[:, None])).astype(np.float32)
 
     def targets(self, evenness: float) -> tuple[csr_array, float]:
-        """Grades / (sum of the query's grades)^evenness, and the mean of that over all queries and documents,
-        weighted.
+        """Grades / (sum of the query's grades, whatever their sign)^evenness, and the mean of that over all queries and
+        documents, weighted.
 
         0 lets every judgment count alike, 1 every query.
         """
         from scipy.sparse import csr_array
 
-        total = np.asarray(self.grades.sum(axis=1), dtype=np.float64).ravel()
+        total = np.asarray(abs(self.grades).sum(axis=1), dtype=np.float64).ravel()
         share = np.where(total > 0.0, total, 1.0) ** -evenness
         found = csr_array(self.grades.multiply(share[:, None])).astype(np.float32)
         if self.weight is None:

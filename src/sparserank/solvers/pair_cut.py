@@ -98,6 +98,15 @@ def cut(W: csr_array, worth: Worth, budget: Budget) -> csr_array:
     row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
     value = np.abs(W.data) * worth.rows[row] * worth.columns[W.indices]
     value = np.where((W.data > 0.0) if budget.nonnegative else (W.data != 0.0), value, -1.0)
+    kept = np.flatnonzero(value >= 0.0)
+    if len(kept) > budget.pairs or budget.per_word is not None:
+        kept = _most_worth(value, row, budget)
+    indptr = np.searchsorted(row[kept], np.arange(W.shape[0] + 1))
+    return csr_array((W.data[kept], W.indices[kept], indptr.astype(W.indptr.dtype)), shape=W.shape)
+
+
+def _most_worth(value: Matrix, row: NDArray[np.intp], budget: Budget) -> NDArray[np.intp]:
+    """Which entries stay, in their order; those of a value below 0 do not."""
     order = np.argsort(-value, kind="stable")
     order = order[value[order] >= 0.0]
     if budget.per_word is not None:
@@ -106,9 +115,7 @@ def cut(W: csr_array, worth: Worth, budget: Budget) -> csr_array:
         allowed = np.zeros(len(value), np.bool_)
         allowed[by_row[np.arange(len(by_row)) - starts < budget.per_word]] = True
         order = order[allowed[order]]
-    kept = np.sort(order[: budget.pairs])
-    indptr = np.searchsorted(row[kept], np.arange(W.shape[0] + 1))
-    return csr_array((W.data[kept], W.indices[kept], indptr.astype(W.indptr.dtype)), shape=W.shape)
+    return np.sort(order[: budget.pairs])
 
 
 class _Pool:

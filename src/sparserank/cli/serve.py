@@ -1,0 +1,127 @@
+"""sparserank serve"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .. import check
+from ..errors import ConfigError
+from .arguments import IndexFile, Json, ModelFile
+
+if TYPE_CHECKING:
+    from ..service.settings import Settings
+
+TOKEN = "SPARSERANK_TOKEN"
+
+
+Host = Annotated[str, typer.Option(help="Where to listen; a loopback address is reached from this machine alone.")]
+Port = Annotated[int, typer.Option(help="Where to listen; 0: any that is free.", min=0, max=65535)]
+Workers = Annotated[int, typer.Option(help="Processes that answer.", min=1, max=64)]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Where feedback is kept: sqlite:///FILE or postgresql+psycopg://…; unless given, a file beside MODEL.",
+        show_default=False,
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help=f"Holds the token that writes need; or set ${TOKEN}. Unless given, one is made and printed.",
+        show_default=False,
+    ),
+]
+HeldOut = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATA",
+        help="Judged queries, a BEIR folder or a known name: a model that is worse on them is never served.",
+        show_default=False,
+    ),
+]
+Split = Annotated[str, typer.Option(metavar="SPLIT", help="Which judgments of --held-out.")]
+Learn = Annotated[bool, typer.Option("--learn/--no-learn", help="Learn from feedback.")]
+LearnEvery = Annotated[float, typer.Option(metavar="SECONDS", help="How often to look for feedback.")]
+Rate = Annotated[float, typer.Option(help="Requests a second that a worker takes from one address.")]
+OpenReads = Annotated[bool, typer.Option("--open-reads", help="Let other machines search without the token.")]
+
+
+def serve(
+    model: ModelFile,
+    index: IndexFile = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    workers: Workers = 1,
+    database: DatabaseUrl = None,
+    token_file: TokenFile = None,
+    held_out: HeldOut = None,
+    held_out_split: Split = "dev",
+    learn: Learn = True,
+    learn_every: LearnEvery = 30.0,
+    rate: Rate = 1000.0,
+    open_reads: OpenReads = False,
+    as_json: Json = False,
+) -> None:
+    """Serve MODEL over HTTP, with a page, and learn from what users click and judge.
+
+    Example: sparserank serve pydocs.safetensors --held-out pydocs
+    """
+    for module in ("fastapi", "uvicorn", "sqlalchemy", "alembic", "prometheus_client", "httptools"):
+        check.installed(module, extra="service")
+    import secrets
+
+    from ..service.process import address_of, listen, ready, run
+    from ..service.settings import Settings
+
+    given = _token(token_file)
+    settings = Settings(
+        str(model), given or secrets.token_urlsafe(24), None if index is None else str(index), database or "", host,
+        held_out, held_out_split, learn, learn_every, rate, open_reads,
+    )  # fmt: skip
+    service = ready(settings, workers)
+    listening = listen(host, port)
+    _tell(settings, address_of(listening), workers, made=given is None, as_json=as_json)
+    run(service, listening, workers)
+
+
+def _token(file: Path | None) -> str | None:
+    """The token that was given, if any."""
+    if file is None:
+        return os.environ.get(TOKEN) or None
+    from ..data.files import read_text
+
+    token = read_text(file).strip()
+    if not token:
+        raise ConfigError(f"{file}: is empty; a token is wanted")
+    return token
+
+
+def _tell(settings: Settings, address: str, workers: int, made: bool, as_json: bool) -> None:
+    """Where it can be opened. A token that was given is not printed: whoever gave it has it."""
+    from ..service.database import shown_url
+    from .output import print_json
+
+    database = shown_url(settings.database)
+    if as_json:
+        token = {"token": settings.token} if made else {}
+        print_json({"address": address, "workers": workers, "database": database, "pid": os.getpid()} | token)
+    else:
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console(highlight=False, soft_wrap=True)
+        reads = "open to this machine" if settings.loopback else "open to all" if settings.open_reads else "by token"
+        page = f"{address}#token={settings.token}" if made else address
+        console.print(Text.assemble("SparseRank serves ", (settings.model, "bold")))
+        console.print(Text.assemble("  open      ", (page, "bold cyan")))
+        console.print(Text(f"  reads     {reads}; writes by token"))
+        console.print(Text(f"  feedback  {database}"))
+        console.print(Text(f"  workers   {workers}; Ctrl-C ends the service"))
+    sys.stdout.flush()

@@ -1,0 +1,128 @@
+"""What a model is checked on before it is served: judgments that are held out, and feedback that is.
+
+Neither is ever learned from. A model that is worse on either of them than the one that is served is never served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..data.records import Collection, Qrels
+from ..engine import TextRanker
+from ..errors import DataError
+from ..evaluate import evaluate_run
+from .lessons import ONE_OF, ONE_OF_ALONE, Lessons, agreement
+
+DEPTH = 100
+"""How far down a ranking is looked at for what users said."""
+ENOUGH = 10
+"""Held-out queries of users that are enough to check on where there are no held-out judgments."""
+SAME = 1e-9
+"""Differences that are none."""
+
+
+def one_of(judged: bool) -> int:
+    """One query of how many is held out, where there are held-out judgments and where there are none."""
+    return ONE_OF if judged else ONE_OF_ALONE
+
+
+@dataclass(frozen=True)
+class Judgments:
+    """Judged queries that are held out."""
+
+    name: str
+    queries: Mapping[str, str]
+    qrels: Qrels
+    drop_self: bool = False
+
+    @classmethod
+    def of(cls, data: str | Path, split: str = "dev") -> Judgments:
+        """One split of a BEIR folder, or of a known collection."""
+        from .. import data as sets
+
+        found = sets.read_beir(Path(data)) if Path(data).is_dir() else sets.load(str(data))
+        if not isinstance(found, Collection):
+            raise DataError(f"{data!r} is not a text collection with queries; held-out judgments need one")
+        qrels = found.split(split)
+        return cls(f"{found.name} {split}", {q: found.queries[q] for q in qrels}, qrels, found.drop_self)
+
+    def among(self, ranker: TextRanker) -> Judgments:
+        """Itself, where it can tell anything about this ranker's documents."""
+        if any(d in ranker.index_ for judged in self.qrels.values() for d, grade in judged.items() if grade > 0):
+            return self
+        raise DataError(f"no relevant document of {self.name} is among the documents that are served")
+
+    def ndcg(self, ranker: TextRanker) -> float:
+        """Mean nDCG@10."""
+        run = ranker.run(self.queries, 10, self.drop_self)
+        return float(evaluate_run(run, self.qrels, "nDCG@10").columns[0].mean)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was found about one model. judgments : nDCG@10 of held-out judgments; feedback : agreement with held-out
+    feedback; lessons : agreement with what is learned from. None: there is nothing to check on.
+    """
+
+    judgments: float | None
+    feedback: float | None
+    lessons: float
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain numbers, for JSON."""
+        return asdict(self)
+
+    def held(self, before: Figures) -> bool:
+        """Whether nothing that is held out is worse than before."""
+        sides = ((self.judgments, before.judgments), (self.feedback, before.feedback))
+        return all(new is None or old is None or new >= old - SAME for new, old in sides)
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Held-out judgments, if any, and held-out feedback."""
+
+    judgments: Judgments | None
+    feedback: Lessons
+
+    @classmethod
+    def parted(cls, judgments: Judgments | None, recent: Lessons) -> tuple[Checks, Lessons]:
+        """What of recent feedback is held out beside the judgments, and the others."""
+        lessons, held = recent.parted(one_of(judgments is not None))
+        return cls(judgments, held), lessons
+
+    @property
+    def enough(self) -> bool:
+        """Whether there is enough to check on."""
+        return self.judgments is not None or len(self.feedback) >= ENOUGH
+
+    def of(self, ranker: TextRanker, lessons: float) -> Figures:
+        """All figures, the agreement with what is learned from being known."""
+        judged = None if self.judgments is None else self.judgments.ndcg(ranker)
+        said = agreed(ranker, self.feedback) if len(self.feedback) else None
+        return Figures(judged, said, lessons)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What there is to check on."""
+        return {
+            "judgments": None if self.judgments is None else self.judgments.name,
+            "judged_queries": 0 if self.judgments is None else len(self.judgments.queries),
+            "feedback_queries": len(self.feedback),
+        }
+
+
+def agreed(ranker: TextRanker, lessons: Lessons) -> float:
+    """The mean agreement of a ranker with what was said; 1 where nothing was."""
+    each = agreements(ranker, lessons)
+    return sum(each.values()) / len(each) if each else 1.0
+
+
+def agreements(ranker: TextRanker, lessons: Lessons) -> dict[str, float]:
+    """The agreement of each query."""
+    if not len(lessons):
+        return {}
+    found = ranker.search_many(lessons.texts.values(), DEPTH)
+    return {q: agreement(lessons.grades[q], [hit.id for hit in hits]) for q, hits in zip(lessons, found, strict=True)}

@@ -1,0 +1,87 @@
+// BM25 beside the learned ranking: a line from every place of the one to its place in the other.
+
+import { button, byId, drawn, element, heard } from "./elements.js";
+
+const ROW = 34;
+const WIDTH = 92;
+const LEFT = 24;
+
+function ordinalText(place) {
+  return place < 0 ? "not among those shown" : `at place ${place + 1}`;
+}
+
+function line(from, to, kind, id) {
+  const [y1, y2] = [from, to].map((place) => place * ROW + ROW / 2);
+  const [x1, x2] = [LEFT, WIDTH - 6];
+  const middle = (x1 + x2) / 2;
+  return drawn("path", { class: `slope ${kind}`, d: `M${x1} ${y1} C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}`, "data-line": id });
+}
+
+function picture(answer, rows) {
+  const ids = answer.results.map((one) => one.id);
+  const before = answer.lexical.map((one) => one.id);
+  const made = drawn("svg", { width: WIDTH, height: rows * ROW, viewBox: `0 0 ${WIDTH} ${rows * ROW}`, "aria-hidden": "true" });
+  ids.forEach((id, place) => {
+    const old = before.indexOf(id);
+    const y = place * ROW + ROW / 2;
+    const kind = old < 0 ? "new" : old > place ? "up" : old < place ? "down" : "same";
+    if (old >= 0 && old < rows) made.append(line(place, old, kind, id));
+    else made.append(drawn("path", { class: "slope new", d: `M${LEFT} ${y} h16`, "data-line": id }));
+    made.append(drawn("text", { class: `slope-place ${kind}`, x: LEFT - 8, y: y + 4, "text-anchor": "end" }, String(place + 1)));
+  });
+  before.forEach((id, place) => {
+    if (ids.includes(id)) return;
+    const y = place * ROW + ROW / 2;
+    made.append(drawn("path", { class: "slope gone", d: `M${WIDTH - 22} ${y} h16`, "data-line": id }));
+  });
+  return made;
+}
+
+function says(answer) {
+  const before = answer.lexical.map((one) => one.id);
+  const places = answer.results.map((one) => before.indexOf(one.id));
+  const stayed = places.filter((old, place) => old === place).length;
+  const fresh = places.filter((old) => old < 0).length;
+  if (stayed === places.length && before.length === places.length) return "Both rank these results alike: no learned pair moved one.";
+  const parts = [`${places.length - stayed - fresh} moved`, `${stayed} stayed`];
+  if (fresh) parts.push(before.length < places.length ? `${fresh} that BM25 does not find` : `${fresh} not among BM25’s first ${before.length}`);
+  return `${parts.join(", ")}.`;
+}
+
+/** Draw it. act.show(id) goes to a result; act.compare(id) sets a BM25 result against the best learned one. */
+export function drawBeside(answer, act) {
+  const panel = byId("beside");
+  panel.hidden = !answer.results.length || !answer.lexical.length;
+  if (panel.hidden) return;
+  byId("beside-text").textContent = says(answer);
+  const ids = answer.results.map((one) => one.id);
+  const list = element("ol", { class: "slope-list", "aria-label": "Ranking by BM25" }, ...answer.lexical.map((one, place) => {
+    const now = ids.indexOf(one.id);
+    const name = one.title || one.id;
+    return element("li", { "data-row": one.id, class: now < 0 ? "gone" : now < place ? "up" : now > place ? "down" : "same" },
+      element("span", { class: "slope-number", "aria-hidden": "true" }, String(place + 1)),
+      button(name, { title: name, onclick: () => (now < 0 ? act.compare(one.id) : act.show(one.id)) }, name,
+        heard(`, BM25 ${ordinalText(place)}, learned ${ordinalText(now)}`)));
+  }));
+  for (const one of list.querySelectorAll("button")) one.removeAttribute("aria-label");
+  byId("slopes").replaceChildren(
+    element("div", { class: "slope-heads", "aria-hidden": "true" }, element("span", {}, "learned"), element("span", {}, "BM25")),
+    element("div", { class: "slope-body" }, picture(answer, Math.max(ids.length, answer.lexical.length)), list));
+}
+
+/** Pointing at a result, or at a row here, lights its line. */
+export function linkLines(list) {
+  const light = (id, on) => {
+    for (const one of document.querySelectorAll("[data-line], [data-row]")) {
+      if ((one.dataset.line ?? one.dataset.row) === id) one.classList.toggle("lit", on);
+    }
+  };
+  for (const [root, key] of [[list, "id"], [byId("slopes"), "row"]]) {
+    for (const [name, on] of [["pointerover", true], ["pointerout", false], ["focusin", true], ["focusout", false]]) {
+      root.addEventListener(name, (event) => {
+        const item = event.target.closest(`[data-${key}]`);
+        if (item) light(item.dataset[key], on);
+      });
+    }
+  }
+}

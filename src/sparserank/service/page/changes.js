@@ -1,0 +1,115 @@
+// What changed since yesterday, the version being served, and the way back to an earlier one.
+
+import { pairWords } from "./bars.js";
+import { ago, button, byId, counted, element, openSheet, signed } from "./elements.js";
+import { changes, model, rollback } from "./service.js";
+import { openWord } from "./words.js";
+
+const PERIODS = [[1, "since yesterday"], [7, "in the last week"], [30, "in the last month"], [365, "in the last year"]];
+
+function changeRow(change, most) {
+  const step = change.after - change.before;
+  const track = element("span", { class: "track step", "aria-hidden": "true" });
+  const made = element("span", { class: step < 0 ? "bar away" : "bar" });
+  made.style.left = `${50 + Math.min(0, (50 * step) / most)}%`;
+  made.style.width = `${Math.max((50 * Math.abs(step)) / most, 0.6)}%`;
+  track.append(made);
+  return element("tr", { class: "learned" },
+    element("th", { scope: "row" }, pairWords(change, openWord)),
+    element("td", { class: "value" }, change.before ? signed(change.before) : "–"),
+    element("td", { class: "value" }, change.after ? signed(change.after) : "gone"),
+    element("td", { class: "bar-cell" }, track));
+}
+
+function changeTable(found) {
+  const most = Math.max(...found.changes.map((one) => Math.abs(one.after - one.before)), 1e-9);
+  return element("table", { class: "change-table" },
+    element("thead", {}, element("tr", {}, ...["pair", "before", "now", "step"].map((name) => element("th", { scope: "col" }, name)))),
+    element("tbody", {}, ...found.changes.map((one) => changeRow(one, most))));
+}
+
+/** The pairs that changed most in so many days. */
+export async function openChanges(days = 1) {
+  const when = PERIODS.find(([length]) => length === days)?.[1] ?? `in ${days} days`;
+  const select = element("select", { id: "period", onchange: (event) => openChanges(Number(event.target.value)) },
+    ...PERIODS.map(([length, name]) => element("option", { value: length, selected: length === days }, name)));
+  const chooser = element("div", { class: "chooser" }, element("label", { for: "period" }, "Changes"), select);
+  let inside;
+  try {
+    const found = await changes(days, 50);
+    const text = found.changes.length
+      ? `Version ${found.before} → version ${found.after}: the ${counted(found.changes.length, "pair")} that changed most.`
+      : `Nothing changed ${when}: version ${found.after} was served then, and is now. Thumbs and clicks will change that.`;
+    inside = [element("p", { role: "status" }, text), found.changes.length ? changeTable(found) : null];
+  } catch (trouble) {
+    inside = [element("p", { class: "empty", role: "alert" }, trouble.message)];
+  }
+  openSheet(byId("changes"), "What changed", chooser, ...inside);
+}
+
+function facts(found) {
+  const rows = [["documents", found.documents], ["words", found.words], ["word pairs", found.pairs]];
+  return element("dl", { class: "facts" }, ...rows.map(([name, value]) =>
+    element("div", {}, element("dt", {}, name), element("dd", {}, Number(value ?? 0).toLocaleString("en")))));
+}
+
+function versionItem(version, current, act) {
+  const own = version.number === current;
+  const back = button(`Go back to version ${version.number}`, {
+    onclick: () => {
+      const sure = button(`Serve version ${version.number}`, { class: "sure", onclick: () => act.goBack(version.number) });
+      back.replaceWith(sure);
+      sure.focus();
+    },
+  }, "Go back to it");
+  return element("li", { class: own ? "current" : null, "aria-current": own ? "true" : null },
+    element("div", {}, element("strong", {}, `Version ${version.number}`), own && " is being served",
+      element("time", { datetime: version.made, title: version.made }, ago(version.made))),
+    element("p", {}, version.why), !own && back);
+}
+
+/** What became of the last round of learning, in the learner's own sentence. */
+function learnerText(learner) {
+  const last = learner?.last;
+  if (!last?.said) return null;
+  return element("p", { class: "learner", role: "status" }, element("strong", {}, learner.working ? "Learning now. " : "Last round: "), last.said,
+    last.at && element("time", { datetime: last.at, title: last.at }, ago(last.at)));
+}
+
+/** The model, its versions, newest first, and the way back. act: {failed(trouble, again), changed()} */
+export async function openModel(act) {
+  let inside;
+  try {
+    const found = await model();
+    const goBack = async (number) => {
+      try {
+        await rollback(number);
+        byId("model").close();
+        act.changed();
+      } catch (trouble) {
+        byId("model").close();
+        act.failed(trouble, () => openModel(act));
+      }
+    };
+    inside = [facts(found), learnerText(found.learner),
+      element("ol", { class: "versions", reversed: true }, ...[...found.versions].reverse().map((one) => versionItem(one, found.version, { goBack })))];
+  } catch (trouble) {
+    inside = [element("p", { class: "empty", role: "alert" }, trouble.message)];
+  }
+  openSheet(byId("model"), "The model being served", ...inside);
+}
+
+/** Where to begin, before anything is searched for. */
+export async function drawWelcome(section, act) {
+  let found;
+  try {
+    found = await model();
+  } catch (trouble) {
+    return void act.failed(trouble);
+  }
+  section.replaceChildren(
+    element("p", { class: "lead" }, "Search that explains itself. Every result shows which word of yours met which word of the document, and what that added – and every thumb teaches it."),
+    facts(found),
+    element("div", { class: "ways" },
+      button("Look at a word", { onclick: act.words }), button("What changed since yesterday", { onclick: act.changes })));
+}

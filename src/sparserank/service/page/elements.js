@@ -1,0 +1,70 @@
+// Elements and numbers as the page shows them. Text is always text: nothing here reads markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(made, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value === true) made.setAttribute(name, "");
+    else made.setAttribute(name, value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return made;
+}
+
+/** element("p", {class: "note", onclick: run}, "text", other elements …) */
+export function element(name, properties = {}, ...children) {
+  return fill(document.createElement(name), properties, children);
+}
+
+/** The same for pictures. */
+export function drawn(name, properties = {}, ...children) {
+  return fill(document.createElementNS(SVG, name), properties, children);
+}
+
+export function button(label, properties = {}, ...children) {
+  return element("button", { type: "button", "aria-label": children.length ? label : null, ...properties },
+    children.length ? children : label);
+}
+
+/** Text for those who hear the page. */
+export function heard(text) {
+  return element("span", { class: "hidden" }, text);
+}
+
+export const byId = (id) => document.getElementById(id);
+
+/** +0.51, −0.08, +0.003: with a real minus sign, and a digit of what is small. */
+export function signed(value) {
+  if (value === 0) return "0.00";
+  const size = Math.abs(value);
+  return `${value > 0 ? "+" : "−"}${size < 0.00005 ? "0" : size < 0.005 ? Number(size.toPrecision(1)) : size.toFixed(2)}`;
+}
+
+export const counted = (number, one, many = `${one}s`) =>
+  `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+
+export function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+/** "3 minutes ago", by the clock of this browser. */
+export function ago(moment) {
+  const seconds = (Date.now() - new Date(moment).getTime()) / 1000;
+  if (!Number.isFinite(seconds)) return String(moment ?? "");
+  for (const [unit, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
+    if (seconds >= size) return `${counted(Math.floor(seconds / size), unit)} ago`;
+  }
+  return "just now";
+}
+
+/** Open a dialog with this title and content; it closes by its button, by Escape, and by a press beside it. */
+export function openSheet(dialog, title, ...content) {
+  const close = button("Close", { class: "close", onclick: () => dialog.close() }, "×");
+  dialog.replaceChildren(
+    element("div", { class: "sheet-head" }, element("h2", { id: `${dialog.id}-title` }, title), close),
+    element("div", { class: "sheet-body" }, ...content));
+  dialog.onclick = (event) => { if (event.target === dialog) dialog.close(); };
+  if (!dialog.open) dialog.showModal();
+}

@@ -1,0 +1,124 @@
+// W around one word, as a picture: on the left the query words that look for it, on the right what it looks for.
+
+import { bar } from "./bars.js";
+import { button, byId, drawn, element, openSheet, signed } from "./elements.js";
+import { related } from "./service.js";
+
+const ROW = 30;
+const AROUND = 12;
+let trail = [];
+let drawing = null;
+
+/** At most so many pixels of text; the whole word is in the name of its node. */
+function fit(word, width) {
+  const letters = Math.max(4, Math.floor(width / 7.2));
+  return word.length > letters ? `${word.slice(0, letters - 1)}…` : word;
+}
+
+function node(word, weight, x, y, left, width, label) {
+  const open = () => openWord(word);
+  return drawn("g", {
+    class: "node", role: "button", tabindex: "0", "aria-label": label, "data-word": word, onclick: open,
+    onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } },
+  },
+  drawn("title", {}, label),
+  drawn("rect", { x, y: y - ROW / 2 + 2, width, height: ROW - 4, rx: 6 }),
+  width > 140 && drawn("text", { class: "weight", x: left ? x + 9 : x + width - 9, y: y + 4.5, "text-anchor": left ? "start" : "end" }, signed(weight)),
+  drawn("text", { x: left ? x + width - 9 : x + 9, y: y + 5, "text-anchor": left ? "end" : "start" }, fit(word, width - (width > 140 ? 66 : 16))));
+}
+
+function side(found, left, geometry, most) {
+  const { width, height, centre, label } = geometry;
+  const top = (height - found.rows.length * ROW) / 2;
+  return found.rows.flatMap(({ word, weight }, i) => {
+    const y = top + i * ROW + ROW / 2;
+    const [from, to] = left ? [label, width / 2 - centre / 2] : [width / 2 + centre / 2, width - label];
+    const [start, end] = left ? [y, height / 2] : [height / 2, y];
+    const middle = (from + to) / 2;
+    const says = left ? `${word} looks for ${found.word}, ${signed(weight)}` : `${found.word} looks for ${word}, ${signed(weight)}`;
+    return [
+      drawn("path", {
+        class: weight < 0 ? "link away" : "link", d: `M${from} ${start} C${middle} ${start} ${middle} ${end} ${to} ${end}`,
+        "stroke-width": (1 + (7 * Math.abs(weight)) / most).toFixed(2),
+      }),
+      node(word, weight, left ? 1 : width - label - 1, y, left, label, says),
+    ];
+  });
+}
+
+function picture(found, width) {
+  const centre = Math.min(Math.max(70, found.word.length * 10 + 28), width * 0.34);
+  const label = Math.min(220, (width - centre) / 2 - (width < 500 ? 34 : 90));
+  const rows = Math.max(found.related.length, found.looked_for_by.length, 3);
+  const geometry = { width, height: rows * ROW + 12, centre, label };
+  const most = Math.max(...[...found.related, ...found.looked_for_by].map((one) => Math.abs(one.weight)), 1e-9);
+  const { height } = geometry;
+  const parts = [
+    ...side({ word: found.word, rows: found.looked_for_by }, true, geometry, most),
+    ...side({ word: found.word, rows: found.related }, false, geometry, most),
+  ];
+  const svg = drawn("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `Learned pairs around ${found.word}` },
+    ...parts.filter((part) => part.tagName === "path"), ...parts.filter((part) => part.tagName !== "path"),
+    drawn("g", { class: "centre" },
+      drawn("rect", { x: (width - centre) / 2, y: height / 2 - 20, width: centre, height: 40, rx: 20 }),
+      drawn("text", { x: width / 2, y: height / 2 + 6, "text-anchor": "middle" }, fit(found.word, centre - 20))));
+  return svg;
+}
+
+function table(found) {
+  const values = [...found.related, ...found.looked_for_by].map((one) => one.weight);
+  const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const rows = [
+    ...found.looked_for_by.map(({ word, weight }) => [word, found.word, weight]),
+    ...found.related.map(({ word, weight }) => [found.word, word, weight])];
+  return element("details", { class: "as-table" }, element("summary", {}, "The same as a table"),
+    element("table", {},
+      element("thead", {}, element("tr", {}, ...["query word", "looks for", "weight", ""].map((name) => element("th", { scope: "col" }, name)))),
+      element("tbody", {}, ...rows.map(([query, document, weight]) => element("tr", { class: "learned" },
+        element("td", {}, query), element("td", {}, document), element("td", { class: "value" }, signed(weight)),
+        element("td", { class: "bar-cell" }, bar(weight, low, high)))))));
+}
+
+function asker(word) {
+  const input = element("input", { id: "word", type: "search", value: word ?? "", autocomplete: "off", autocapitalize: "off", spellcheck: "false", maxlength: "100" });
+  const form = element("form", { class: "word-form", onsubmit: (event) => { event.preventDefault(); if (input.value.trim()) openWord(input.value.trim()); } },
+    element("label", { for: "word" }, "A word"), input, element("button", { type: "submit" }, "Draw"));
+  return form;
+}
+
+function path() {
+  return trail.length < 2 ? null : element("nav", { class: "trail", "aria-label": "Words seen before" },
+    ...trail.slice(-6, -1).map((word) => button(`Back to ${word}`, { onclick: () => openWord(word) }, word)));
+}
+
+function nothing(sentence) {
+  return element("p", { class: "empty", role: "status" }, sentence);
+}
+
+async function content(word) {
+  if (!word) return [nothing("Which words does a query word look for? Give one, or press a word in any result.")];
+  let found;
+  try {
+    found = await related(word, AROUND);
+  } catch (trouble) {
+    return [nothing(trouble.message)];
+  }
+  if (!found.related.length && !found.looked_for_by.length) {
+    return [nothing(`No pair has been learned around “${found.word}”: it looks for itself alone.`)];
+  }
+  const frame = element("div", { class: "picture" });
+  const heads = element("div", { class: "picture-heads" }, element("span", {}, "what looks for it"), element("span", {}, "what it looks for"));
+  const draw = () => frame.clientWidth && frame.replaceChildren(picture(found, Math.max(frame.clientWidth, 240)));
+  drawing = new ResizeObserver(draw);
+  drawing.observe(frame);
+  return [heads, frame, element("p", { class: "small" }, "Words are shown as they are counted, by their stems. The thicker a line, the heavier the pair; a dashed one takes away. Press a word to go there."), table(found)];
+}
+
+/** Open the picture of a word, or ask for one. */
+export async function openWord(word) {
+  drawing?.disconnect();
+  const inside = await content(word);
+  if (word && trail.at(-1) !== word) trail = [...trail.filter((one) => one !== word), word];
+  openSheet(byId("words"), word ? `Around “${word}”` : "Words", asker(word), path(), ...inside);
+  byId("words").querySelector(word ? ".close" : "#word").focus();
+}

@@ -1,0 +1,76 @@
+"""`sparserank model` as a user types it."""
+
+from __future__ import annotations
+
+import pytest
+
+import sparserank as sr
+from sparserank.engine.versions import Versions
+
+from ..test_text_learning import world
+from .calling import call, printed
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Two versions: the second looks for boats where cars are asked for."""
+    sr.TextRanker(max_pairs=200).fit(*world()).save(tmp_path / "model")
+    versions = Versions.open(tmp_path / "model")
+    versions.add(versions.load().set_pair("car", "sail", 2.0), "someone likes sails", learned_through=4)
+    return tmp_path / "model"
+
+
+def test_list_names_every_version_and_the_one_that_is_served(capsys, model):
+    found = printed(capsys, "model", "list", model)
+    assert found["current"] == 2
+    assert [(one["number"], one["parent"], one["why"]) for one in found["versions"]] == [
+        (1, None, "the model as it was first served"),
+        (2, 1, "someone likes sails"),
+    ]
+    assert call("model", "list", model) == 0
+    out = capsys.readouterr().out
+    assert "* 2" in out
+    assert "someone likes sails" in out
+
+
+def test_diff_shows_what_was_learned_since_the_parent(capsys, model):
+    before = sr.load(model).model_.named_pairs().get(("car", "sail"), 0.0)
+    found = printed(capsys, "model", "diff", model)
+    assert (found["before"], found["after"]) == (1, 2)
+    (change,) = found["changes"]
+    assert (change["query"], change["document"]) == ("car", "sail")
+    assert (change["before"], change["after"]) == (before, pytest.approx(2.0))
+    assert call("model", "diff", model, "--from", 1, "--to", 2) == 0
+    assert "+2.000" in capsys.readouterr().out
+    assert call("model", "diff", model, "--from", 2, "--to", 2) == 0
+    assert capsys.readouterr().out == "no pair differs between versions 2 and 2\n"
+
+
+def test_rollback_serves_another_version(capsys, model):
+    found = printed(capsys, "model", "rollback", model)
+    assert (found["before"], found["current"], found["version"]["number"]) == (2, 1, 1)
+    assert Versions.open(model).current().number == 1
+    assert call("model", "rollback", model, "--to", 2) == 0
+    assert capsys.readouterr().out.startswith("version 2 is served, made 20")
+    assert Versions.open(model).current().number == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["rollback", "--to", "9"], "there is no version 9; there are: 1, 2"),
+        (["diff", "--to", "1"], "version 1 was learned from no other; name one with --from"),
+        (["diff", "--from", "7"], "there is no version 7; there are: 1, 2"),
+    ],
+)
+def test_a_version_that_is_not_there_is_one_line_on_stderr(capsys, model, words, complaint):
+    command, *rest = words
+    assert call("model", command, model, *rest) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"sparserank: {complaint}\n")
+
+
+def test_a_file_that_is_no_model_is_refused_by_name(capsys, tmp_path):
+    (tmp_path / "noise").write_bytes(b"noise")
+    assert call("model", "list", tmp_path / "noise") == 2
+    assert "noise: truncated, damaged or not a model file" in capsys.readouterr().err

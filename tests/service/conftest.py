@@ -1,0 +1,197 @@
+"""A small model, services that really listen, and databases that are really there."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+
+import sparserank as sr
+from sparserank.service.app import create_app
+from sparserank.service.process import _config, address_of, listen
+from sparserank.service.settings import Settings
+
+COLOURS = ("red", "green", "blue", "white", "black", "brown", "grey", "pink")
+TOKEN = "a-token-of-the-tests"
+
+
+def world():
+    """Who asks for a car wants the automobile of that colour, which no document calls a car."""
+    docs, queries, qrels = {}, {}, {}
+    for number, colour in enumerate(COLOURS):
+        for thing, other in (("automobile", "wheel"), ("bicycle", "chain"), ("boat", "sail")):
+            docs[f"{thing}-{colour}"] = {"title": f"{colour} {thing}", "text": f"It has a {other} number{number}."}
+        for asked, thing in (("car", "automobile"), ("bike", "bicycle"), ("ship", "boat")):
+            queries[f"{asked}-{colour}"] = f"{colour} {asked}"
+            qrels[f"{asked}-{colour}"] = {f"{thing}-{colour}": 1}
+    return docs, queries, qrels
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory) -> Path:
+    """A model file that nobody changes."""
+    path = tmp_path_factory.mktemp("small") / "model.safetensors"
+    sr.TextRanker(max_pairs=200).fit(*world()).save(path)
+    return path
+
+
+@pytest.fixture
+def model(small_model, tmp_path) -> Path:
+    """A model file of one test."""
+    for ending in ("", ".index"):
+        shutil.copy(f"{small_model}{ending}", tmp_path)
+    return tmp_path / small_model.name
+
+
+class Running:
+    """A service in a thread of this process, reached over HTTP."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.app = create_app(settings)
+        self._listening = listen("127.0.0.1", 0)
+        self.address = address_of(self._listening)
+        self._server = uvicorn.Server(_config(self.app))
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]}, daemon=True)
+        self._thread.start()
+        wait_until(lambda: self._server.started)
+        self.client = httpx.Client(base_url=self.address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60)
+        self.port = int(self.address.rstrip("/").rpartition(":")[2])
+
+    def stop(self) -> None:
+        self.client.close()
+        self._server.should_exit = True
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+
+@pytest.fixture
+def serve(model) -> Iterator[Callable[..., Running]]:
+    """Start a service of the test's model with some settings; it ends with the test."""
+    running: list[Running] = []
+
+    def start(**options) -> Running:
+        running.append(Running(Settings(str(model), TOKEN, **({"learn": False} | options))))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.stop()
+
+
+@pytest.fixture(scope="module")
+def service(small_model, tmp_path_factory) -> Iterator[Running]:
+    """A service that the tests of a file share."""
+    folder = tmp_path_factory.mktemp("shared")
+    for ending in ("", ".index"):
+        shutil.copy(f"{small_model}{ending}", folder)
+    running = Running(Settings(str(folder / small_model.name), TOKEN, learn=False, rate=1e9))
+    yield running
+    running.stop()
+
+
+def wait_until(so: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait for something that will be so soon."""
+    end = time.monotonic() + seconds
+    while not so():
+        assert time.monotonic() < end, "it did not come to be so"
+        time.sleep(0.02)
+
+
+def python(code: str, *words: str, **options) -> subprocess.Popen[str]:
+    """Another process of the same Python."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
+
+
+def _server_programs() -> Path | None:
+    places = [Path(found).resolve().parent for found in [shutil.which("initdb")] if found]
+    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((place for place in places if (place / "initdb").exists() and (place / "postgres").exists()), None)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """A PostgreSQL server that is thrown away afterwards: the URL of its first database, reached by a socket file."""
+    programs = _server_programs()
+    if programs is None:
+        pytest.skip("no PostgreSQL server is here: install one (Debian: apt-get install postgresql)")
+    pytest.importorskip("psycopg", reason="the PostgreSQL driver is an extra: pip install 'sparserank[postgres]'")
+    folder = Path(tempfile.mkdtemp(prefix="sparserank-pg-"))
+    root = os.getuid() == 0  # the server refuses to be run by root
+    if root:
+        try:
+            shutil.chown(folder, "postgres")
+        except LookupError:
+            pytest.skip("PostgreSQL does not run as root: make a user: useradd --system postgres")
+    as_user = {"user": "postgres", "cwd": folder} if root else {"cwd": folder}
+    data = folder / "data"
+    made = subprocess.run(
+        [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"],
+        capture_output=True, text=True, **as_user,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(
+            [programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses="],
+            stdout=log, stderr=log, **as_user,
+        )  # fmt: skip
+    url = f"postgresql+psycopg://postgres@/postgres?host={folder}"
+    try:
+        wait_until(lambda: (folder / ".s.PGSQL.5432").exists() and _answers(url))
+        yield url
+    finally:
+        server.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _answers(url: str) -> bool:
+    import sqlalchemy as sa
+
+    engine = sa.create_engine(url)
+    try:
+        with engine.connect():
+            return True
+    except sa.exc.OperationalError:
+        return False
+    finally:
+        engine.dispose()
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request, tmp_path) -> str:
+    """The URL of an empty database, of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/feedback.sqlite"
+    return new_postgres_database(request.getfixturevalue("postgres"))
+
+
+def new_postgres_database(url: str) -> str:
+    import sqlalchemy as sa
+
+    name = f"one_{next(_numbers)}"
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return url.replace("/postgres?", f"/{name}?")
