@@ -20,7 +20,7 @@ import uvicorn
 
 import sparserank as sr
 from sparserank.service.app import create_app
-from sparserank.service.process import _config, address_of, listen
+from sparserank.service.process import address_of, config, listen
 from sparserank.service.settings import Settings
 
 COLOURS = ("red", "green", "blue", "white", "black", "brown", "grey", "pink")
@@ -60,9 +60,9 @@ class Running:
 
     def __init__(self, settings: Settings) -> None:
         self.app = create_app(settings)
-        self._listening = listen("127.0.0.1", 0)
+        (self._listening,) = listen("127.0.0.1", 0)
         self.address = address_of(self._listening)
-        self._server = uvicorn.Server(_config(self.app))
+        self._server = uvicorn.Server(config(self.app))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]}, daemon=True)
         self._thread.start()
         wait_until(lambda: self._server.started)

@@ -12,7 +12,7 @@ import pytest
 from sparserank.errors import ConfigError
 from sparserank.service import guard, protocol
 from sparserank.service.guard import HEADERS, MOST_CLIENTS, Rates
-from sparserank.service.settings import ENVIRONMENT, Settings
+from sparserank.service.settings import Settings
 
 from .conftest import TOKEN
 
@@ -239,12 +239,3 @@ def test_the_token_is_never_logged(serve, caplog, capfd):
 def test_a_token_that_no_header_can_carry_is_refused(token):
     with pytest.raises(ConfigError, match="printable ASCII"):
         Settings("m", token)
-
-
-def test_settings_reach_a_worker_through_its_environment(monkeypatch):
-    settings = Settings("m", TOKEN, host="::1", rate=7, parent=5)
-    monkeypatch.setenv(ENVIRONMENT, settings.to_json())
-    assert Settings.from_environment() == settings
-    monkeypatch.delenv(ENVIRONMENT)
-    with pytest.raises(ConfigError, match="sparserank serve"):
-        Settings.from_environment()

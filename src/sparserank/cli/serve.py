@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,10 +86,11 @@ def serve(
         str(model), given or secrets.token_urlsafe(24), None if index is None else str(index), database or "", host,
         held_out, held_out_split, learn, learn_every, rate, open_reads,
     )  # fmt: skip
-    service = ready(settings, workers)
-    listening = listen(host, port)
-    _tell(settings, address_of(listening), workers, made=given is None, as_json=as_json)
-    run(service, listening, workers)
+    with ExitStack() as closing:
+        sockets = [closing.enter_context(one) for one in listen(host, port, workers)]
+        service = ready(settings, workers)
+        _tell(settings, address_of(sockets[0]), workers, made=given is None, as_json=as_json)
+        run(service, sockets)
 
 
 def _token(file: Path | None) -> str | None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,14 @@ class Known:
         """This version is served from now on."""
         return replace(self, served=(*self.served, (number, now())))
 
+    @cached_property
+    def roots(self) -> dict[int, int]:
+        """The number of the copy of MODEL that each version was learned from, by way of others."""
+        found: dict[int, int] = {}
+        for version in self.versions:  # a parent comes before what was learned from it
+            found[version.number] = version.number if version.parent is None else found[version.parent]
+        return found
+
     @property
     def current(self) -> Version:
         """The one that is served."""
@@ -81,7 +90,7 @@ def read_known(path: Path) -> Known:
         known = Known(versions, served, str(content["source"]))
         for number, _ in served:
             known.of(number)
-        known.current  # noqa: B018 - one at least must be served
+        known.current, known.roots  # noqa: B018 - one at least must be served, and no parent be missing
     except DataError as error:
         raise ModelError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:

@@ -178,12 +178,10 @@ class Versions:
         then = [number for number, since in known.served if datetime.fromisoformat(since) <= wanted]
         return known.of(then[-1] if then else known.served[0][0])
 
-    def root(self, version: Version) -> Version:
-        """The version it was learned from, by way of others: a copy of MODEL."""
+    def root(self, number: int | None = None) -> int:
+        """The number of the copy of MODEL that a version (None: what is served) was learned from, by way of others."""
         known = self._known()
-        while version.parent is not None:
-            version = known.of(version.parent)
-        return version
+        return known.roots[(known.current if number is None else known.of(number)).number]
 
     # ---- the files
 

@@ -19,7 +19,6 @@ from .guard import Guard
 from .learner import Learner
 from .metrics import Measured, Metrics
 from .problems import add_handlers
-from .process import watch_parent
 from .routes import Service, router
 from .served import Served
 from .settings import Settings
@@ -36,7 +35,7 @@ def create_app(settings: Settings) -> FastAPI:
         title="SparseRank", version=__version__, docs_url=None, redoc_url=None, lifespan=_lifespan,
         description="Search that explains itself and learns from what its users tell it.",
     )  # fmt: skip
-    app.state.service, app.state.parent = service, settings.parent
+    app.state.service = service
     app.include_router(router)
     add_handlers(app)
     app.add_middleware(Guard, settings=settings)
@@ -45,16 +44,9 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def from_environment() -> FastAPI:
-    """For a worker process: its settings are in its environment."""
-    return create_app(Settings.from_environment())
-
-
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
-    if app.state.parent:
-        watch_parent(app.state.parent)
     service.served.start()
     if service.learner is not None:
         service.learner.start()

@@ -17,13 +17,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..data.files import PathLike
 from ..engine.versions import Versions
 from ..errors import SparseRankError
 from .checks import Judgments
 from .rounds import Outcome, due, keep, last_outcome, learn
+
+if TYPE_CHECKING:
+    from .feedback import FeedbackStore
 
 __all__ = ["Learner", "Outcome", "learn"]
 
@@ -63,6 +66,7 @@ class Learner:
         }
         self._every, self._failures = every, 0
         self._lock: IO[str] | None = None
+        self._store: FeedbackStore | None = None
         self._child: subprocess.Popen[str] | None = None
         self._stopped, self._changing = threading.Event(), threading.Lock()
         self._thread = threading.Thread(target=self._work, name="learner", daemon=True)
@@ -99,8 +103,10 @@ class Learner:
                     self._look()
             except Exception:  # a thread that dies would leave the lock held and nothing learned
                 self._failures += 1
+                self._close()
                 log.exception("the learner failed")
             self._stopped.wait(self._every * 2 ** min(self._failures, SLOWER))
+        self._close()
 
     def _holds(self) -> bool:
         """Whether the lock is ours, now at the latest."""
@@ -125,11 +131,9 @@ class Learner:
         """One round, where there is anything to look at."""
         from .feedback import FeedbackStore
 
-        store = FeedbackStore(self._told["database"])
-        try:
-            last = store.last()
-        finally:
-            store.close()
+        if self._store is None:
+            self._store = FeedbackStore(self._told["database"])
+        last = self._store.last()
         while due(self._versions, last) and not self._stopped.is_set():
             done = self._round()
             if done is None or done.outcome == "failed":
@@ -137,6 +141,11 @@ class Learner:
                 return
             self._failures = 0
             log.info("%s", done.said)
+
+    def _close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
     def _round(self) -> Outcome | None:
         """What the process of a round says in the end; None where it said nothing."""

@@ -25,6 +25,9 @@ SKIPPED = 0.3
 SITTING = timedelta(minutes=30)
 """Clicks on the same list of results within this time are one visit to it."""
 
+LOOKED_AT = 10
+"""A bad document below this rank is out of the way; to push it further down would only teach more than was said."""
+
 Grades = Mapping[str, float]
 
 
@@ -155,14 +158,20 @@ def agreement(grades: Grades, ranked: Sequence[str]) -> float:
     """How far a ranking does what it was told, from 0 (bad documents first, good ones nowhere) to 1.
 
     Σ grade / log2(1 + rank), on the scale from the worst to the best that it could be; without grades below 0, nDCG.
+    Grades below 0 count among the first `LOOKED_AT`.
 
     >>> agreement({"a": 1.0}, ["a", "b"]), agreement({"a": -1.0}, ["a", "b"]), agreement({"a": -1.0}, ["b", "c"])
     (1.0, 0.0, 1.0)
     """
-    gained = _gained(grades.get(document, 0.0) for document in ranked)
+    gained = _gained(_counted(grades.get(document, 0.0), rank) for rank, document in enumerate(ranked, start=1))
     best = _gained(sorted((grade for grade in grades.values() if grade > 0), reverse=True))
-    worst = _gained(sorted(grade for grade in grades.values() if grade < 0))
+    bad = sorted(grade for grade in grades.values() if grade < 0)
+    worst = _gained(bad[:LOOKED_AT])
     return (gained - worst) / (best - worst) if best > worst else 1.0
+
+
+def _counted(grade: float, rank: int) -> float:
+    return grade if grade > 0 or rank <= LOOKED_AT else 0.0
 
 
 def _gained(grades: Iterable[float]) -> float:

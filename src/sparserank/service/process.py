@@ -1,50 +1,62 @@
-"""The processes of the service: one that listens, and workers that answer until it ends."""
+"""The service as a process: sockets that listen, one worker here or several elsewhere, and a quiet end."""
 
 from __future__ import annotations
 
+import logging.config
 import os
 import shutil
 import signal
 import socket
 import tempfile
-import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import uvicorn
-from uvicorn.supervisors import Multiprocess
 
 from ..engine.versions import Versions
 from ..errors import ConfigError
 from .feedback import FeedbackStore
 from .protocol import LOGGING, Bounded
 from .served import Served
-from .settings import ENVIRONMENT, Settings
+from .settings import Settings
+from .workers import Workers
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
 SHARED_FIGURES = "PROMETHEUS_MULTIPROC_DIR"
+BACKLOG = 2048
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections from now on; requests wait in it until a worker is there."""
+def listen(host: str, port: int, workers: int = 1) -> list[socket.socket]:
+    """A socket for each worker, all at one address; connections wait in them until a worker is there."""
+    alone = _bound(host, port, shared=False)  # where somebody else listens there, this fails and sharing would not
+    port = alone.getsockname()[1]
+    if workers == 1:
+        sockets = [alone]
+    else:
+        alone.close()
+        sockets = [_bound(host, port, shared=True) for _ in range(workers)]
+    for one in sockets:
+        one.listen(BACKLOG)
+    return sockets
+
+
+def _bound(host: str, port: int, shared: bool) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise ConfigError(f"{host}: {error.strerror}") from None
+        raise ConfigError(f"{host}: {error.strerror}; choose another with --host") from None
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         made.bind(address)
-        made.listen(2048)
     except OSError as error:
         made.close()
         raise ConfigError(f"{host}:{port}: {error.strerror}; choose another with --host and --port") from None
-    made.set_inheritable(True)
     return made
 
 
@@ -55,58 +67,58 @@ def address_of(listening: socket.socket) -> str:
 
 
 def ready(settings: Settings, workers: int = 1) -> FastAPI | Settings:
-    """Refuse, before anything listens, a model or a database that cannot be used; what `run` runs."""
+    """Refuse a model or a database that cannot be used; else, what `run` runs."""
+    logging.config.dictConfig(LOGGING)
     if workers == 1:
         from .app import create_app
 
         return create_app(settings)
     Served(Versions.open(settings.model), settings.index)
     FeedbackStore(settings.database).close()
-    return replace(settings, parent=os.getpid())
+    return settings
 
 
-def run(service: FastAPI | Settings, listening: socket.socket, workers: int = 1) -> None:
+def run(service: FastAPI | Settings, sockets: Sequence[socket.socket]) -> None:
     """Answer until this process is told to stop; requests under way are answered first."""
-    with _ending_quietly():
-        if isinstance(service, Settings):
-            _run_several(service, listening, workers)
-        else:
-            uvicorn.Server(_config(service)).run(sockets=[listening])
+    if isinstance(service, Settings):
+        workers = Workers(service, sockets)
+        with _shared_figures(), _told_to_stop(workers.stop):
+            workers.run()
+    else:
+        with _told_to_stop(lambda: None):  # uvicorn hears the signal, and sends it once more when it has stopped
+            answer(service, sockets[0])
 
 
-def watch_parent(parent: int, every: float = 0.5) -> None:
-    """End this process when its parent has gone: the address is free again, and nobody answers unsupervised."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(every)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, name="parent", daemon=True).start()
+def answer(app: FastAPI, listening: socket.socket) -> None:
+    """Answer in this process, until it is told to stop."""
+    logging.config.dictConfig(LOGGING)
+    uvicorn.Server(config(app)).run(sockets=[listening])
 
 
-def _run_several(settings: Settings, listening: socket.socket, workers: int) -> None:
-    figures = tempfile.mkdtemp(prefix="sparserank-figures-")
-    os.environ[ENVIRONMENT] = settings.to_json()
-    os.environ[SHARED_FIGURES] = figures
-    try:
-        Multiprocess(_config("sparserank.service.app:from_environment", workers), sockets=[listening]).run()
-    finally:
-        del os.environ[ENVIRONMENT], os.environ[SHARED_FIGURES]
-        shutil.rmtree(figures, ignore_errors=True)
-
-
-def _config(app: FastAPI | str, workers: int = 1) -> uvicorn.Config:
+def config(app: FastAPI) -> uvicorn.Config:
+    """How uvicorn is used: nothing of a request is logged, and who asks is whoever really connected."""
     return uvicorn.Config(
-        app, factory=isinstance(app, str), workers=workers, http=Bounded, ws="none", lifespan="on", log_config=LOGGING,
-        access_log=False, proxy_headers=False, server_header=False, timeout_graceful_shutdown=10,
+        app, http=Bounded, ws="none", lifespan="on", log_config=None, access_log=False, proxy_headers=False,
+        server_header=False, timeout_graceful_shutdown=10, backlog=BACKLOG,
     )  # fmt: skip
 
 
 @contextmanager
-def _ending_quietly() -> Iterator[None]:
-    """To be told to stop is no fault: uvicorn sends itself the signal again when it has stopped; it is not heard."""
-    before = {sign: signal.signal(sign, lambda *_: None) for sign in (signal.SIGINT, signal.SIGTERM)}
+def _shared_figures() -> Iterator[None]:
+    """A folder where workers keep their figures, so that each can tell those of all."""
+    folder = tempfile.mkdtemp(prefix="sparserank-figures-")
+    os.environ[SHARED_FIGURES] = folder
+    try:
+        yield
+    finally:
+        del os.environ[SHARED_FIGURES]
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _told_to_stop(stop: Callable[[], None]) -> Iterator[None]:
+    """To be told to stop is no fault: SIGTERM and Ctrl-C call `stop` and nothing else."""
+    before = {sign: signal.signal(sign, lambda *_: stop()) for sign in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

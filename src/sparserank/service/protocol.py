@@ -64,8 +64,8 @@ LOGGING: dict[str, Any] = {
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain", "stream": "ext://sys.stderr"}},
     "loggers": {
-        "sparserank": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
-        "uvicorn": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        "sparserank": {"handlers": ["stderr"], "level": "INFO"},
+        "uvicorn": {"handlers": ["stderr"], "level": "WARNING"},
     },
 }
 """What is logged, to stderr: no request, and so no query, no token."""

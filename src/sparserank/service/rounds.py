@@ -93,15 +93,15 @@ def last_outcome(versions: Versions) -> Outcome:
 
 def looked_through(versions: Versions) -> int:
     """The last feedback that was looked at for models learned from the one that is served, or from its first one."""
-    root, last = versions.root(versions.current()).number, last_outcome(versions)
-    through = [one.learned_through for one in versions.list() if versions.root(one).number == root]
+    root, last = versions.root(), last_outcome(versions)
+    through = [one.learned_through for one in versions.list() if versions.root(one.number) == root]
     return max([*through, last.looked_through if last.root == root else 0])
 
 
 def due(versions: Versions, last: int) -> bool:
     """Whether there is feedback that no round has seen, the last one being of this number."""
     before, through = last_outcome(versions), looked_through(versions)
-    if before.root != versions.root(versions.current()).number or before.outcome == "failed":
+    if before.root != versions.root() or before.outcome == "failed":
         return last > through
     return last > before.seen or (before.outcome != "waiting" and before.seen > through)
 
@@ -117,7 +117,7 @@ def learn(
 
 def keep(versions: Versions, done: Outcome) -> Outcome:
     """Write an outcome down."""
-    done = replace(done, root=versions.root(versions.current()).number, at=datetime.now(UTC).isoformat())
+    done = replace(done, root=versions.root(), at=datetime.now(UTC).isoformat())
     write_bytes(state_path(versions), json.dumps(done.to_dict(), allow_nan=False, indent=1).encode(), pack=False)
     return done
 
@@ -142,7 +142,7 @@ def _round(versions: Versions, store: Store, index: Path | None, judgments: Judg
         said = f"{len(lessons)} queries have feedback; first pairs are learned from {FIRST_QUERIES}"
         return Outcome("waiting", said, start, last, checked_on=checks.to_dict())
     before = Candidate(ranker, checks.of(ranker, agreed(ranker, lessons)))
-    search = Search(before, lessons, checks, room=int(ROOM * versions.root(version).pairs) + MORE)
+    search = Search(before, lessons, checks, room=int(ROOM * versions.of(versions.root()).pairs) + MORE)
     search.run()
     done = Outcome(
         *_told(search, before.figures), fresh[-1].number, last, before=before.figures.to_dict(),

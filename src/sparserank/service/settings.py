@@ -1,17 +1,12 @@
-"""How one service was asked to run. Workers read it from their environment: the token is on no command line."""
+"""How one service was asked to run. Worker processes get it through a pipe: the token is on no command line."""
 
 from __future__ import annotations
 
 import ipaddress
-import json
-import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from .. import check
 from ..errors import ConfigError
-
-ENVIRONMENT = "SPARSERANK_SERVICE"
-"""The environment variable that hands the settings to worker processes."""
 
 BODY_BYTES = 64 * 1024
 QUERY_LENGTH = 1000
@@ -27,11 +22,10 @@ class Settings:
 
     database : an SQLAlchemy URL; a file beside the model unless given.
     rate : requests a second that each worker takes from one address, with as many at once.
-    parent : the process whose end ends the workers; 0 for none.
 
     >>> Settings("m.safetensors", token="secret")
     Settings(model='m.safetensors', index=None, database='sqlite:///m.safetensors.feedback.sqlite', host='127.0.0.1', \
-held_out=None, held_out_split='dev', learn=True, learn_every=30.0, rate=1000.0, open_reads=False, parent=0)
+held_out=None, held_out_split='dev', learn=True, learn_every=30.0, rate=1000.0, open_reads=False)
     """
 
     model: str
@@ -45,7 +39,6 @@ held_out=None, held_out_split='dev', learn=True, learn_every=30.0, rate=1000.0, 
     learn_every: float = 30.0
     rate: float = 1000.0
     open_reads: bool = False
-    parent: int = 0
 
     def __post_init__(self) -> None:
         if not self.database:
@@ -64,17 +57,6 @@ held_out=None, held_out_split='dev', learn=True, learn_every=30.0, rate=1000.0, 
     def reads_need_token(self) -> bool:
         """Reads are open on this machine alone, unless they were opened on purpose."""
         return not self.loopback and not self.open_reads
-
-    def to_json(self) -> str:
-        """For the environment of worker processes."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_environment(cls) -> Settings:
-        """What `to_json` wrote."""
-        if ENVIRONMENT not in os.environ:
-            raise ConfigError(f"${ENVIRONMENT} is not set: start the service with `sparserank serve MODEL`")
-        return cls(**json.loads(os.environ[ENVIRONMENT]))
 
 
 def is_loopback(host: str) -> bool:

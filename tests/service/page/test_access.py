@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
 
-from .browsing import picture, search
+from .browsing import expect, picture, search
 
 VIEWS = ("welcome", "results", "opened", "compare", "words", "changes", "model", "token")
 

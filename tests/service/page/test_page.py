@@ -6,12 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
 
 import sparserank as sr
 from sparserank.engine.versions import Versions
 
-from .browsing import number, picture, search
+from .browsing import expect, number, picture, search
 
 PAGE = Path(sr.__file__).parent / "service" / "page"
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 
-from playwright.sync_api import expect
-
 from sparserank.service.lessons import is_held_out
 
-from .browsing import picture, search
-from .conftest import write_world
+from .browsing import expect, picture, search
+from .world import write_world
 
 QUERIES = ("kept dry", "dry number", "its kind", "dry kind", "number of its kind")
 
@@ -69,6 +67,17 @@ def test_a_lesson_that_the_network_lost_is_sent_again_under_the_same_id_and_stor
     (stored,) = running.store.since(0)
     assert stored.id == sent[0]["id"]
     assert page.evaluate("localStorage.length") == 0
+
+
+def test_ids_are_made_where_the_browser_makes_no_uuids(run, visits):
+    running = run()
+    page = visits.open(running.url)
+    page.evaluate("() => { delete Crypto.prototype.randomUUID; }")
+    search(page, "red car")
+    page.click(".thumb.up >> nth=0")
+    page.click(".thumb.up >> nth=1")
+    expect(page.locator("#taught")).to_have_text("2 lessons taught.")
+    assert len({one.id for one in running.store.since(0)}) == 2
 
 
 def test_a_lesson_outlives_the_page_until_the_service_has_it(run, visits):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
-
-from .browsing import picture, search
+from .browsing import expect, picture, search
 
 
 def test_where_nothing_is_found_it_says_so_and_names_unknown_words(service, visits):

@@ -37,9 +37,9 @@ export const byId = (id) => document.getElementById(id);
 
 /** +0.51, −0.08, +0.003: with a real minus sign, and a digit of what is small. */
 export function signed(value) {
-  if (value === 0) return "0.00";
   const size = Math.abs(value);
-  return `${value > 0 ? "+" : "−"}${size < 0.00005 ? "0" : size < 0.005 ? Number(size.toPrecision(1)) : size.toFixed(2)}`;
+  if (size < 0.00005) return "0.00";
+  return `${value > 0 ? "+" : "−"}${size < 0.005 ? Number(size.toPrecision(1)) : size.toFixed(2)}`;
 }
 
 export const counted = (number, one, many = `${one}s`) =>

@@ -31,9 +31,15 @@ let gone = false;
 function failed(trouble, again) {
   if (trouble.name === "AbortError") return;
   if (trouble.kind === "token") return void askToken(trouble.message, again);
-  if (trouble.kind === "gone") gone = true;
+  if (trouble.kind === "gone") lost();
   note("trouble", trouble.message, { trouble: true, actions: again ? [["Try again", again]] : [] });
   if (trouble.kind === "busy" && again) setTimeout(() => { clear("trouble"); again(); }, trouble.wait * 1000);
+}
+
+function lost() {
+  gone = true;
+  document.body.classList.add("gone");
+  byId("version").textContent = "not there";
 }
 
 function askToken(sentence, again) {
@@ -190,11 +196,7 @@ async function look() {
       served(told.version);
       if (was && box.value.trim() && answer?.query !== box.value.trim()) run();
     } catch (trouble) {
-      if (trouble.kind === "gone") {
-        document.body.classList.add("gone");
-        byId("version").textContent = "not there";
-        failed(trouble, box.value.trim() ? run : look);
-      }
+      if (trouble.kind === "gone" && !gone) failed(trouble, run);
     }
   }
   setTimeout(look, LOOK);

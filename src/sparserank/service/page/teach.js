@@ -15,6 +15,12 @@ function waiting() {
   }
 }
 
+/** A random id; where the page came over plain HTTP from elsewhere, browsers make no UUIDs. */
+function newId() {
+  if (crypto.randomUUID) return crypto.randomUUID();
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 function keep(lessons) {
   if (lessons.length) localStorage.setItem(KEY, JSON.stringify(lessons));
   else localStorage.removeItem(KEY);
@@ -42,7 +48,7 @@ export class Teacher {
   }
 
   add(lesson) {
-    keep([...waiting(), { id: crypto.randomUUID(), ...lesson }]);
+    keep([...waiting(), { id: newId(), ...lesson }]);
     this.send();
   }
 
