@@ -44,3 +44,10 @@ def test_one_query_over_few_postings_walks_only_those():
     assert places[0, : counts[0]].tolist() == [7]
     found = index.run(csr_array([[1.0, 1.0]]), ["32"], drop_self=True)
     assert found == {"32": {}}
+
+
+def test_the_weights_of_a_document_are_those_of_its_row():
+    index, _, D = small()
+    terms = np.array([3, 0, 7, 3])
+    for row, doc_id in zip(D.toarray(), index.documents.ids, strict=True):
+        assert index.weights_of(doc_id, terms).tolist() == row[terms].tolist()

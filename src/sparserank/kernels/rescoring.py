@@ -28,3 +28,21 @@ def rescore(
         for i in range(w_starts[query], w_starts[query + 1]):
             for j in range(W_starts[w_rows[i]], W_starts[w_rows[i] + 1]):
                 expanded[shift + W_columns[j]] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def weights_at(place, terms, starts, docs, weights):
+    """The weight of one document for each of the terms, 0 where it does not have the term; docs of a term rise."""
+    out = np.zeros(len(terms), np.float32)
+    for i in range(len(terms)):
+        low, high = starts[terms[i]], starts[terms[i] + 1]
+        end = high
+        while low < high:
+            middle = (low + high) // 2
+            if docs[middle] < place:
+                low = middle + 1
+            else:
+                high = middle
+        if low < end and docs[low] == place:
+            out[i] = weights[low]
+    return out

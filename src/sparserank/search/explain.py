@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..rankers.explanation import Contribution, Explanation
 from ..rankers.text_model import TextModel
 from .index import Index
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scipy.sparse import csr_array
 
 
@@ -22,25 +24,58 @@ def explain(index: Index, query: csr_array, doc_id: str, words: Sequence[str]) -
     Every product is taken in 64 bits, as the search does, so the score is the one that the search shows.
     """
     terms = query.indices.astype(np.int64)
-    products = query.data.astype(np.float64) * index.weights_of(doc_id, terms).astype(np.float64)
-    met = np.flatnonzero(products)
-    met = met[np.argsort(-np.abs(products[met]), kind="stable")]
-    pairs = tuple(Contribution(words[terms[i]], words[terms[i]], float(products[i])) for i in met)
-    return Explanation(float(np.float32(products.sum())), pairs)
+    value = query.data.astype(np.float64) * index.weights_of(doc_id, terms).astype(np.float64)
+    return _explanation(value, terms, terms, words, words)
 
 
-def explain_pairs(model: TextModel, index: Index, text: str, doc_id: str) -> Explanation:
-    """What learned pairs add to the score of one document for one text."""
-    assert model.W is not None
-    assert model.words is not None
-    query, W = model.words.rows([text]), model.W
-    entries = W[query.indices].tocoo()
-    document = index.weights_of(doc_id, entries.col.astype(np.int64) + len(model.lexical.words)).astype(np.float64)
-    value = model.gain * query.data.astype(np.float64)[entries.row] * entries.data * document
+@dataclass(frozen=True)
+class Explaining:
+    """One query, to be explained for any number of documents: what depends on the query alone is looked up once."""
+
+    model: TextModel
+    index: Index
+    text: str
+
+    def parts(self, doc_id: str) -> tuple[Explanation, Explanation]:
+        """Words that met themselves in the lexical score, and learned pairs."""
+        lexical = explain(self.index, self._lexical, doc_id, self.model.lexical.words)
+        if self._pairs is None or self.model.words is None:
+            return lexical, Explanation(0.0, ())
+        rows, columns, weight = self._pairs
+        behind = columns + len(self.model.lexical.words)
+        value = weight * self.index.weights_of(doc_id, behind).astype(np.float64)
+        return lexical, _explanation(value, rows, columns, self.model.words.words, self.model.lexical.words)
+
+    def whole(self, doc_id: str) -> Explanation:
+        """Both together."""
+        lexical, learned = self.parts(doc_id)
+        return lexical.plus(learned) if learned.pairs else lexical
+
+    @cached_property
+    def _lexical(self) -> csr_array:
+        return self.model.lexical.queries([self.text])
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None:
+        """Every pair of the query's words: its row and column of W, and what it adds where the document counts 1."""
+        if self.model.W is None or self.model.words is None:
+            return None
+        query = self.model.words.rows([self.text])
+        entries = self.model.W[query.indices].tocoo()
+        weight = self.model.gain * query.data.astype(np.float64)[entries.row] * entries.data
+        return query.indices[entries.row].astype(np.int64), entries.col.astype(np.int64), weight
+
+
+def _explanation(
+    value: NDArray[np.float64],
+    rows: NDArray[Any],
+    columns: NDArray[Any],
+    named: Sequence[str],
+    looked_for: Sequence[str],
+) -> Explanation:
+    """The largest first; what adds nothing is left out."""
     met = np.flatnonzero(value)
     met = met[np.argsort(-np.abs(value[met]), kind="stable")]
-    words, columns = model.words.words, model.lexical.words
-    pairs = tuple(
-        Contribution(words[query.indices[entries.row[i]]], columns[entries.col[i]], float(value[i])) for i in met
-    )
+    listed = zip(rows[met].tolist(), columns[met].tolist(), value[met].tolist(), strict=True)
+    pairs = tuple(Contribution(named[row], looked_for[column], added) for row, column, added in listed)
     return Explanation(float(np.float32(value.sum())), pairs)

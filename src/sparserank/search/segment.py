@@ -104,14 +104,10 @@ class Segment:
 
     def weights_of(self, place: int, terms: NDArray[np.int64]) -> NDArray[np.float32]:
         """One document's weight for each of the terms, 0 where it does not have the term."""
-        out = np.zeros(len(terms), np.float32)
-        for i, (begin, end) in enumerate(
-            zip(self.starts[terms].tolist(), self.starts[terms + 1].tolist(), strict=True)
-        ):
-            at = begin + int(np.searchsorted(self.docs[begin:end], place))
-            if at < end and self.docs[at] == place:
-                out[i] = self.weights[at]
-        return out
+        from ..kernels.rescoring import weights_at
+
+        found: NDArray[np.float32] = weights_at(place, terms.astype(np.int64), self.starts, self.docs, self.weights)
+        return found
 
     # ---- in a file
 
