@@ -41,7 +41,7 @@ def test_the_tree_is_clean(command):
 
 def test_lock_files_hold_no_address():
     locks = sorted((ROOT / "requirements").glob("*.txt"))
-    assert [lock.name for lock in locks] == ["lock.txt", "run.txt"]
+    assert [lock.name for lock in locks] == ["lock.txt", "run.txt", "service.txt"]
     for lock in locks:
         text = lock.read_text()
         assert "://" not in text
@@ -137,4 +137,7 @@ def test_the_built_wheel_installs_and_works(tmp_path):
     assert Path(where).is_relative_to(tmp_path)
     assert found == "a"
     assert (tmp_path / "env/lib").is_dir()
-    assert list((tmp_path / "env").rglob("sparserank/py.typed"))
+    (package,) = (tmp_path / "env").rglob("sparserank/py.typed")
+    service = package.parent / "service"
+    for name in ("page/index.html", "page/main.js", "migrations/versions/r0001_feedback.py"):
+        assert (service / name).is_file(), name
