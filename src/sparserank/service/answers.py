@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import DataError
+from ..search.explain import Explaining
 from .passages import passage
 from .schemas import SearchAsked
 from .served import Serving
@@ -26,8 +27,9 @@ def searched(serving: Serving, asked: SearchAsked) -> Iterator[dict[str, Any] | 
     results: list[dict[str, Any]] = [hit._asdict() for hit in ranker.search(asked.query, asked.k)]
     answer: dict[str, Any] = {"query": asked.query, "version": serving.version.number, "results": results}
     if asked.explain:
+        explaining = ranker.explaining(asked.query)
         for number, result in enumerate(results, start=1):
-            result.update(_explained(serving, asked.query, result["id"]))
+            result.update(_explained(serving, explaining, result["id"]))
             if number % TOGETHER == 0:
                 yield None
     if asked.lexical:
@@ -40,7 +42,7 @@ def searched(serving: Serving, asked: SearchAsked) -> Iterator[dict[str, Any] | 
 def explained(serving: Serving, query: str, document: str) -> dict[str, Any]:
     """Why a document has its score."""
     there(serving, document)
-    return {"version": serving.version.number, **_explained(serving, query, document, scored=True)}
+    return {"version": serving.version.number, **_explained(serving, serving.ranker.explaining(query), document, scored=True)}
 
 
 def compared(serving: Serving, query: str, first: str, second: str) -> dict[str, Any]:
@@ -66,9 +68,9 @@ def _weights(found: list[tuple[str, float]]) -> list[dict[str, Any]]:
     return [{"word": word, "weight": weight} for word, weight in found]
 
 
-def _explained(serving: Serving, query: str, document: str, scored: bool = False) -> dict[str, Any]:
+def _explained(serving: Serving, explaining: Explaining, document: str, scored: bool = False) -> dict[str, Any]:
     ranker = serving.ranker
-    lexical, learned = ranker.explain_parts(query, document)
+    lexical, learned = explaining.parts(document)
     pairs = [(pair, False) for pair in lexical.pairs] + [(pair, True) for pair in learned.pairs]
     pairs.sort(key=lambda one: -abs(one[0].contribution))
     analyzer = ranker.lexical_.settings.analyzer
@@ -76,7 +78,10 @@ def _explained(serving: Serving, query: str, document: str, scored: bool = False
     found = passage(analyzer, ranker.index_.text_of(document), words)
     out: dict[str, Any] = {
         "passage": {"text": found.text, "marks": [mark._asdict() for mark in found.marks]},
-        "pairs": [{**pair._asdict(), "learned": is_learned} for pair, is_learned in pairs],
+        "pairs": [
+            {"query": query, "document": word, "contribution": contribution, "learned": is_learned}
+            for (query, word, contribution), is_learned in pairs
+        ],
     }
     if scored:
         out["score"] = lexical.plus(learned).score if learned.pairs else lexical.score

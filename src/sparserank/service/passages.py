@@ -61,10 +61,10 @@ def passage(analyzer: Analyzer, text: str, pairs: Iterable[tuple[str, float]], l
     """
     line = " ".join(text[:LONGEST].split())
     numbers: dict[str, list[int]] = {}
-    adds: dict[str, float] = {}
+    adds: dict[str, int] = {}  # billionths: sums are exact, whatever is added and taken away again
     for number, (word, contribution) in enumerate(pairs):
         numbers.setdefault(word, []).append(number)
-        adds[word] = adds.get(word, 0.0) + max(contribution, 0.0)
+        adds[word] = adds.get(word, 0) + round(1e9 * max(contribution, 0.0))
     places = _places(analyzer, line, numbers)
     start, end = _around(line, *_best(places, adds, length), length)
     before = f"{_CUT} " if start else ""
@@ -79,8 +79,9 @@ def passage(analyzer: Analyzer, text: str, pairs: Iterable[tuple[str, float]], l
     return Passage(before + line[start:end] + after, marks)
 
 
+@lru_cache(maxsize=512)
 def _words(analyzer: Analyzer, text: str) -> list[tuple[int, int, str]]:
-    """(start, end, form) of every word that counts."""
+    """(start, end, form) of every word that counts; what is found often is read once."""
     lowered = text.lower() if analyzer.lowercase else text
     found = [match.span() for match in _WORD.finditer(lowered)]
     found = [span for span in found if span[1] - span[0] >= analyzer.shortest]
@@ -116,10 +117,10 @@ def _places(analyzer: Analyzer, text: str, wanted: Iterable[str]) -> list[_Place
     return sorted(out)
 
 
-def _best(places: list[_Place], adds: dict[str, float], length: int) -> tuple[int, int]:
+def _best(places: list[_Place], adds: dict[str, int], length: int) -> tuple[int, int]:
     """The extent of the places, no longer than `length`, whose distinct words add most; on ties most places, first."""
-    best, extent = (0.0, 0), (0, 0)
-    left, total = 0, 0.0
+    best, extent = (0, 0), (0, 0)
+    left, total = 0, 0
     inside: dict[str, int] = {}
     for right, place in enumerate(places):
         if not inside.get(place.word):
@@ -128,10 +129,10 @@ def _best(places: list[_Place], adds: dict[str, float], length: int) -> tuple[in
         while place.end - places[left].start > length and left < right:
             gone = places[left].word
             inside[gone] -= 1
-            total -= 0.0 if inside[gone] else adds[gone]
+            total -= 0 if inside[gone] else adds[gone]
             left += 1
-        if (round(total, 9), right + 1 - left) > best:
-            best, extent = (round(total, 9), right + 1 - left), (places[left].start, place.end)
+        if (total, right + 1 - left) > best:
+            best, extent = (total, right + 1 - left), (places[left].start, place.end)
     return extent
 
 

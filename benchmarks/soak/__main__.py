@@ -1,0 +1,131 @@
+"""`make soak`: the service under load and faults; a table, one line of JSON at the end, and reports/soak.json.
+
+Two workers of `sparserank serve`, asked over loopback connections by clients on the same machine. Exit code 1 where
+anything failed or was lost, or (not with --quick) where 99 of 100 requests took longer than wanted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import sparserank as sr
+from sparserank import data as sets
+from sparserank.data.files import write_bytes
+from sparserank.data.records import Collection
+
+from . import phases
+from .asks import Users
+from .machine import about
+from .service import Service
+
+HELD_OUT = "dev"
+
+
+def tell(text: str) -> None:
+    print(text, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
+    parser.add_argument("--data", default="pydocs", help="a known collection, or a BEIR folder with a split 'dev'")
+    parser.add_argument("--model", type=Path, help="a model of it; unless given, one is trained first")
+    parser.add_argument("--rate", type=float, default=300.0, help="requests a second")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the first phase")
+    parser.add_argument("--quick", action="store_true", help="short phases, two kills: to see that it runs")
+    parser.add_argument("--output", type=Path, default=Path("reports/soak.json"))
+    given = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="sparserank-soak-") as folder:
+        result = run(given, Path(folder))
+    result["minutes"] = round((time.monotonic() - began) / 60, 1)
+    show(result)
+    given.output.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(given.output, (json.dumps(result, indent=2) + "\n").encode())
+    tell(f"\n{given.output}")
+    tell(json.dumps(result))
+    slow = not given.quick and result["phases"][0]["all"]["p99"] >= phases.WANTED
+    if slow or not all(phase["held"] for phase in result["phases"]):
+        raise SystemExit(1)
+
+
+def run(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """All phases; each has the model anew, and no feedback."""
+    collection = _collection(given.data)
+    trained = given.model or _trained(collection, folder)
+    quick = given.quick
+
+    def fresh(name: str) -> Path:
+        place = folder / name
+        place.mkdir()
+        for ending in ("", ".index"):
+            shutil.copy(f"{trained}{ending}", f"{place}/model.safetensors{ending}")
+        return place / "model.safetensors"
+
+    def users(seed: int) -> Users:
+        return Users(trained, collection, HELD_OUT, seed)
+
+    done, learn = [], ("--held-out", given.data, "--held-out-split", HELD_OUT, "--learn-every")
+    with Service(fresh("load"), "--no-learn") as service:
+        service.until_ready()
+        tell(f"{given.rate:.0f} requests a second over {phases.CONNECTIONS} connections")
+        done.append(asyncio.run(phases.steady(service, users(1), given.rate, 5.0 if quick else given.seconds)))
+        tell("the highest rate that is held")
+        start, seconds, steps = (given.rate / 2, 2.0, 1) if quick else (given.rate * 4 / 3, 10.0, 9)
+        done.append(asyncio.run(phases.highest(service, users(2), start, seconds, steps, tell)))
+    with Service(fresh("killed"), *learn, "5") as service:
+        service.until_ready()
+        tell("kill -9 of a worker and of the whole service, in turn")
+        seconds, kills = (3.0, 2) if quick else (6.0, 10)
+        done.append(asyncio.run(phases.killed(service, users(3), given.rate, seconds, kills, tell)))
+    with Service(fresh("learning"), *learn, "2") as service:
+        service.until_ready()
+        tell("learning meanwhile")
+        seconds, most = (4.0, 20) if quick else (10.0, 12)
+        done.append(
+            asyncio.run(phases.learning(service, users(4), given.rate / (6 if quick else 1), seconds, most, tell))
+        )
+    documents = len(collection.documents)
+    return {"machine": about(), "data": collection.name, "documents": documents, "workers": 2, "phases": done}
+
+
+def _collection(name: str) -> Collection:
+    found = sets.read_beir(Path(name)) if Path(name).is_dir() else sets.load(name)
+    assert isinstance(found, Collection), f"{name} has no queries"
+    return found
+
+
+def _trained(collection: Collection, folder: Path) -> Path:
+    tell(f"training on {collection.name}")
+    path = folder / "trained.safetensors"
+    ranker = sr.TextRanker(random_state=0)
+    ranker.fit(collection.documents, collection.queries, collection.split("train"), drop_self=collection.drop_self)
+    ranker.save(path)
+    return path
+
+
+def show(result: dict[str, Any]) -> None:
+    """The table."""
+    machine = result["machine"]
+    tell(f"\n{machine['processor']}, {machine['cores']} cores for both sides, Python {machine['python']}; "
+         f"{result['workers']} workers, {result['data']}, {result['documents']} documents")  # fmt: skip
+    for phase in result["phases"]:
+        tell(f"\n{phase['phase']}: {'held' if phase['held'] else 'NOT HELD'}")
+        if "kinds" in phase:
+            tell(f"  {'milliseconds':20s} {'n':>7s} {'p50':>8s} {'p90':>8s} {'p99':>8s} {'max':>8s}")
+            for kind, times in {**phase["kinds"], "all": phase["all"], "(late clients)": phase["lag"]}.items():
+                row = "".join(f" {times[column]:8.1f}" for column in ("p50", "p90", "p99", "max"))
+                tell(f"  {kind:20s} {times['n']:7d}{row}")
+        for key, value in phase.items():
+            if key not in ("phase", "held", "kinds", "all", "lag", "tried"):
+                tell(f"  {key.replace('_', ' ')}: {value}")
+
+
+if __name__ == "__main__":
+    main()

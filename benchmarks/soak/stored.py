@@ -1,0 +1,56 @@
+"""What is on the disk after a fault: every acknowledged feedback once, as it was said, and files that can be read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from sparserank.engine.versions import Versions
+from sparserank.errors import SparseRankError
+
+
+def faults(model: Path, said: Mapping[str, Mapping[str, Any]], acknowledged: Collection[str]) -> list[str]:
+    """What is wrong with the feedback, the model or the index; nothing, it is hoped."""
+    return [*feedback_faults(Path(f"{model}.feedback.sqlite"), said, acknowledged), *model_faults(model)]
+
+
+def feedback_faults(database: Path, said: Mapping[str, Mapping[str, Any]], acknowledged: Collection[str]) -> list[str]:
+    """Feedback that is lost, there twice, or other than it was said; and a database that is not whole."""
+    with closing(sqlite3.connect(database, timeout=30)) as connection:
+        (whole,) = connection.execute("PRAGMA integrity_check").fetchone()
+        rows = connection.execute("SELECT number, id, query, document FROM sparserank_feedback ORDER BY number")
+        stored = rows.fetchall()
+    ids = [row[1] for row in stored]
+    wrong = [] if whole == "ok" else [f"{database}: {whole}"]
+    wrong += [f"lost: {one}" for one in sorted(set(acknowledged) - set(ids))]
+    wrong += (
+        [f"stored twice: {one}" for one in sorted({one for one in ids if ids.count(one) > 1})] if _twice(ids) else []
+    )
+    wrong += [
+        f"not as it was said: {one}"
+        for _, one, query, document in stored
+        if (said[one]["query"], said[one]["document"]) != (query, document)
+    ]
+    if [row[0] for row in stored] != list(range(1, len(stored) + 1)):
+        wrong.append("the numbers of feedback have gaps")
+    return wrong
+
+
+def model_faults(model: Path) -> list[str]:
+    """Versions, or their index, that cannot be loaded."""
+    wrong = []
+    try:
+        versions = Versions.open(model)
+        for version in versions.list():
+            if not versions.load(version.number).search("function that returns", 1):
+                wrong.append(f"version {version.number} finds nothing")
+    except (SparseRankError, OSError) as error:
+        wrong.append(str(error))
+    return wrong
+
+
+def _twice(ids: list[str]) -> bool:
+    return len(set(ids)) < len(ids)
