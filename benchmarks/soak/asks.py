@@ -14,7 +14,7 @@ from sparserank.data.records import Collection
 from .load import Ask
 from .service import TOKEN
 
-SHARES = {"search": 50, "search as the page": 10, "explain": 20, "feedback": 20}
+SHARES = {"search": 55, "search as the page": 5, "explain": 20, "feedback": 20}
 """Of a hundred requests. The page wants every result explained and the lexical ranking beside it."""
 MOST_QUERIES = 1000
 
