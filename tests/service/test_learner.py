@@ -18,6 +18,7 @@ import sparserank as sr
 from sparserank.data.beir import write_beir
 from sparserank.data.records import Collection, Documents
 from sparserank.engine.versions import Versions
+from sparserank.service import learner as learning
 from sparserank.service.feedback import FeedbackStore
 from sparserank.service.learner import NICE, Learner, run
 from sparserank.service.records import Feedback
@@ -180,6 +181,7 @@ def test_a_round_that_is_killed_is_begun_again(place):
     assert [version.number for version in place.versions.list()] == [1, 2]
 
 
+@pytest.mark.slow
 def test_kills_at_any_moment_leave_whole_versions_and_every_feedback_learned_once(place):
     """Killed ten times, a little later each time: before, within and after a round."""
     for turn in range(10):
@@ -202,14 +204,26 @@ def test_stop_ends_the_round_and_frees_the_lock(place):
     first, second = (Learner(place.model, place.database, held_out=place.held_out, every=0.05) for _ in range(2))
     first.start()
     until(lambda: first.state()["working"])
+    second.start()
+    time.sleep(0.2)
+    assert not second.state()["holder"]
     first.stop()
     assert not first.state()["holder"]
     assert not first.state()["working"]
-    second.start()
     until(lambda: place.versions.current().number == 2)
     until(lambda: second.state()["last"]["outcome"] == "learned")
     second.stop()
     assert not second.state()["holder"]
+
+
+def test_a_round_that_takes_too_long_is_given_up(place, caplog, monkeypatch):
+    monkeypatch.setattr(learning, "LONGEST", 0.01)
+    place.say(1)
+    learner = Learner(place.model, place.database, held_out=place.held_out, every=0.05)
+    learner.start()
+    until(lambda: "a round of learning took more than" in caplog.text)
+    learner.stop()
+    assert place.versions.current().number == 1
 
 
 def test_a_learner_that_was_never_started_can_be_stopped(place):

@@ -97,6 +97,20 @@ def _add_eight(at, query, docs, weights, begin, end, n_docs, total):
 
 
 @njit(cache=True, nogil=True)
+def _add_full(weight, row, total):
+    for doc in range(len(row)):
+        total[doc] += weight * np.float64(row[doc])
+
+
+@njit(cache=True, nogil=True)
+def _add_eight_full(at, query, row, total):
+    for doc in range(len(row)):
+        w, o = np.float64(row[doc]), doc * LANES
+        for lane in range(LANES):
+            total[o + lane] += query[at + lane] * w
+
+
+@njit(cache=True, nogil=True)
 def _from_all(total, n_docs, lane, lanes, scores, docs):
     """The best scores of one lane, by a walk over every document; clears the sums."""
     size, least = 0, -np.inf
@@ -160,12 +174,12 @@ def expand(
 
 
 @njit(cache=True, nogil=True)
-def _costs(columns, n_columns, expanded, lanes, starts):
+def _costs(columns, n_columns, expanded, lanes, starts, full_at, n_docs):
     """Postings to be read for each query by itself, and for all of them at once."""
     alone, together = 0, 0
     for i in range(n_columns):
         column = columns[i]
-        length = starts[column + 1] - starts[column]
+        length = n_docs if full_at[column] >= 0 else starts[column + 1] - starts[column]
         together += length
         for lane in range(lanes):
             if expanded[column * lanes + lane] != 0.0:
@@ -175,14 +189,18 @@ def _costs(columns, n_columns, expanded, lanes, starts):
 
 @njit(cache=True, nogil=True)
 def _alone(
-    query_at, lane, lanes, columns, n_columns, expanded, starts, docs, weights, n_docs, gone, skip, total, scores, out
-):
+    query_at, lane, lanes, columns, n_columns, expanded, starts, docs, weights, full_at, full, n_docs, gone, skip,
+    total, scores, out,
+):  # fmt: skip
     """One query of a block by itself."""
     postings = 0
     for i in range(n_columns):
         column = columns[i]
         weight = expanded[column * lanes + lane]
-        if weight != 0.0:
+        if weight != 0.0 and full_at[column] >= 0:
+            postings += n_docs
+            _add_full(weight, full[full_at[column]], total)
+        elif weight != 0.0:
             begin, end = starts[column], starts[column + 1]
             postings += end - begin
             _add(weight, docs, weights, begin, end, n_docs, total)
@@ -196,10 +214,13 @@ def _alone(
 
 
 @njit(cache=True, nogil=True)
-def _together(first, columns, n_columns, expanded, starts, docs, weights, n_docs, gone, skip, total):
+def _together(first, columns, n_columns, expanded, starts, docs, weights, full_at, full, n_docs, gone, skip, total):
     """The sums of eight queries, side by side."""
     for i in range(n_columns):
         column = columns[i]
+        if full_at[column] >= 0:
+            _add_eight_full(column * LANES, expanded, full[full_at[column]], total)
+            continue
         _add_eight(column * LANES, expanded, docs, weights, starts[column], starts[column + 1], n_docs, total)
     for lane in range(LANES):
         for doc in gone:
@@ -211,11 +232,12 @@ def _together(first, columns, n_columns, expanded, starts, docs, weights, n_docs
 @njit(cache=True, nogil=True)
 def search(
     first, last, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights, W_starts, W_columns, W_values, gain, shift,
-    starts, docs, weights, n_docs, gone, skip, seen, columns, expanded, total, out_scores, out_docs,
+    starts, docs, weights, full_at, full, n_docs, gone, skip, seen, columns, expanded, total, out_scores, out_docs,
 ):  # fmt: skip
     """For each query first … last - 1 its best documents and their scores; returns how many each has.
 
-    A query's weights are q in its own columns, and gain · wᵀ W in the columns behind `shift`. Documents `gone`, and
+    A query's weights are q in its own columns, and gain · wᵀ W in the columns behind `shift`. A column that most
+    documents have is full[full_at[column]], one weight a document; of others full_at is -1. Documents `gone`, and
     skip[query] (-1: none), are left out. seen, columns, expanded and total are room to work in: all 0 before and
     after, for `lanes` queries at a time, where lanes = len(expanded) / len(seen) is 1 or 8.
     """
@@ -230,9 +252,11 @@ def search(
         columns[:n_columns].sort()
         alone, together = (0, 1)
         if here == LANES:
-            alone, together = _costs(columns, n_columns, expanded, lanes, starts)
+            alone, together = _costs(columns, n_columns, expanded, lanes, starts, full_at, n_docs)
         if together * SHARED < alone:
-            _together(block, columns, n_columns, expanded, starts, docs, weights, n_docs, gone, skip, total)
+            _together(
+                block, columns, n_columns, expanded, starts, docs, weights, full_at, full, n_docs, gone, skip, total
+            )
             for lane in range(here):
                 query = block + lane
                 counts[query - first] = _from_all(total, n_docs, lane, lanes, out_scores[query], out_docs[query])
@@ -240,8 +264,8 @@ def search(
             for lane in range(here):
                 query = block + lane
                 counts[query - first] = _alone(
-                    query, lane, lanes, columns, n_columns, expanded, starts, docs, weights, n_docs, gone, skip,
-                    total, out_scores[query], out_docs[query],
+                    query, lane, lanes, columns, n_columns, expanded, starts, docs, weights, full_at, full, n_docs,
+                    gone, skip, total, out_scores[query], out_docs[query],
                 )  # fmt: skip
         for query in range(block, block + here):
             _unheap(out_scores[query], out_docs[query], counts[query - first])

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ..data.tensors import Tensors
 from ..errors import ModelError
 from ..rankers.asked import Asked
-from .lookup import Found, Postings, arrays_of, in_parallel, lookup
-from .segment import Segment, frozen
+from .lookup import Found, arrays_of, in_parallel, lookup
+from .segment import Postings, Segment, frozen
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 MOST_BYTES = 1 << 29
 """What an expansion may take where nobody says more; one that would take more is not made."""
 CHUNK = 1024
-SPARE = 16
+WHOLE = 0.2
+"""What reading a weight of a column kept whole costs, in postings."""
+SPARE = 8
 """So many documents more than wanted are taken first; where rounding could reach further, twice as many, and so on."""
 ROUNDING = 2.0**-22
 """Of what a query could find at most: further than this, rounding moves no score."""
@@ -42,11 +44,17 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Answers:
-    """One segment expanded. Columns: those before `shift`, as they were, then one for every word of queries."""
+    """One segment expanded. Columns: those before `shift`, as they were, then one for every word of queries.
+
+    A column that more than half of the documents have is kept whole, a weight for every document: half the bytes of
+    a list, and read five times as fast.
+    """
 
     starts: NDArray[np.int64]
     docs: NDArray[np.int32]
     weights: NDArray[np.float32]
+    full_at: NDArray[np.int32]
+    full: NDArray[np.float32]
     peaks: NDArray[np.float32]
     rows: Rows
     _costs: dict[str, NDArray[np.float64]] = field(default_factory=dict, compare=False)
@@ -72,10 +80,9 @@ class Answers:
         by_word.sort_indices()
         peaks = np.zeros(by_word.shape[1], np.float32)
         np.maximum.at(peaks, np.repeat(np.arange(len(peaks)), np.diff(by_word.indptr)), np.abs(by_word.data))
-        return cls(
-            by_word.indptr.astype(np.int64), by_word.indices.astype(np.int32), by_word.data, peaks,
-            Rows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data),
-        )  # fmt: skip
+        starts, docs, weights, full_at, full = _apart(by_word)
+        documents = Rows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
+        return cls(starts, docs, weights, full_at, full, peaks, documents)
 
     def cheaper(self, segment: Segment, asked: Asked) -> NDArray[np.bool_]:
         """For which queries these lists are shorter than those of all that the queries' words look for."""
@@ -87,14 +94,16 @@ class Answers:
         words = asked.words.copy()
         words.data = np.ones_like(words.data, np.float64)
         through = words @ self._costs[asked.pairs]
-        here = words @ np.diff(self.starts)[asked.shift :].astype(np.float64)
+        lengths = np.where(self.full_at >= 0, len(segment) * WHOLE, np.diff(self.starts))
+        here = words @ lengths[asked.shift :].astype(np.float64)
         return np.asarray(here < through)
 
     def best(self, postings: Postings, asked: Asked, k: int, skip: NDArray[np.int64], threads: int) -> Found:
         """The best k documents of every query: more than k by these lists, then those by their exact scores."""
         queries = _beside(asked)
         reach = np.asarray(abs(queries) @ self.peaks.astype(np.float64)) * ROUNDING
-        here = Postings(self.starts, self.docs, self.weights, postings.n_docs, postings.gone)
+        lists = self.starts, self.docs, self.weights, self.full_at, self.full
+        here = Postings(*lists, postings.n_docs, postings.gone)
         wider = k + SPARE
         while True:
             wider = min(wider, max(postings.n_docs, 1))
@@ -122,6 +131,18 @@ class Answers:
             )  # fmt: skip
 
         in_parallel(block, [(n * i // workers, n * (i + 1) // workers) for i in range(workers)])
+
+
+def _apart(by_word: csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Lists of the columns that few have, and the others whole."""
+    n, lengths = by_word.shape[0], np.diff(by_word.indptr)
+    full_at = np.full(len(lengths), -1, np.int32)
+    common = np.flatnonzero(2 * lengths > n)
+    full_at[common] = np.arange(len(common))
+    full = np.ascontiguousarray(by_word[:, common].toarray().T, np.float32)
+    kept = np.repeat(full_at < 0, lengths)
+    starts = np.concatenate([[0], np.cumsum(np.where(full_at < 0, lengths, 0))]).astype(np.int64)
+    return starts, by_word.indices[kept].astype(np.int32), by_word.data[kept], full_at, full
 
 
 def _beside(asked: Asked) -> csr_array:
@@ -172,7 +193,7 @@ class Expansion:
             part = Answers.of(one, asked, most_bytes)
             if part is None:
                 return None
-            most_bytes -= part.weights.nbytes * 2
+            most_bytes -= part.weights.nbytes * 2 + part.full.nbytes
             parts.append(part)
         return cls(asked.pairs, tuple(parts))
 
@@ -202,8 +223,9 @@ class Expansion:
         out: dict[str, NDArray[Any]] = {}
         for number, part in enumerate(self.parts):
             if part is not None:
-                for name in ("starts", "docs", "weights", "peaks"):
+                for name in ("starts", "docs", "weights", "peaks", "full_at"):
                     out[f"x{number}.{name}"] = getattr(part, name)
+                out[f"x{number}.full"] = part.full.reshape(-1)
                 for name in Rows._fields:
                     out[f"x{number}.rows.{name}"] = getattr(part.rows, name)
         return out
@@ -230,4 +252,8 @@ def _part(file: Tensors, name: str, segment: Segment) -> Answers:
     starts = file.windows(f"{name}starts", len(docs))
     peaks = file.array(f"{name}peaks", "float32", len(starts) - 1)
     rows = Rows(file.windows(f"{name}rows.starts", len(terms), len(segment)), terms, values)
-    return Answers(starts, frozen(docs), frozen(weights), peaks, rows)
+    full_at, full = file.array(f"{name}full_at", "int32", len(starts) - 1), file.bare(f"{name}full", "float32")
+    wide = int(full_at.max(initial=-1)) + 1
+    if len(full) != wide * len(segment):
+        raise ModelError(f"{file.path}: {name!r} must have {wide} whole columns of {len(segment)}")
+    return Answers(starts, frozen(docs), frozen(weights), full_at, full.reshape(wide, len(segment)), peaks, rows)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..rankers.asked import Asked
-from .segment import Segment, frozen
+from .segment import Postings, Segment, frozen
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -38,21 +38,11 @@ class Found(NamedTuple):
     counts: NDArray[np.int64]
 
 
-class Postings(NamedTuple):
-    """Documents by term, or by word of queries."""
-
-    starts: NDArray[np.int64]
-    docs: NDArray[np.int32]
-    weights: NDArray[np.float32]
-    n_docs: int
-    gone: NDArray[np.int32]
-
-
 def best(
     segment: Segment, answers: Answers | None, asked: Asked, k: int, skip: NDArray[np.int64], threads: int, plan: str
 ) -> Found:
     """By the plan wanted, or for every query by that which reads less."""
-    postings = Postings(segment.starts, segment.docs, segment.weights, len(segment), segment.gone)
+    postings = segment.postings
     if answers is None or plan == "query":
         return lookup(postings, asked, k, skip, threads)
     cheap = answers.cheaper(segment, asked) if plan == "auto" else np.ones(len(asked), np.bool_)
@@ -93,8 +83,9 @@ def lookup(postings: Postings, asked: Asked, k: int, skip: NDArray[np.int64], th
         room = _room(width, postings.n_docs, lanes)
         out.counts[slice(*bound)] = search(
             *bound, *own, *words, *W, float(asked.gain), asked.shift,
-            frozen(postings.starts), frozen(postings.docs.view(np.uint32)), frozen(postings.weights), postings.n_docs,
-            postings.gone, skip, *room, out.scores, out.places,
+            frozen(postings.starts), frozen(postings.docs.view(np.uint32)), frozen(postings.weights),
+            frozen(postings.full_at), frozen(postings.full), postings.n_docs, postings.gone, skip,
+            *room, out.scores, out.places,
         )  # fmt: skip
 
     in_parallel(block, bounds)

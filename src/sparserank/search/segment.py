@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,18 @@ from .stored import Stored
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+class Postings(NamedTuple):
+    """Documents by term, or by word of queries; a column c that most have is full[full_at[c]], else full_at is -1."""
+
+    starts: NDArray[np.int64]
+    docs: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    full_at: NDArray[np.int32]
+    full: NDArray[np.float32]
+    n_docs: int
+    gone: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -80,6 +92,12 @@ class Segment:
     def n_terms(self) -> int:
         """How many terms the postings know."""
         return len(self.starts) - 1
+
+    @cached_property
+    def postings(self) -> Postings:
+        """For a search by terms: no column is full."""
+        full_at, full = np.full(self.n_terms, -1, np.int32), np.zeros((0, 0), np.float32)
+        return Postings(self.starts, self.docs, self.weights, full_at, full, len(self), self.gone)
 
     @cached_property
     def kept(self) -> NDArray[np.int64]:

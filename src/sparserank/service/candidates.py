@@ -25,7 +25,7 @@ PAIRS_A_QUERY = 2000
 """The most pairs that one query changes."""
 AT_ONCE = 50
 """Queries that are learned together."""
-TRIES = 40
+TRIES = 16
 """Groups of queries that are tried in one round."""
 DOCUMENTS = 3000
 """About so many documents are learned over: the first of every query."""
@@ -90,7 +90,7 @@ class Search:
         lessons = agreed(one.ranker, self.lessons)
         if lessons <= self.best.figures.lessons + SAME:
             return None
-        figures = self.checks.of(one.ranker, lessons)
+        figures = self.checks.of(one.ranker, self.lessons, lessons)
         if figures.held(self.best.figures):
             return replace(one, figures=figures)
         if self.nearest is None or lessons > self.nearest.lessons:

@@ -94,8 +94,11 @@ class FeedbackStore:
 
     def last(self) -> int:
         """The number of the last one, which is how many there are; 0 where there is none."""
-        with self._database.reading() as connection:
-            return _last(connection)
+        try:
+            with self._database.reading() as connection:
+                return _last(connection)
+        except SQLAlchemyError as error:
+            raise NotStored(f"feedback cannot be read: {_said(error)}") from None
 
     def close(self) -> None:
         """Store what waits, and let go of the database."""
@@ -126,8 +129,7 @@ class FeedbackStore:
             with self._database.writing() as connection:
                 outcomes = _store(connection, [one for one, _ in batch])
         except SQLAlchemyError as error:
-            said = " ".join(str(getattr(error, "orig", None) or error).split())
-            failed: Exception = NotStored(f"not stored: {said}; send it again later with the same id")
+            failed: Exception = NotStored(f"not stored: {_said(error)}; send it again later with the same id")
         except Exception as error:  # a thread that dies would leave every later request waiting
             failed = error
         else:
@@ -136,6 +138,11 @@ class FeedbackStore:
             return
         for _, done in batch:
             done.set_exception(failed)
+
+
+def _said(error: SQLAlchemyError) -> str:
+    """What the database said, on one line."""
+    return " ".join(str(getattr(error, "orig", None) or error).split())
 
 
 def _store(connection: sa.Connection, batch: Sequence[Feedback]) -> list[bool | Conflict]:

@@ -79,8 +79,9 @@ class Learner:
         """End, and let go of the lock; a round under way is ended too, and begins anew elsewhere."""
         self._stopped.set()
         with self._changing:
-            if self._child is not None:
-                self._child.kill()
+            child = self._child
+            if child is not None:
+                child.kill()
         if self._thread.is_alive():
             self._thread.join()
         self._let_go()
@@ -168,7 +169,8 @@ class Learner:
                 log.error("a round of learning ended with code %s and said nothing", self._child.returncode)
         finally:
             self._child.kill()
-            self._child.wait()
+            with suppress(BrokenPipeError), self._child:  # waits for it, and closes its ends
+                pass
             self._child = None
         return None
 

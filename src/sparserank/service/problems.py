@@ -23,7 +23,7 @@ _ABOUT = {
     421: "The service was called by a name that is not its own.",
     422: "A field is missing, unknown or out of its range.",
     429: "Too many requests; `Retry-After` says when to come back.",
-    503: "It could not be stored; the same request may be sent again.",
+    503: "The database does not answer; the same request may be sent again.",
 }
 _RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 

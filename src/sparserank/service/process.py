@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -92,6 +93,8 @@ def run(service: FastAPI | Settings, sockets: Sequence[socket.socket]) -> None:
 def answer(app: FastAPI, listening: socket.socket) -> None:
     """Answer in this process, until it is told to stop."""
     logging.config.dictConfig(LOGGING)
+    # the thread that stores feedback works in many short steps; it shall not wait 5 ms before each
+    sys.setswitchinterval(0.0005)
     uvicorn.Server(config(app)).run(sockets=[listening])
 
 

@@ -141,7 +141,7 @@ def _round(versions: Versions, store: Store, index: Path | None, judgments: Judg
     elif len(lessons) < FIRST_QUERIES:
         said = f"{len(lessons)} queries have feedback; first pairs are learned from {FIRST_QUERIES}"
         return Outcome("waiting", said, start, last, checked_on=checks.to_dict())
-    before = Candidate(ranker, checks.of(ranker, agreed(ranker, lessons)))
+    before = Candidate(ranker, checks.of(ranker, lessons, agreed(ranker, lessons)))
     search = Search(before, lessons, checks, room=int(ROOM * versions.of(versions.root()).pairs) + MORE)
     search.run()
     done = Outcome(
@@ -190,16 +190,19 @@ def _told(search: Search, before: Figures) -> tuple[str, str]:
         return "refused", f"nothing that could be learned ranks {_queries(refused)} better"
     return (
         "refused",
-        f"what {_queries(refused)} teach would make held-out queries worse: {_worse(before, search.nearest)}",
+        f"what was said about {_queries(refused)} would make held-out queries worse: {_worse(before, search.nearest)}",
     )
 
 
 def _worse(before: Figures, after: Figures) -> str:
     sides = (
         ("nDCG@10 of judgments", before.judgments, after.judgments),
+        ("of those not taught", before.others, after.others),
         ("agreement with users", before.feedback, after.feedback),
     )
-    return ", ".join(f"{name} {old:.5f} → {new:.5f}" for name, old, new in sides if old is not None and new is not None)
+    return ", ".join(
+        f"{name} {old:.5f} → {new:.5f}" for name, old, new in sides if old is not None and new is not None and new < old
+    )
 
 
 def _queries(n: int) -> str:

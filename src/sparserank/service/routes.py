@@ -148,7 +148,7 @@ async def rollback(asked: schemas.RollbackAsked, request: Request) -> Response:
     return answer(_version(chosen))
 
 
-@router.get("/health", response_model=schemas.HealthAnswer, responses=responses())
+@router.get("/health", response_model=schemas.HealthAnswer, responses=responses(503))
 async def health(request: Request) -> Response:
     """Whether it answers."""
     service = _service(request)
