@@ -185,18 +185,13 @@ def _sqlite_engine(url: sa.URL) -> sa.Engine:
     return engine
 
 
-def told(error: Exception) -> str:
-    """What a database says, on one line, without the statement that it was asked."""
-    return " ".join(str(getattr(error, "orig", None) or error).split())
-
-
 @contextmanager
 def _told(name: str) -> Iterator[None]:
     """What a database says, as one sentence that names it."""
     try:
         yield
     except (DatabaseError, sqlite3.DatabaseError) as error:
-        said = told(error)
+        said = " ".join(str(getattr(error, "orig", error)).split())
         if "not a database" in said or "malformed" in said:
             said = f"damaged, or no database at all: {said}; restore it from a copy, or move it away"
         raise DataError(f"{name}: {said}") from None
