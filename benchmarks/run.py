@@ -15,7 +15,7 @@ from pathlib import Path
 from sparserank.data.files import write_bytes
 
 CASES = (
-    "letor_reading", "text_features", "bm25_search", "word_pairs", "model_loading", "domination",
+    "letor_reading", "text_features", "bm25_search", "search_index", "word_pairs", "model_loading", "domination",
     "beyond_text", "beyond_labels",
 )  # fmt: skip
 

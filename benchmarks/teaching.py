@@ -12,6 +12,7 @@ import argparse
 import shutil
 import statistics
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +34,8 @@ class Told:
     def since(self, number: int, limit: int = 10_000) -> list[Feedback]:
         return self.said[number:][:limit]
 
-    def of_queries(self, queries: object) -> list[Feedback]:
-        return self.said
+    def of_queries(self, queries: Collection[str]) -> list[Feedback]:
+        return [one for one in self.said if one.query in queries]
 
     def last(self) -> int:
         return len(self.said)

@@ -13,8 +13,8 @@ from sparserank.data.records import Collection, Documents
 from sparserank.engine.versions import Versions
 from sparserank.errors import DataError
 from sparserank.service import candidates, rounds
-from sparserank.service.checks import ENOUGH, Figures, Judgments
-from sparserank.service.lessons import ONE_OF_ALONE, is_held_out
+from sparserank.service.checks import ENOUGH, Figures, Judgments, sinks
+from sparserank.service.lessons import ONE_OF_ALONE, Lessons, is_held_out
 from sparserank.service.records import Feedback
 from sparserank.service.rounds import due, last_outcome, learn, looked_through
 
@@ -95,6 +95,19 @@ def test_a_thumbs_down_lowers_it(versions, store, judgments):
     store.say(QUERY, first, -1.0)
     assert learn(versions, store, judgments=judgments).outcome == "learned"
     assert rank(versions, first) > 0
+
+
+def test_pushing_down_what_is_bad_never_buries_what_is_good(versions, store):
+    """The sixth of the list is called good, and the five above it bad: the mean would rise if all of them fell."""
+    _, queries, qrels = world()
+    few = Judgments("few", *({q: some[q] for q in list(queries)[:6]} for some in (queries, qrels)))
+    before = [hit.id for hit in versions.load().search("black", 100)]
+    store.say("black", before[5])
+    for document in before[:5]:
+        store.say("black", document, -1.0)
+    learn(versions, store, judgments=few)
+    after = [hit.id for hit in versions.load().search("black", 100)]
+    assert after.index(before[5]) <= 5
 
 
 def test_a_click_lifts_what_was_taken_above_what_was_skipped(versions, store, judgments):
@@ -323,6 +336,16 @@ def test_figures_hold_where_nothing_that_is_held_out_is_worse():
     assert not Figures(0.9, 0.399, 0.9, 1.0).held(before)
     assert not Figures(0.9, 0.9, 0.699, 1.0).held(before)
     assert Figures(None, None, 0.7, 1.0).held(replace(before, judgments=None, others=None))
+
+
+def test_a_good_document_sinks_where_more_of_the_others_stand_above_it():
+    said = Lessons({"q": "q"}, {"q": {"a": 1.0, "b": 2.0, "x": -1.0}})
+    before = {"q": ["x", "a", "b"]}
+    assert not sinks(said, before, {"q": ["x", "b", "a"]})  # another good one is no harm
+    assert not sinks(said, before, {"q": ["a", "b", "x"]})
+    assert sinks(said, before, {"q": ["y", "x", "a", "b"]})
+    assert sinks(said, before, {"q": ["x", "y", "b"]})  # gone from the list
+    assert not sinks(said, {"q": ["x", "y"]}, {"q": ["y", "z"]})
 
 
 def test_answers_to_held_out_queries_do_not_pay_for_what_is_worse_elsewhere(versions, judgments):

@@ -257,3 +257,8 @@ def test_help_imports_nothing_of_the_service():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]"
     assert "--held-out" in done.stdout
+
+
+def test_held_out_judgments_that_are_not_there_are_refused_at_once(capsys, model):
+    assert call("serve", model, "--port", "0", "--held-out", "no-such-set") == 2
+    assert "no-such-set" in capsys.readouterr().err

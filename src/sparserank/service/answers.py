@@ -42,10 +42,8 @@ def searched(serving: Serving, asked: SearchAsked) -> Iterator[dict[str, Any] | 
 def explained(serving: Serving, query: str, document: str) -> dict[str, Any]:
     """Why a document has its score."""
     there(serving, document)
-    return {
-        "version": serving.version.number,
-        **_explained(serving, serving.ranker.explaining(query), document, scored=True),
-    }
+    found = _explained(serving, serving.ranker.explaining(query), document, scored=True)
+    return {"version": serving.version.number, **found}
 
 
 def compared(serving: Serving, query: str, first: str, second: str) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """Models that would do better what users said, each a part of what could be learned; the best that passes the checks.
 
-A candidate must be better on what it is learned from and not worse on anything that is held out. Of those that are, the
-one that agrees best with users is taken; where several do, the one that is best on held-out judgments, then the least
-change. Where none is, the queries are halved and each half is tried by itself, so that one bad query holds up no other.
+A candidate must be better on what it is learned from, put nothing more above what users called good, and not be worse
+on anything that is held out. Of those that are, the one that agrees best with users is taken; where several do, the one
+that is best on held-out judgments, then the least change. Where none is, the queries are halved and each half is tried
+by itself, so that one bad query holds up no other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +17,7 @@ from ..engine import TextRanker
 from ..engine.learning import How, Lesson, Size
 from ..engine.pair_change import PairChange
 from ..rankers.text_model import TextModel
-from .checks import SAME, Checks, Figures, agreed, agreements
+from .checks import SAME, Checks, Figures, agreed, agreements, rankings, sinks
 from .lessons import Lessons
 
 STRENGTHS = (0.05, 0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 1.0)
@@ -82,13 +83,15 @@ class Search:
         self.refused += [query for part in waiting for query in part]
 
     def _better(self, part: Lessons) -> Candidate | None:
-        passed = [one for one in map(self._checked, self._candidates(part)) if one is not None]
+        ranked = rankings(self.best.ranker, part)
+        tried = (self._checked(one, part, ranked) for one in self._candidates(part))
+        passed = [one for one in tried if one is not None]
         return max(passed, key=lambda one: one.rank, default=None)
 
-    def _checked(self, one: Candidate) -> Candidate | None:
-        """With its figures; None where it may not be served."""
+    def _checked(self, one: Candidate, part: Lessons, ranked: Mapping[str, Sequence[str]]) -> Candidate | None:
+        """With its figures; None where it may not be served. `ranked` is what is served now for this part."""
         lessons = agreed(one.ranker, self.lessons)
-        if lessons <= self.best.figures.lessons + SAME:
+        if lessons <= self.best.figures.lessons + SAME or sinks(part, ranked, rankings(one.ranker, part)):
             return None
         figures = self.checks.of(one.ranker, self.lessons, lessons)
         if figures.held(self.best.figures):

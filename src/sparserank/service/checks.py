@@ -136,7 +136,30 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def agreements(ranker: TextRanker, lessons: Lessons) -> dict[str, float]:
     """The agreement of each query."""
+    return {q: agreement(lessons.grades[q], ranked) for q, ranked in rankings(ranker, lessons).items()}
+
+
+def rankings(ranker: TextRanker, lessons: Lessons) -> dict[str, list[str]]:
+    """The first documents of each query."""
     if not len(lessons):
         return {}
     found = ranker.search_many(lessons.texts.values(), DEPTH)
-    return {q: agreement(lessons.grades[q], [hit.id for hit in hits]) for q, hits in zip(lessons, found, strict=True)}
+    return {q: [hit.id for hit in hits] for q, hits in zip(lessons, found, strict=True)}
+
+
+def sinks(lessons: Lessons, before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a document that users called good has more of the others above it than before.
+
+    Pushing down what they called bad may lift the mean and bury what they want.
+    """
+    return any(
+        _others_above(lessons.grades[q], after[q], d) > _others_above(lessons.grades[q], before[q], d)
+        for q in lessons
+        for d, grade in lessons.grades[q].items()
+        if grade > 0
+    )
+
+
+def _others_above(grades: Mapping[str, float], ranked: Sequence[str], document: str) -> int:
+    above = ranked[: ranked.index(document)] if document in ranked else ranked
+    return sum(grades.get(other, 0.0) <= 0.0 for other in above)

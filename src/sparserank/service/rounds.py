@@ -137,7 +137,7 @@ def _round(versions: Versions, store: Store, index: Path | None, judgments: Judg
         return Outcome("waiting", _too_few(len(checks.feedback)), start, last, checked_on=checks.to_dict())
     if ranker.model_.W is not None:
         new = [query for query in queries if plain(query) not in held]
-        lessons = Lessons.of(store.of_queries(new)).among(ranker.index_)
+        lessons = Lessons.of(store.of_queries(new)).among(ranker.index_).parted(share)[0]
     elif len(lessons) < FIRST_QUERIES:
         said = f"{len(lessons)} queries have feedback; first pairs are learned from {FIRST_QUERIES}"
         return Outcome("waiting", said, start, last, checked_on=checks.to_dict())
