@@ -15,7 +15,7 @@ from sparserank.data.records import Collection, Documents
 from sparserank.service.feedback import FeedbackStore
 from sparserank.service.records import Feedback
 
-from .conftest import world
+from .conftest import COLOURS, world
 
 
 def python_module(*words: str) -> subprocess.CompletedProcess[str]:
@@ -25,7 +25,10 @@ def python_module(*words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_a_short_soak_loses_nothing_and_fails_no_request(tmp_path):
     docs, queries, qrels = world()
-    judged = Collection("world", Documents.of(docs), queries, {"train": qrels, "dev": qrels})
+    wooden = {f"wooden-{colour}": f"{colour} car of wood" for colour in COLOURS}  # what is not known yet
+    taught = {f"wooden-{colour}": {f"boat-{colour}": 1} for colour in COLOURS}
+    splits = {"train": qrels, "dev": qrels, "test": taught}
+    judged = Collection("world", Documents.of(docs), queries | wooden, splits)
     write_beir(tmp_path / "world", judged)
     report = tmp_path / "soak.json"
     done = python_module("benchmarks.soak", "--quick", "--rate", "60", "--data", str(tmp_path / "world"),
