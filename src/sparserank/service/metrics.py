@@ -19,7 +19,6 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
-
 KINDS, ROOM = ("counter", "histogram", "gauge_mostrecent"), 1 << 20
 """The files of figures that a worker shares, and what is set aside for each: many times what they need."""
 
@@ -59,8 +58,8 @@ def reserve(folder: Path) -> None:
     for kind in KINDS:
         path = folder / f"{kind}_{os.getpid()}.db"
         try:
-            with path.open("ab") as file:
-                os.posix_fallocate(file.fileno(), 0, ROOM)
+            if not path.exists():
+                path.write_bytes(bytes(ROOM))
         except OSError as error:
             path.unlink(missing_ok=True)
             raise DataError(f"{path}: no room for figures: {error.strerror}; free some, or set $TMPDIR") from None
