@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: demo test lint lock bench docs clean
+.PHONY: demo test lint lock bench soak fuzz docs clean
 
 demo: $(VENV)/run.stamp
 	$(BIN)/sparserank demo
@@ -26,6 +26,13 @@ lint: $(VENV)/dev.stamp
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.run $(ARGS)
 
+# the service under load and faults, and 100,000 hostile requests; on this machine alone
+soak: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.soak $(ARGS)
+
+fuzz: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.soak.fuzz $(ARGS)
+
 docs: $(VENV)/dev.stamp
 	$(BIN)/mkdocs build --strict
 
@@ -37,6 +44,8 @@ lock:
 	  --no-annotate --no-header --extra service --extra postgres -o requirements/service.txt pyproject.toml
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --no-annotate --no-header --extra dev --extra bench --extra docs -o requirements/lock.txt pyproject.toml
+	echo 'hatchling>=1.26' | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-emit-find-links --no-annotate --no-header -c requirements/lock.txt -o requirements/build.txt -
 
 clean:
 	rm -rf $(VENV) build dist site .coverage .coverage.* reports

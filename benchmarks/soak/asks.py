@@ -14,7 +14,7 @@ from sparserank.data.records import Collection
 from .load import Ask
 from .service import TOKEN
 
-SHARES = {"search": 50, "search as the page": 10, "explain": 20, "feedback": 20}
+SHARES = {"search": 55, "search as the page": 5, "explain": 20, "feedback": 20}
 """Of a hundred requests. The page wants every result explained and the lexical ranking beside it."""
 MOST_QUERIES = 1000
 
@@ -43,7 +43,8 @@ class Users:
     def asks(self, number: int, phase: str, teaching: int = 0) -> list[Ask]:
         """So many requests; feedback about `teaching` queries where it is meant to teach, else about any."""
         kinds = self._draw.choices(list(SHARES), weights=list(SHARES.values()), k=number)
-        said = self._said(phase, self._lists[:teaching] if teaching else self._lists)
+        wrong = [one for one in self._lists if one[1][0] not in one[2]]  # the first result is not what they want
+        said = self._said(phase, wrong[:teaching] or self._lists)
         return [self._ask(kind, said) for kind in kinds]
 
     def _ask(self, kind: str, said: Iterator[Ask]) -> Ask:

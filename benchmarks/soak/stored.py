@@ -41,15 +41,13 @@ def feedback_faults(database: Path, said: Mapping[str, Mapping[str, Any]], ackno
 
 def model_faults(model: Path) -> list[str]:
     """Versions, or their index, that cannot be loaded."""
-    wrong = []
     try:
         versions = Versions.open(model)
-        for version in versions.list():
-            if not versions.load(version.number).search("function that returns", 1):
-                wrong.append(f"version {version.number} finds nothing")
+        found = {one.number: versions.load(one.number).search("function that returns a red car", 1)
+                 for one in versions.list()}  # fmt: skip
     except (SparseRankError, OSError) as error:
-        wrong.append(str(error))
-    return wrong
+        return [str(error)]
+    return [f"version {number} finds nothing" for number, hits in found.items() if not hits]
 
 
 def _twice(ids: list[str]) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..errors import DataError
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 """Must be set before this module is imported, or not at all: the library looks at it then."""
@@ -16,11 +19,16 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
+KINDS, ROOM = ("counter", "histogram", "gauge_mostrecent"), 1 << 20
+"""The files of figures that a worker shares, and what is set aside for each: many times what they need."""
+
 
 class Metrics:
     """What is counted."""
 
     def __init__(self) -> None:
+        if folder := os.environ.get(SHARED):
+            reserve(Path(folder))
         self._own = CollectorRegistry()
         self.requests = Counter(
             "sparserank_requests", "Requests by route and status.", ["route", "status"], registry=self._own
@@ -43,6 +51,18 @@ class Metrics:
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
+
+
+def reserve(folder: Path) -> None:
+    """Set room aside for this worker's figures: the library maps files with holes, and on a full disk that kills."""
+    for kind in KINDS:
+        path = folder / f"{kind}_{os.getpid()}.db"
+        try:
+            if not path.exists():
+                path.write_bytes(bytes(ROOM))
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise DataError(f"{path}: no room for figures: {error.strerror}; free some, or set $TMPDIR") from None
 
 
 class Measured:

@@ -1,0 +1,211 @@
+"""`make fuzz`: 100,000 hostile requests; no 5xx, no hang, no broken answer.
+
+Most are generated from the OpenAPI document by schemathesis, right ones and wrong ones, answered in the process that
+made them and checked against the document. The rest are bytes over a socket to a real service: requests that Hypothesis
+has cut, doubled, swapped and spoilt. Exit code 1 at the first answer that is not as it should be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import multiprocessing
+import shutil
+import socket
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import sparserank as sr
+from sparserank.data.files import write_bytes
+
+from .service import TOKEN, Service
+
+HANG = 30.0
+"""Seconds after which a request that is not answered hangs."""
+SHARES = {
+    "POST /search": 25, "POST /explain": 18, "POST /compare": 18, "POST /feedback": 20, "POST /model/rollback": 7,
+    "GET /related/{word}": 6, "GET /changes": 5, "GET /model": 0.3, "GET /health": 0.4, "GET /metrics": 0.3,
+}  # fmt: skip
+"""Of a hundred requests that are generated from the document."""
+CONFIG = {
+    "headers": {"Authorization": f"Bearer {TOKEN}"},
+    # a click on a document that was not shown, and a document compared with itself, are 422: no schema can say so
+    "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", "404", "409", "422"]}},
+}
+COLOURS = ("red", "green", "blue", "white", "black", "brown", "grey", "pink")
+THINGS = {"car": "automobile", "bike": "bicycle", "ship": "boat"}
+"""What is asked for, and what documents call it."""
+
+
+def trained(folder: Path) -> Path:
+    """A small model with a few pairs: what is asked is what matters here."""
+    docs = {f"{thing}-{a}": f"{a} {thing} number{i}" for i, a in enumerate(COLOURS) for thing in THINGS.values()}
+    queries = {f"{asked}-{a}": f"{a} {asked}" for a in COLOURS for asked in THINGS}
+    judged = {f"{asked}-{a}": {f"{thing}-{a}": 1} for a in COLOURS for asked, thing in THINGS.items()}
+    path = folder / "model.safetensors"
+    sr.TextRanker(max_pairs=100).fit(docs, queries, judged).save(path)
+    return path
+
+
+def generated(model: str, number: int, seed: int) -> dict[str, Any]:
+    """So many requests from the OpenAPI document, in this process; the statuses, and the slowest answer."""
+    import hypothesis
+    import schemathesis
+    from schemathesis.config import SchemathesisConfig
+    from schemathesis.python.asgi import get_client
+
+    from sparserank.service.app import create_app
+    from sparserank.service.settings import Settings
+
+    # for any host name: schemathesis calls it 'testserver'
+    app = create_app(Settings(model, TOKEN, learn=False, rate=1e9, host="0.0.0.0", open_reads=True))
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=SchemathesisConfig.from_dict(CONFIG))
+    schema.hook("map_body")(_with_known_documents)
+    statuses: Counter[int] = Counter()
+    slowest = 0.0
+    with get_client(app) as client:
+        for operation in (found.ok() for found in schema.get_all_operations()):
+
+            @hypothesis.seed(seed)
+            @hypothesis.settings(
+                max_examples=max(1, round(number * SHARES[operation.label] / 100)),
+                phases=[hypothesis.Phase.generate],
+                suppress_health_check=list(hypothesis.HealthCheck),
+                deadline=None,
+                database=None,
+            )
+            @hypothesis.given(case=operation.as_strategy())
+            def check(case: Any) -> None:
+                nonlocal slowest
+                faulthandler.dump_traceback_later(HANG, exit=True)
+                began = time.perf_counter()
+                response = case.call(session=client)
+                slowest = max(slowest, time.perf_counter() - began)
+                case.validate_response(response)
+                statuses[response.status_code] += 1
+
+            check()
+    faulthandler.cancel_dump_traceback_later()
+    app.state.service.store.close()
+    return {"statuses": statuses, "slowest": slowest}
+
+
+def _with_known_documents(context: Any, body: Any) -> Any:
+    """Most generated names of documents are replaced by real ones, so that requests get further than 'not there'."""
+
+    def known(name: Any) -> Any:
+        could_be = isinstance(name, str) and 0 < len(name) <= 500 and "\0" not in name
+        return ("automobile-red", "boat-blue")[len(name) % 2] if could_be and len(name) % 4 else name
+
+    if isinstance(body, dict):
+        body = {key: known(value) if key in ("document", "first", "second") else value for key, value in body.items()}
+        if isinstance(body.get("shown"), list) and isinstance(body.get("document"), str):
+            body["shown"] = [known(name) for name in body["shown"]]
+    return body
+
+
+def spoilt(address: str, number: int, seed: int) -> dict[str, Any]:
+    """So many requests as bytes over a socket; an answer that is one is below 500, and the connection ends."""
+    import hypothesis
+
+    from .spoilt import requests
+
+    host, _, port = address.removeprefix("http://").partition(":")
+    statuses: Counter[int] = Counter()
+    slowest = 0.0
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=number,
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+        deadline=None,
+        database=None,
+    )
+    @hypothesis.given(request=requests())
+    def check(request: bytes) -> None:
+        nonlocal slowest
+        began = time.perf_counter()
+        answer = exchanged(host, int(port), request)
+        slowest = max(slowest, time.perf_counter() - began)
+        status = int(answer[9:12]) if answer.startswith(b"HTTP/1.1 ") else 0  # 0: cut off without a word
+        assert (status or 200) < 500, (request, answer[:300])
+        statuses[status] += 1
+
+    check()
+    return {"statuses": statuses, "slowest": slowest}
+
+
+def exchanged(host: str, port: int, request: bytes) -> bytes:
+    """What is answered until the connection ends; we say that nothing more will come."""
+    answer = bytearray()
+    with socket.create_connection((host, port), timeout=HANG) as connection:
+        try:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            while part := connection.recv(65536):
+                answer += part
+        except TimeoutError:
+            raise AssertionError(f"not answered within {HANG:.0f} s: {request[:300]!r}") from None
+        except OSError:  # cut off before all was said
+            pass
+    return bytes(answer)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak.fuzz", description=__doc__)
+    parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=Path("reports/fuzz.json"))
+    given = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="sparserank-fuzz-") as folder:
+        result = run(Path(folder), given.requests, given.processes, given.seed)
+    result |= {"seconds": round(time.monotonic() - began, 1), "seed": given.seed}
+    for kind in ("generated", "spoilt"):
+        told = ", ".join(f"{status}: {n}" for status, n in result[kind]["statuses"].items())
+        print(f"{kind:10s} {result[kind]['requests']:7d} requests; slowest {result[kind]['slowest']:.3f} s; {told}")
+    print(f"{result['requests']} requests in {result['seconds']} s: no 5xx, no hang")
+    given.output.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(given.output, (json.dumps(result, indent=2) + "\n").encode())
+    print(json.dumps(result))
+
+
+def run(folder: Path, number: int, processes: int, seed: int) -> dict[str, Any]:
+    """A tenth as bytes over a socket, the others from the document, in several processes."""
+    model, bytes_of = trained(folder), number // 10
+    places = []
+    for turn in range(processes):
+        places.append(folder / f"{turn}" / model.name)
+        places[-1].parent.mkdir()
+        for ending in ("", ".index"):
+            shutil.copy(f"{model}{ending}", f"{places[-1]}{ending}")
+    each = -(-(number - bytes_of) * 102 // (100 * processes))  # some operations know fewer requests than asked for
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        tasks = [(str(place), each, seed + turn) for turn, place in enumerate(places)]
+        from_document = _joined(pool.starmap(generated, tasks))
+    with Service(model, "--no-learn", workers=1) as service:
+        over_socket = _joined([spoilt(service.address, bytes_of, seed)])
+        assert service.get("/health")["status"] == "ok"
+    requests = from_document["requests"] + over_socket["requests"]
+    assert requests >= number, f"only {requests} of {number} were made"
+    return {"requests": requests, "generated": from_document, "spoilt": over_socket}
+
+
+def _joined(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    statuses = sum((part["statuses"] for part in parts), Counter[int]())
+    assert max(statuses) < 500, statuses
+    return {
+        "requests": sum(statuses.values()),
+        "statuses": dict(sorted(statuses.items())),
+        "slowest": round(max(part["slowest"] for part in parts), 3),
+    }
+
+
+if __name__ == "__main__":
+    main()
