@@ -23,8 +23,9 @@ from sparserank.service.app import create_app
 from sparserank.service.process import address_of, config, listen
 from sparserank.service.settings import Settings
 
+from .process import TOKEN, Process
+
 COLOURS = ("red", "green", "blue", "white", "black", "brown", "grey", "pink")
-TOKEN = "a-token-of-the-tests"
 
 
 def world():
@@ -53,6 +54,20 @@ def model(small_model, tmp_path) -> Path:
     for ending in ("", ".index"):
         shutil.copy(f"{small_model}{ending}", tmp_path)
     return tmp_path / small_model.name
+
+
+@pytest.fixture
+def run(model, tmp_path) -> Iterator[Callable[..., Process]]:
+    """Start a service, as a process, of the test's model or of another; it ends with the test."""
+    started: list[Process] = []
+
+    def start(*words: str, at: Path = model, **options) -> Process:
+        started.append(Process(at, *words, said=tmp_path / f"said-{len(started)}", **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.kill()
 
 
 class Running:

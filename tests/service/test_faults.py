@@ -1,117 +1,22 @@
-"""Real faults: disks that are full, folders that can only be read, damaged files, processes that are killed."""
+"""Real faults: disks that are full, and folders and files that can only be read."""
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
-import signal
-import sqlite3
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
-import httpx
 import pytest
-from benchmarks.soak.service import descendants
 
-from sparserank.data.beir import write_beir
-from sparserank.data.records import Collection, Documents
 from sparserank.engine.versions import Versions
 from sparserank.errors import DataError
 from sparserank.service.feedback import FeedbackStore
 
-from .conftest import TOKEN, wait_until, world
-
-
-class Process:
-    """`sparserank serve` in a process group of its own, reached over HTTP."""
-
-    def __init__(self, model: Path, *words: str, said: Path, env: dict[str, str] | None = None) -> None:
-        command = [sys.executable, "-m", "sparserank", "serve", str(model), "--port", "0", "--json", *words]
-        self.said = said
-        with self.said.open("w") as errors:
-            self._process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True,
-                env={**os.environ, "SPARSERANK_TOKEN": TOKEN, **(env or {})},
-            )  # fmt: skip
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, self.said.read_text()
-        self.client = httpx.Client(
-            base_url=json.loads(line)["address"], headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
-        )
-        self.pid = self._process.pid
-
-    def give(self, number: int, **other) -> httpx.Response:
-        return self.client.post("/feedback", json=said(number) | other)
-
-    def search(self) -> httpx.Response:
-        return self.client.post("/search", json={"query": "red car"})
-
-    def kill(self) -> None:
-        self._end(signal.SIGKILL)
-
-    def end(self) -> None:
-        self._end(signal.SIGTERM)
-
-    def _end(self, sign: int) -> None:
-        self.client.close()
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, sign)
-        try:
-            self._process.wait(30)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
-            self._process.stdout.close()
-
-
-@pytest.fixture
-def run(model, tmp_path) -> Iterator[Callable[..., Process]]:
-    """Start a service of the test's model, or of another; it ends with the test."""
-    started: list[Process] = []
-
-    def start(*words: str, at: Path = model, **options) -> Process:
-        started.append(Process(at, *words, said=tmp_path / f"said-{len(started)}", **options))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.kill()
-
-
-def said(number: int, query: str = "red car") -> dict:
-    return {"id": f"id-{number}", "kind": "judgment", "query": query, "document": "boat-red", "grade": 1}
-
-
-def refused(model: Path, *words: str) -> str:
-    """What a service that does not start says; one sentence, and code 2."""
-    command = [sys.executable, "-m", "sparserank", "serve", str(model), "--port", "0", *words]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
-    last = ended.stderr.splitlines()[-1]
-    assert last.startswith("sparserank: ")
-    assert "Traceback" not in ended.stderr
-    return last
-
-
-def stored(database: Path) -> list[str]:
-    with closing(sqlite3.connect(database)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        return [one for (one,) in connection.execute("SELECT id FROM sparserank_feedback ORDER BY number")]
-
-
-def taught(model: Path) -> Versions:
-    """A second version."""
-    versions = Versions.open(model)
-    versions.add(versions.load().set_pair("car", "boat", 50.0), "taught by hand")
-    return versions
-
+from .process import refused, stored
 
 # ---- disks that are full
 
@@ -264,138 +169,3 @@ def test_a_database_that_can_only_be_read_is_503_for_feedback_and_searches_go_on
     assert "readonly database" in answer.json()["detail"]
     assert service.search().status_code == 200
     assert stored(database) == []
-
-
-# ---- files that are damaged
-
-
-def spoil(path: Path) -> None:
-    """Some bytes in the middle are others."""
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2 : len(content) // 2 + 64] = b"\x5a" * 64
-    path.write_bytes(content)
-
-
-def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-100])
-
-
-@pytest.mark.parametrize("damage", [spoil, cut])
-def test_a_damaged_version_is_named_and_the_last_good_one_is_served(model, run, damage):
-    damage(taught(model).path(2))
-    service = run("--no-learn")
-    assert service.search().json()["version"] == 1
-    assert "000002.safetensors: damaged" in service.said.read_text()
-    assert "version 1 is served instead of 2" in service.said.read_text()
-
-
-def test_a_cut_model_is_refused_by_name_and_where_versions_are_there_the_last_is_served(model, run):
-    whole = model.read_bytes()
-    cut(model)
-    assert str(model) in refused(model)
-    model.write_bytes(whole)
-    taught(model)
-    cut(model)
-    service = run("--no-learn")
-    assert service.search().json()["version"] == 2
-    assert str(model) in service.said.read_text()
-
-
-def test_a_cut_index_is_refused_by_name(model):
-    index = Path(f"{model}.index")
-    cut(index)
-    assert str(index) in refused(model)
-    index.write_bytes(b"nonsense")
-    assert str(index) in refused(model)
-
-
-def test_a_damaged_list_of_versions_is_refused_by_name_and_a_running_service_goes_on(model, run):
-    pointer = taught(model).folder / "versions.json"
-    service = run("--no-learn")
-    pointer.write_text(pointer.read_text()[:-50])
-    time.sleep(1.2)  # longer than it takes to look
-    assert service.search().json()["version"] == 2
-    told = refused(model)
-    assert str(pointer) in told
-    assert "move it away" in told
-
-
-def test_a_damaged_database_is_refused_by_name_and_left_alone(model, run):
-    database = Path(f"{model}.feedback.sqlite")
-    service = run("--no-learn")
-    for number in range(60):
-        assert service.give(number, query="red car " + "x" * 900).status_code == 201
-    service.end()
-    spoil_pages(database)
-    before = database.read_bytes()
-    told = refused(model)
-    assert str(database) in told
-    assert "damaged" in told
-    assert database.read_bytes() == before
-
-
-def test_a_database_that_is_damaged_meanwhile_is_503_and_searches_go_on(serve, model):
-    running = serve()
-    assert running.client.post("/feedback", json=said(1)).status_code == 201
-    database = Path(f"{model}.feedback.sqlite")
-    running.app.state.service.store._database.close()  # as when connections have been idle
-    for path in model.parent.glob(f"{database.name}*"):
-        path.write_bytes(b"\x5a" * 20_000)
-    for answer in (running.client.post("/feedback", json=said(2)), running.client.get("/health")):
-        assert answer.status_code == 503
-        assert "file is not a database" in answer.json()["detail"]
-    assert running.client.post("/search", json={"query": "red car"}).status_code == 200
-
-
-def spoil_pages(database: Path) -> None:
-    content = bytearray(database.read_bytes())
-    content[8192:20480] = b"\x5a" * 12288
-    database.write_bytes(content)
-
-
-# ---- processes that are killed
-
-
-def test_what_was_acknowledged_is_stored_once_however_often_the_service_is_killed(model, run):
-    """Clients send what was not acknowledged again, under the same id."""
-    database, acknowledged, number = Path(f"{model}.feedback.sqlite"), [], 0
-    for turn in range(3):
-        service = run("--no-learn", "--workers", "2")
-        if turn:
-            again = [service.give(one) for one in range(number)]  # all of them, to be sure
-            assert {answer.status_code for answer in again} <= {200, 201}
-            assert [answer.status_code for answer in again[: len(acknowledged)]] == [200] * len(acknowledged)
-        until = number + 150
-        with suppress(httpx.TransportError):
-            while number < until:
-                number += 1
-                assert service.give(number - 1).status_code == 201
-                acknowledged.append(f"id-{number - 1}")
-                if number == until - 75:
-                    victims = descendants(service.pid)
-                    os.kill(victims[-1] if turn == 0 else service.pid, signal.SIGKILL)
-        service.kill()
-        found = stored(database)
-        assert set(acknowledged) <= set(found)
-        assert len(found) == len(set(found)), "none twice"
-        assert Versions.open(model).load().search("red car")
-        acknowledged = [f"id-{one}" for one in range(number) if f"id-{one}" in found]
-        number = len(acknowledged)
-
-
-def test_a_round_that_is_killed_leaves_no_half_version_in_use(model, run):
-    docs, queries, qrels = world()
-    judged = model.parent / "judged"
-    write_beir(judged, Collection("judged", Documents.of(docs), queries, {"dev": qrels}))
-    service = run("--held-out", str(judged), "--learn-every", "0.2")
-    assert service.give(1, query="red car of wood").status_code == 201
-    wait_until(lambda: len(descendants(service.pid)) > 1)
-    for pid in descendants(service.pid)[1:]:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    versions = Versions.open(model)
-    assert [versions.load(one.number) is not None for one in versions.list()]
-    assert service.search().status_code == 200
-    wait_until(lambda: service.client.get("/model").json()["learner"]["last"]["seen"] == 1)
-    for one in Versions.open(model).list():
-        assert versions.load(one.number).search("red car")

@@ -6,6 +6,7 @@ A mark covers a word as the document spells it: words are found as the analyzer 
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,13 +37,16 @@ class Passage:
     marks: tuple[Mark, ...] = ()
 
 
-class _Place(NamedTuple):
-    """A document word of the pairs, met in the document: its extent, and that of every word it is made of."""
+class _Words(NamedTuple):
+    """Words of a document, in its order: where each begins and ends, and what it counts as."""
 
-    start: int
-    end: int
-    word: str
-    parts: tuple[tuple[int, int], ...]
+    starts: array[int]
+    ends: array[int]
+    forms: list[str]
+
+
+_Place = tuple[int, int, str, tuple[tuple[int, int], ...]]
+"""A document word of the pairs, met in the document: start, end, word, and (start, end) of every word in it."""
 
 
 def passage(analyzer: Analyzer, text: str, pairs: Iterable[tuple[str, float]], length: int = 320) -> Passage:
@@ -71,29 +75,31 @@ def passage(analyzer: Analyzer, text: str, pairs: Iterable[tuple[str, float]], l
     after = f" {_CUT}" if end < len(line) or len(text) > LONGEST else ""
     shift = len(before) - start
     met: dict[tuple[int, int], set[int]] = {}
-    for place in places:
-        for a, b in place.parts:
-            if start <= a and b <= end:
-                met.setdefault((a, b), set()).update(numbers[place.word])
+    for first, last, word, parts in places:
+        if first < end and last > start:
+            for a, b in parts:
+                if start <= a and b <= end:
+                    met.setdefault((a, b), set()).update(numbers[word])
     marks = tuple(Mark(a + shift, b + shift, tuple(sorted(found))) for (a, b), found in sorted(met.items()))
     return Passage(before + line[start:end] + after, marks)
 
 
-@lru_cache(maxsize=512)
-def _words(analyzer: Analyzer, text: str) -> list[tuple[int, int, str]]:
-    """(start, end, form) of every word that counts; what is found often is read once."""
+@lru_cache(maxsize=4096)
+def _words(analyzer: Analyzer, text: str) -> _Words:
+    """Every word that counts; what is found often is read once."""
     lowered = text.lower() if analyzer.lowercase else text
-    found = [match.span() for match in _WORD.finditer(lowered)]
-    found = [span for span in found if span[1] - span[0] >= analyzer.shortest]
-    spelled = [lowered[a:b] for a, b in found]
-    forms = _forms(analyzer)
-    new = list({word for word in spelled if word not in forms})
+    spelled, forms = set(_WORD.findall(lowered)), _forms(analyzer)
+    new = [word for word in spelled if word not in forms]
     forms |= dict(zip(new, analyzer.normal_forms(new), strict=True))
+    forms |= {word: None for word in new if len(word) < analyzer.shortest}
+    found = [
+        (match.start(), match.end(), form) for match in _WORD.finditer(lowered) if (form := forms[match[0]]) is not None
+    ]
     if len(lowered) != len(text):  # one letter may become two: back to where the document has them
         where = [i for i, letter in enumerate(text) for _ in letter.lower()]
-        found = [(where[a], where[b - 1] + 1) for a, b in found]
-    counted = ((a, b, forms[word]) for (a, b), word in zip(found, spelled, strict=True))
-    return [(a, b, form) for a, b, form in counted if form is not None]
+        found = [(where[a], where[b - 1] + 1, form) for a, b, form in found]
+    starts, ends, counted = zip(*found, strict=True) if found else ((), (), ())
+    return _Words(array("i", starts), array("i", ends), list(counted))
 
 
 @lru_cache(maxsize=4)
@@ -107,14 +113,17 @@ def _places(analyzer: Analyzer, text: str, wanted: Iterable[str]) -> list[_Place
     sought = set(wanted)
     if not sought:
         return []
-    words = _words(analyzer, text)
-    out = [_Place(a, b, form, ((a, b),)) for a, b, form in words if form in sought]
-    for size in {word.count(" ") + 1 for word in sought} - {1}:
-        for parts in zip(*(words[i:] for i in range(size)), strict=False):
-            form = " ".join(part[2] for part in parts)
+    starts, ends, forms = _words(analyzer, text)
+    met = [i for i, form in enumerate(forms) if form in sought]
+    out: list[_Place] = [((a := starts[i]), (b := ends[i]), forms[i], ((a, b),)) for i in met]
+    sizes = {word.count(" ") + 1 for word in sought} - {1}
+    for size in sizes:
+        for i, parts in enumerate(zip(*(forms[skip:] for skip in range(size)), strict=False)):
+            form = " ".join(parts)
             if form in sought:
-                out.append(_Place(parts[0][0], parts[-1][1], form, tuple((a, b) for a, b, _ in parts)))
-    return sorted(out)
+                extents = tuple((starts[j], ends[j]) for j in range(i, i + size))
+                out.append((starts[i], ends[i + size - 1], form, extents))
+    return sorted(out) if sizes else out
 
 
 def _best(places: list[_Place], adds: dict[str, int], length: int) -> tuple[int, int]:
@@ -122,17 +131,17 @@ def _best(places: list[_Place], adds: dict[str, int], length: int) -> tuple[int,
     best, extent = (0, 0), (0, 0)
     left, total = 0, 0
     inside: dict[str, int] = {}
-    for right, place in enumerate(places):
-        if not inside.get(place.word):
-            total += adds[place.word]
-        inside[place.word] = inside.get(place.word, 0) + 1
-        while place.end - places[left].start > length and left < right:
-            gone = places[left].word
+    for right, (_, end, word, _) in enumerate(places):
+        if not inside.get(word):
+            total += adds[word]
+        inside[word] = inside.get(word, 0) + 1
+        while end - places[left][0] > length and left < right:
+            gone = places[left][2]
             inside[gone] -= 1
             total -= 0 if inside[gone] else adds[gone]
             left += 1
         if (total, right + 1 - left) > best:
-            best, extent = (total, right + 1 - left), (places[left].start, place.end)
+            best, extent = (total, right + 1 - left), (places[left][0], end)
     return extent
 
 
