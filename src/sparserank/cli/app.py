@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import datasets, demo, evaluate, explain, index, related, reproduce, search, train
+from . import datasets, demo, evaluate, explain, export, index, related, reproduce, search, train
 
 app = typer.Typer(
     name="sparserank",
@@ -42,6 +42,7 @@ for command in (
     explain.explain,
     related.related,
     index.index,
+    export.export,
     reproduce.reproduce,
     datasets.datasets,
 ):
