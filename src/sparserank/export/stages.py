@@ -62,27 +62,3 @@ def _chunks(weights: dict[int, float], most: int) -> list[dict[int, float]]:
 
 def _divided(weights: dict[int, float], by: float) -> dict[int, float]:
     return {term: weight / by for term, weight in weights.items()}
-
-
-def lucene_weights(weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Weights as Lucene's features keep them: the sign, the exponent and 8 bits of the fraction, cut off.
-
-    >>> lucene_weights(np.array([1.0, 1.003, 1.004], np.float32)).tolist()
-    [1.0, 1.0, 1.00390625]
-    """
-    bits = np.ascontiguousarray(weights, np.float32).view(np.uint32)
-    return (bits & np.uint32(0xFFFF8000)).view(np.float32)
-
-
-def two_stages(found: NDArray[np.float64], scores: NDArray[np.float64], K: int, k: int = 10) -> list[NDArray[np.int64]]:
-    """The best k of each query (a row) among the best K of the first stage; the places of documents, best first.
-
-    found[i, j] is the first stage's score of document j for query i: one of 0 is not found. Equal scores stay in the
-    order of places.
-    """
-    out = []
-    for first, second in zip(found, scores, strict=True):
-        order = np.argsort(-first, kind="stable")[:K]
-        order = np.sort(order[first[order] > 0.0])
-        out.append(order[np.argsort(-second[order], kind="stable")][:k])
-    return out

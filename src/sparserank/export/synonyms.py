@@ -142,16 +142,16 @@ def index_body(vectors: Vectors) -> dict[str, Any]:
     tokens = {"word": {"type": "pattern", "pattern": r"\W+"}}
     kinds = {"written": [*lower, *after], "asked": [*lower, "pairs", *after]}
     analyzers = {name: {"type": "custom", "tokenizer": "word", "filter": chain} for name, chain in kinds.items()}
-    text = {"type": "text", "analyzer": "written", "search_analyzer": "asked"}
+    searched = {"type": "text", "analyzer": "written", "search_analyzer": "asked"}
     analysis = {"tokenizer": tokens, "filter": filters, "analyzer": analyzers}
-    properties = {"id": {"type": "keyword"}, "title": text, "text": text}
+    stored = {"type": "text", "index": False, "copy_to": "content"}
+    properties = {"id": {"type": "keyword"}, "title": stored, "text": stored, "content": searched}
     return {"settings": {"analysis": analysis}, "mappings": {"dynamic": "strict", "properties": properties}}
 
 
 def body(text: str, k: int = 10) -> dict[str, Any]:
-    """A search in the titles and texts; the rules are the engine's part."""
-    match = {"query": text, "fields": ["title", "text"], "type": "most_fields"}
-    return {"size": k, "_source": ["id", "title"], "query": {"multi_match": match}}
+    """A search in titles and texts together; the rules are the engine's part."""
+    return {"size": k, "_source": ["id", "title"], "query": {"match": {"content": {"query": text}}}}
 
 
 def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:

@@ -106,7 +106,7 @@ def feed(vectors: Vectors) -> Iterator[dict[str, Any]]:
         if len(document.terms):
             names = [vectors.names[term] for term in document.terms.tolist()]
             fields["terms"] = dict(zip(names, impacts.of(document.weights).tolist(), strict=True))
-            fields["weights"] = dict(zip(names, shorts(document.weights), strict=True))
+            fields["weights"] = {"cells": dict(zip(names, shorts(document.weights), strict=True))}
         yield {"put": f"id:{TYPE}:{TYPE}::{document.id}", "fields": fields}
 
 
@@ -127,7 +127,7 @@ def body(vectors: Vectors, text: str, k: int, rescored: int) -> dict[str, Any]:
     asked = {vectors.names[term]: short(weight) for term, weight in weights.items()}
     return {
         "yql": f"select id, title from {TYPE} where {where}",
-        "ranking": "sparserank",
+        "ranking.profile": "sparserank",
         "ranking.rerankCount": target,
         "hits": k,
         "input.query(asked)": {"cells": asked},
