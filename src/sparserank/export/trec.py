@@ -21,9 +21,10 @@ from ..errors import DataError
 from .ciff import Ciff, write_ciff
 from .folder import Folder
 from .impacts import Impacts
+from .stages import Signed
 from .vectors import Vectors, shorts
 
-BITS, QUERY_BITS = 8, 8
+BITS, QUERY_BITS = 8, 6
 README_TREC = """# For research engines
 
 {documents:,} documents, {terms:,} terms. `vectors.jsonl` has the weights as they are, `impacts.jsonl` the same as whole
@@ -94,8 +95,11 @@ def read_vectors(path: PathLike) -> dict[str, dict[str, float]]:
 
 
 def topic(vectors: Vectors, text: str) -> dict[str, int]:
-    """{term: how often}: the positive part of a query in whole numbers; what rounds to 0 is left out."""
-    positive = {term: weight for term, weight in vectors.query(text).items() if weight > 0.0}
+    """{term: how often}: the positive part of a query in whole numbers; what rounds to 0 is left out.
+
+    At most MOST_CLAUSES terms, the weightiest: Lucene, and so Anserini, takes no more.
+    """
+    positive = Signed.of(vectors.query(text), vectors.largest).first
     largest = max(positive.values(), default=1.0)
     counts = {term: round(weight / largest * (2**QUERY_BITS - 1)) for term, weight in positive.items()}
     return {vectors.names[term]: count for term, count in counts.items() if count}
@@ -127,7 +131,7 @@ def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
     folder.lines("impacts/impacts.jsonl", vector_lines(vectors, impacts))
     named = ((name, vectors.named(vectors.query(text))) for name, text in queries.items())
     folder.lines("queries.jsonl", ({"id": name, "vector": weights} for name, weights in named))
-    folder.text("topics.tsv", "".join(f"{name}\t{topic_line(vectors, text)}\n" for name, text in queries.items()))
+    folder.text("topics.tsv", _topics(vectors, queries, "\t"))
     run = vectors.index.run(vectors.model.asked(queries.values()), list(queries))
     write_run(folder.path / "run.txt", run)
     folder.files["run.txt"] = (folder.path / "run.txt").stat().st_size
@@ -142,8 +146,14 @@ def write_to_ciff(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) 
     for name in queries:
         if ":" in name or name.split() != [name]:
             raise DataError(f"a topic's id in topics.txt has no colon and no white space; got {name!r}")
-    folder.text("topics.txt", "".join(f"{name}:{topic_line(vectors, text)}\n" for name, text in queries.items()))
+    folder.text("topics.txt", _topics(vectors, queries, ":"))
     folder.text("README.md", _told(README_CIFF, vectors, impacts, queries))
+
+
+def _topics(vectors: Vectors, queries: Mapping[str, str], between: str) -> str:
+    """A line a query; one without a term is left out, since readers stumble over an empty topic."""
+    lines = ((name, topic_line(vectors, text)) for name, text in queries.items())
+    return "".join(f"{name}{between}{line}\n" for name, line in lines if line)
 
 
 def _told(readme: str, vectors: Vectors, impacts: Impacts, queries: Mapping[str, str]) -> str:
