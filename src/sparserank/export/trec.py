@@ -28,16 +28,16 @@ BITS, QUERY_BITS = 8, 6
 README_TREC = """# For research engines
 
 {documents:,} documents, {terms:,} terms. `vectors.jsonl` has the weights as they are, `impacts.jsonl` the same as whole
-numbers up to {largest}, one unit of weight being {scale:.6g}. With Pyserini:
+numbers up to {largest}, one unit of weight being {scale:.6g}. With Anserini:
 
-    python -m pyserini.index.lucene --collection JsonVectorCollection --input impacts --index lucene-index \\
-      --generator DefaultLuceneDocumentGenerator --impact --pretokenized --threads 2
-    python -m pyserini.search.lucene --index lucene-index --topics topics.tsv --output run.lucene.txt \\
-      --impact --hits 1000
+    java -cp anserini-fatjar.jar io.anserini.index.IndexCollection -collection JsonVectorCollection \\
+      -generator DefaultLuceneDocumentGenerator -input impacts -index lucene-index -impact -pretokenized -threads 1
+    java -cp anserini-fatjar.jar io.anserini.search.SearchCollection -index lucene-index -topics topics.tsv \\
+      -topicreader TsvString -impact -pretokenized -hits 1000 -output run.anserini.txt
 
 `topics.tsv` has the positive part of each query, a term as often as it counts (at most {most} times): those engines
-take no signs. `queries.jsonl` has all weights, with signs; `run.txt` our own results for them. The first query is
-{example!r}; any other one is made by the model:
+take no signs, and no topic without a term. `queries.jsonl` has all weights, with signs; `run.txt` our own results for
+them. The first query is {example!r}; any other one is made by the model:
 
     sparserank export MODEL --to trec --query {quoted}
 """
@@ -72,10 +72,11 @@ def vector_lines(vectors: Vectors, impacts: Impacts | None = None) -> Iterator[d
 def read_vectors(path: PathLike) -> dict[str, dict[str, float]]:
     """{id: {term: weight}} of a file of vectors, exact or in whole numbers.
 
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     _ = open(f"{folder}/v.jsonl", "w").write('{"id": "d", "vector": {"a": 2}}')
-    ...     read_vectors(f"{folder}/v.jsonl")
+    ...     _ = Path(folder, "v.jsonl").write_text('{"id": "d", "vector": {"a": 2}}')
+    ...     read_vectors(Path(folder, "v.jsonl"))
     {'d': {'a': 2.0}}
     """
     out: dict[str, dict[str, float]] = {}
