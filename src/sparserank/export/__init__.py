@@ -75,6 +75,8 @@ def export(
     check.count("rescored", rescored, low=10, high=10_000)
     if embedded and target != "qdrant":
         raise ConfigError(f"only qdrant can be embedded; got {target!r}")
+    if embedded:
+        check.installed("qdrant_edge", extra="export")
     vectors = vectors_of(ranker)
     asked = queries or example(vectors)
     with exporting(output) as folder:

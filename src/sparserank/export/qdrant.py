@@ -1,8 +1,8 @@
 """Qdrant: sparse vectors with signs and the inner product, so its top 10 are ours.
 
-It finds only points that share a term with the query, as we do. A point whose contributions cancel to 0 it lists and we
-do not; `hits` leaves it out. Points are numbered by a UUID made of the document's id, so that a later export replaces
-what is there.
+It finds only points that share a term with the query, as we do. A point whose contributions cancel to 0 it leaves out
+as well, but under a filter it lists it; `hits` does not. Points are numbered by a UUID made of the document's id, so
+that a later export replaces what is there.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ Any other one is made by the model:
 
     sparserank export MODEL --to qdrant --query {quoted} > query.json
 
-`terms.json` names every term: `word` is the word itself, `word~` what learned pairs look for. A point of score 0 is
-no result: its contributions cancel. `queries.jsonl` has every query that was given, one a line.
+`terms.json` names every term: `word` is the word itself, `word~` what learned pairs look for. Under a filter, a point
+of score 0 may be listed; it is no result: its contributions cancel. `queries.jsonl` has every query that was given, one
+a line.
 """
 
 
