@@ -40,11 +40,16 @@ def read_beir(folder: PathLike, *, missing: Literal["error", "drop"] = "error") 
     check.choice("missing", missing, ["error", "drop"])
     folder = Path(folder)
     documents = _documents(_file(folder, "corpus.jsonl"))
-    queries = {key: _text(where, record, "text") for key, where, record in _records(_file(folder, "queries.jsonl"))}
+    queries = read_queries(_file(folder, "queries.jsonl"))
     qrels = {}
     for split, path in _splits(folder):
         qrels[split] = _known_only(path, _judgments(path), set(queries), set(documents.ids), missing)
     return Collection(folder.resolve().name, documents, queries, qrels)
+
+
+def read_queries(path: PathLike) -> dict[str, str]:
+    """{query id: text} of a file of lines like {"_id": "q1", "text": "flow past a plate"}."""
+    return {key: _text(where, record, "text") for key, where, record in _records(Path(path))}
 
 
 def _file(folder: Path, name: str) -> Path:

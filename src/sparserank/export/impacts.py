@@ -1,0 +1,43 @@
+"""Weights as small whole numbers, as research engines and integer-weighted sets take them: impact = ⌈weight · scale⌉.
+
+Rounding up keeps every posting: an impact is at least 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import check
+from ..errors import DataError
+
+
+@dataclass(frozen=True)
+class Impacts:
+    """How weights become impacts: `scale` is what one unit of weight counts."""
+
+    scale: float
+    bits: int
+
+    @classmethod
+    def over(cls, largest: float, bits: int = 8) -> Impacts:
+        """So that the largest weight is the largest number of so many bits.
+
+        >>> Impacts.over(2.0).of(np.array([0.001, 1.0, 2.0])).tolist()
+        [1, 128, 255]
+        """
+        check.count("bits", bits, low=2, high=16)
+        return cls((2**bits - 1) / largest if largest > 0.0 else 1.0, bits)
+
+    def of(self, weights: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.int64]:
+        """The impacts of weights that are above 0 and not above the largest."""
+        scaled = np.asarray(weights, np.float64) * self.scale
+        if len(scaled) and (scaled.min() <= 0.0 or scaled.max() > 2**self.bits - 1 + 1e-6):
+            raise DataError("an impact is of a weight above 0 and not above the largest")
+        return np.clip(np.ceil(scaled - 1e-9), 1, 2**self.bits - 1).astype(np.int64)
+
+    def weights(self, impacts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The middle of what each impact may have been."""
+        return (np.asarray(impacts, np.float64) - 0.5) / self.scale

@@ -1,0 +1,122 @@
+"""Synonym files: spelled as documents spell, read back, and understood as Lucene does."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sparserank as sr
+from sparserank.errors import ConfigError, DataError, ModelError
+from sparserank.export import export, query_body, synonyms, vectors_of
+from sparserank.export.simulation import SynonymEngine, by_stem
+from sparserank.export.synonyms import Rule, read_synonyms
+
+from . import schemas
+from .worlds import world
+
+DOCS = {"a": "Engines and cars", "b": "an engine of a boat", "c": "plum cakes", "d": "boats and cars"}
+QUERIES = {str(i): text for i, text in enumerate(["motor", "motors", "motor power", "sweet", "sweet food", "vehicle"])}
+QRELS = {"0": {"a": 1}, "1": {"a": 1, "b": 1}, "2": {"a": 1}, "3": {"c": 1}, "4": {"c": 1}, "5": {"d": 1}}
+
+
+@pytest.fixture(scope="module")
+def ranker():
+    return sr.TextRanker().fit(DOCS, QUERIES, QRELS)
+
+
+def test_rules_write_words_as_documents_spell_them_and_keep_the_word_itself(ranker):
+    made = synonyms.rules(vectors_of(ranker), at_least=0.0)
+    spelled = {word for text in DOCS.values() for word in text.lower().split()} | {
+        "motor",
+        "sweet",
+        "vehicl",
+        "power",
+        "food",
+    }
+    assert made
+    for rule in made:
+        assert rule.written[0] in rule.found
+        assert 1 < len(rule.written) <= 1 + synonyms.MOST
+        assert {*rule.found, *rule.written} <= spelled
+    (motor,) = [rule for rule in made if "motor" in rule.found]
+    assert "engine" in motor.written or "engines" in motor.written
+
+
+def test_heavy_pairs_alone_make_rules(ranker):
+    vectors = vectors_of(ranker)
+    few, many = (synonyms.rules(vectors, most=1, at_least=share) for share in (1.0, 0.0))
+    assert 0 < len(few) < len(many)
+    pairs = {pair: weight for pair, weight in vectors.model.named_pairs().items() if pair[0] != pair[1]}
+    assert len(few) == sum(weight == max(pairs.values()) for weight in pairs.values())
+
+
+@given(
+    st.lists(
+        st.text(st.characters(categories=["L", "P", "S", "N"]), min_size=1).filter(lambda w: "\\" not in w[-1:]),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_rules_come_back_whatever_their_words(tmp_path_factory, words):
+    path = tmp_path_factory.mktemp("rules") / "synonyms.txt"
+    rules = [Rule(tuple(words), (words[0], "other"))]
+    path.write_text("# a comment\n" + "".join(f"{rule}\n" for rule in rules))
+    assert read_synonyms(path) == rules
+
+
+def test_a_line_that_is_no_rule_is_refused(tmp_path):
+    (tmp_path / "s.txt").write_text("a => b\nc, d\n")
+    with pytest.raises(DataError, match=r"s\.txt:2: a rule is"):
+        read_synonyms(tmp_path / "s.txt")
+
+
+def test_what_is_written_fits_the_engines_format(ranker, tmp_path):
+    export(ranker, "synonyms", tmp_path / "made")
+    made = tmp_path / "made"
+    assert read_synonyms(made / "synonyms.txt") == synonyms.rules(vectors_of(ranker))
+    body = json.loads((made / "index.json").read_text())
+    jsonschema_rs.validate(schemas.SYNONYM_INDEX, body)
+    asked = body["settings"]["analysis"]["analyzer"]["asked"]["filter"]
+    assert asked == ["lowercase", "pairs", "stopped", "stems"], (
+        "before the stemmer, so that words are as they are spelled"
+    )
+    assert body["settings"]["analysis"]["filter"]["stems"]["language"] == "English"
+    assert json.loads((made / "query.json").read_text())["query"]["match"]["content"]["query"]
+
+
+def test_an_index_without_stems_and_stop_words_has_no_filters_for_them():
+    plain, _ = world(0)
+    plain = sr.TextRanker("bm25", stem=None, stop_words=None).fit({"a": "word"})
+    assert list(synonyms.index_body(vectors_of(plain))["settings"]["analysis"]["filter"]) == ["pairs"]
+
+
+def test_the_rules_a_query_meets_are_told(ranker):
+    told = query_body(ranker, "synonyms", "Motors!")
+    assert told["body"]["query"] == {"match": {"content": {"query": "Motors!"}}}
+    assert query_body(ranker, "synonyms", "nothing known")["rules"] == []
+
+
+def test_a_model_without_pairs_has_no_synonyms():
+    with pytest.raises(ModelError, match="no word pairs"):
+        synonyms.rules(vectors_of(sr.TextRanker("bm25").fit({"a": "word"})))
+    with pytest.raises(ConfigError, match="'most'"):
+        synonyms.rules(vectors_of(world(0)[0]), most=0)
+
+
+def test_synonyms_count_as_one_word_as_common_as_the_commonest():
+    documents = [{"a": 1.0}, {"b": 2.0}, {"b": 1.0, "c": 1.0}]
+    engine = SynonymEngine(["x", "y", "z"], documents, k1=1.2, b=0.0)
+    idf = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
+    wanted = {"x": idf * 1 / 2.2, "y": idf * 2 / 3.2, "z": idf * 1 / 2.2}
+    assert dict(engine.search(["a"], {"a": ["a", "b"]})) == pytest.approx(wanted)
+    assert [doc for doc, _ in engine.search(["a", "none"], {})] == ["x"]
+
+
+def test_rules_are_looked_up_by_stem():
+    stems = lambda words: [word.rstrip("s") if word != "the" else None for word in words]  # noqa: E731
+    assert by_stem([Rule(("cars", "car"), ("cars", "autos", "the"))], stems) == {"car": ["car", "auto"]}

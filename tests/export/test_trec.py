@@ -1,0 +1,101 @@
+"""Files of term weights: what is written is read back."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from sparserank.data.trec import read_run
+from sparserank.errors import DataError
+from sparserank.export import export, trec, vectors_of
+from sparserank.export.ciff import read_ciff
+from sparserank.export.simulation import Postings
+
+from .worlds import exact, vectors_and_queries, world
+
+
+def test_weights_impacts_queries_topics_and_the_run_come_back(tmp_path):
+    ranker, queries = world(1)
+    told = export(ranker, "trec", tmp_path / "made", queries)
+    made, vectors = tmp_path / "made", vectors_of(ranker)
+    assert set(told["files"]) >= {"vectors.jsonl", "impacts/impacts.jsonl", "queries.jsonl", "topics.tsv", "run.txt"}
+    documents = trec.read_vectors(made / "vectors.jsonl")
+    impacts = trec.read_vectors(made / "impacts/impacts.jsonl")
+    for document in vectors.documents():
+        names = [vectors.names[term] for term in document.terms]
+        assert list(documents[document.id]) == names == list(impacts[document.id])
+        assert (np.float32(list(documents[document.id].values())) == document.weights).all()
+        assert all(value == int(value) >= 1 for value in impacts[document.id].values())
+    asked = trec.read_vectors(made / "queries.jsonl")
+    for name, text in queries.items():
+        assert asked[name] == pytest.approx(vectors.named(vectors.query(text)))
+    topics = dict(line.split("\t") for line in (made / "topics.tsv").read_text().splitlines())
+    assert "none" not in topics, "readers stumble over an empty topic"
+    for name, line in topics.items():
+        counts = Counter(line.split(" "))
+        assert set(counts) <= {term for term, weight in asked[name].items() if weight > 0.0}
+        assert max(counts.values()) == 2**trec.QUERY_BITS - 1
+    run = read_run(made / "run.txt")
+    for name, text in queries.items():
+        assert list(run.get(name, {}))[:10] == [doc for doc, _ in exact(vectors, text)]
+
+
+def test_ciff_and_the_impacts_beside_it_agree(tmp_path):
+    ranker, queries = world(2)
+    export(ranker, "trec", tmp_path / "trec", queries)
+    export(ranker, "ciff", tmp_path / "ciff", queries)
+    index = read_ciff(tmp_path / "ciff/index.ciff")
+    rows = {
+        doc: {index.terms[j]: float(row[j]) for j in np.flatnonzero(row)}
+        for doc, row in zip(index.ids, index.impacts.toarray(), strict=True)
+    }
+    assert rows == trec.read_vectors(tmp_path / "trec/impacts/impacts.jsonl")
+    topics = (tmp_path / "ciff/topics.txt").read_text().splitlines()
+    assert [line.replace(":", "\t", 1) for line in topics] == (tmp_path / "trec/topics.tsv").read_text().splitlines()
+
+
+def test_impacts_find_nearly_what_the_positive_weights_find():
+    vectors, queries = vectors_and_queries(3)
+    from sparserank.export.impacts import Impacts
+
+    lines = list(trec.vector_lines(vectors, Impacts.over(float(vectors.largest.max()))))
+    engine = Postings([line["id"] for line in lines], [line["vector"] for line in lines])
+    for text in queries.values():
+        positive = {vectors.names[t]: w for t, w in vectors.query(text).items() if w > 0.0}
+        whole = Postings([line["id"] for line in lines], [line["vector"] for line in trec.vector_lines(vectors)])
+        wanted, found = whole.scores(positive), engine.scores(trec.topic(vectors, text))
+        if wanted.max() > 0.0:
+            assert wanted[found.argmax()] >= 0.9 * wanted.max()
+
+
+def test_a_topic_has_no_more_terms_than_lucene_takes(monkeypatch):
+    vectors, queries = vectors_and_queries(4)
+    of = trec.Signed.of
+    monkeypatch.setattr(trec.Signed, "of", lambda query, largest: of(query, largest, most=2))
+    assert all(len(trec.topic(vectors, text)) <= 2 for text in queries.values())
+
+
+@pytest.mark.parametrize(
+    ("line", "match"),
+    [
+        ("[]", "v.jsonl:1: not an object"),
+        ('{"id": "a", "vector": {"x": "y"}}', "v.jsonl:1: not an object"),
+        ('{"id": "a", "vector": {"x": NaN}}', "v.jsonl:1: a weight of 'a' is not finite"),
+        ('{"id": "a", "vector": {}}\n{"id": "a", "vector": {}}', "v.jsonl:2: 'a' is there a second time"),
+    ],
+)
+def test_a_file_of_other_lines_is_refused(tmp_path, line, match):
+    (tmp_path / "v.jsonl").write_text(line)
+    with pytest.raises(DataError, match=match):
+        trec.read_vectors(tmp_path / "v.jsonl")
+
+
+def test_ids_that_a_topic_file_cannot_hold_are_refused(tmp_path):
+    ranker, _ = world(5)
+    with pytest.raises(DataError, match="no colon"):
+        export(ranker, "ciff", tmp_path / "made", {"a:b": "alkan"})
+    with pytest.raises(DataError, match="white space"):
+        export(ranker, "trec", tmp_path / "made", {"a b": "alkan"})
+    assert not (tmp_path / "made").exists()
