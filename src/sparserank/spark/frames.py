@@ -26,13 +26,23 @@ TYPES = {
 
 def table(spark: SparkSession, path: str) -> DataFrame:
     """A Parquet file or folder, wherever Spark can read; what is none is refused."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         return spark.read.parquet(path)
-    except PySparkException as error:
-        said = " ".join(str(error).split("\n\n")[0].split())
-        raise DataError(f"{path}: cannot be read as Parquet: {said:.300}") from None
+    except (PySparkException, Py4JJavaError) as error:
+        raise DataError(f"{path}: cannot be read as Parquet: {reason(error)}") from None
+
+
+def reason(error: Exception) -> str:
+    """The first cause of what Spark raised, in one line: of Java's exceptions the last is the one that tells."""
+    cause = getattr(error, "java_exception", None)
+    if cause is None:
+        return " ".join(str(error).split("\n\n")[0].split())[:300]
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return " ".join(str(cause.getMessage() or cause.toString()).split("\n\n")[0].split())[:300]
 
 
 def judged(frame: DataFrame, wanted: Mapping[str, str], what: str) -> DataFrame:
