@@ -38,7 +38,7 @@ def model(collection, request):
     """Of words alone, or with pairs of either sign beside them."""
     from scipy.sparse import random_array
 
-    docs, queries = collection
+    docs, _ = collection
     lexical = LexicalRanker()
     lexical.fit(Documents.of(docs))
     if request.param == "words":

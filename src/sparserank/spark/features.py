@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from .. import check
 from ..errors import ConfigError
 from ..text import TextFeatures
-from .frames import judged, refusals, refuse_nulls
+from .frames import judged, refuse_nulls
+from .refusals import told_plainly
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +60,7 @@ class SparkTextFeatures:
         texts = judged(frame, dict.fromkeys(fields, "text"), "texts")
         copy(self.features).fit([])  # settings are judged here, not on an executor
         refuse_nulls(texts, "texts")
-        with refusals():
+        with told_plainly():
             words, df, documents, length = _tallied(texts, self.features, weights)
         return self.features.restore(words, df, documents, length / max(documents, 1))
 

@@ -1,14 +1,11 @@
-"""What a DataFrame must hold, judged by its schema before any work, and refusals of executors in their own words."""
+"""What a DataFrame must hold, judged by its schema before any work."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .. import errors
-from ..errors import DataError, SparseRankError
+from ..errors import DataError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,18 +64,3 @@ def refuse_nulls(frame: DataFrame, what: str) -> None:
     for name, count in empty.asDict().items() if empty is not None else ():
         if count:
             raise DataError(f"{what}: column {name!r} is empty in {count:,} rows; fill them in or leave them out")
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """An error that an executor raises on purpose is raised here in the same words, without Spark's pages around it."""
-    try:
-        yield
-    except SparseRankError:
-        raise
-    except Exception as error:  # Spark wraps it in one of several exceptions
-        found = re.search(r"sparserank\.errors\.(\w+): (.+)", str(error))
-        kind = getattr(errors, found[1], None) if found else None
-        if found is None or kind is None:
-            raise
-        raise kind(found[2].strip()) from None

@@ -18,7 +18,7 @@ from ..errors import DataError
 from ..rankers.asked import Asked
 from ..rankers.text_model import TextModel
 from ..search import Index
-from .frames import judged, refusals, refuse_nulls
+from .frames import judged, refuse_nulls
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,8 +53,7 @@ def score_topk(
     refuse_twice(table)
     context = documents.sparkSession.sparkContext
     shared = context.broadcast(_Question(model, tuple(asked), tuple(asked.values()), k, drop_self))
-    with refusals():
-        return _merged(table.mapInArrow(_searcher(shared), SCHEMA), k)
+    return _merged(table.mapInArrow(_searcher(shared), SCHEMA), k)
 
 
 def refuse_twice(documents: DataFrame) -> None:
