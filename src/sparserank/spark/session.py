@@ -65,6 +65,21 @@ def session(master: str = "local[*]", *, app: str = "sparserank", **conf: Any) -
     return started
 
 
+@contextmanager
+def opened(master: str = "local[*]", **conf: Any) -> Iterator[SparkSession]:
+    """`session`, stopped at the end where it was started here."""
+    check.installed("pyspark", extra="spark")
+    from pyspark import SparkContext
+
+    there = SparkContext._active_spark_context is not None
+    spark = session(master, **conf)
+    try:
+        yield spark
+    finally:
+        if not there:
+            spark.stop()
+
+
 def java() -> int:
     """The major version of the Java that Spark would run on; none, or one before 17, is refused.
 
