@@ -119,9 +119,7 @@ class DominationRanker(LinearRanker):
         with ThreadPoolExecutor(check.threads(self.n_jobs)) as pool:
             return list(pool.map(learn, range(grades.shape[1])))
 
-    def _topic(
-        self, score: Linear, grade: Floats, rows: tuple[Any, Any], most: int | None
-    ) -> LinearSolution | None:
+    def _topic(self, score: Linear, grade: Floats, rows: tuple[Any, Any], most: int | None) -> LinearSolution | None:
         """The solution of one topic; None where all its grades are equal."""
         queries = Queries.of(grade, *rows)
         teaches = self._loss.windows_of(queries).skipped < len(queries)

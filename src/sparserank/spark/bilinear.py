@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -267,5 +267,5 @@ def _reduced(spark: SparkSession, source: Source, work: Partitioned, start: Star
         planned.destroy()
 
 
-def _there(blocks: Iterator[Any]) -> Iterator[Any]:
+def _there(blocks: Iterable[Any]) -> Iterator[Any]:
     return (block for block in blocks if block is not None)

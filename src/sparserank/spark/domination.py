@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,7 +157,7 @@ def _parts(X: Any, queries: Queries, partitions: int) -> Iterator[Part]:
     """Whole queries, in their order, about as many rows in each part; a part may be empty."""
     bounds = np.searchsorted(queries.start, np.linspace(0, queries.start[-1], partitions + 1)[1:-1])
     edges = queries.start[[0, *bounds.tolist(), len(queries)]]
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in pairwise(edges.tolist()):
         rows = queries.order[first:last]
         yield Part(X[rows], queries.grade[first:last], queries.query[first:last], queries.weight[first:last])
 
@@ -170,8 +171,7 @@ def solve(
     from scipy.optimize import minimize
 
     sent = spark.sparkContext.broadcast(loss)
-    held = parts.map(lambda one: (one[0], one[1].descent(sent.value))).filter(lambda one: one[1] is not None)
-    held = held.persist(StorageLevel.MEMORY_AND_DISK)
+    held = parts.flatMap(lambda one: _descents(*one, sent.value)).persist(StorageLevel.MEMORY_AND_DISK)
     search = Search(lambda w: _summed(spark, held, w), width, penalty, settings)
     try:
         bounds = [(0.0, None)] * (2 * width) if penalty.l1 > 0.0 else None
@@ -185,6 +185,11 @@ def solve(
     finally:
         held.unpersist()
         sent.destroy()
+
+
+def _descents(number: int, part: Part, loss: Domination) -> list[tuple[int, Descent]]:
+    found = part.descent(loss)
+    return [] if found is None else [(number, found)]
 
 
 def _summed(spark: Any, held: RDD[tuple[int, Descent]], w: Floats) -> tuple[float, Floats]:

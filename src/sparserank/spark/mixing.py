@@ -166,10 +166,12 @@ def centre_of(ranker: BilinearRanker, shape: tuple[int, int]) -> csr_array | Non
 def mixed(block: Block) -> tuple[csr_array, Said]:
     """The mean W, and what the partitions say on the whole: means weighted by steps, sums, and largest sizes."""
     said = [block.told[p] for p in sorted(block.told)]
-    mean = {name: _mean([getattr(one, name) for one in said], said) for name in ("alpha", "last", "held")}
-    total = {name: sum(getattr(one, name) for one in said) for name in ("steps", "violations", "loss")}
-    most = {name: max(getattr(one, name) for one in said) for name in ("peak_bytes", "peak_nonzeros", "resident")}
-    return block.mean(), Said(**mean, **total, **most)
+    alpha, last, held = (_mean([getattr(one, name) for one in said], said) for name in ("alpha", "last", "held"))
+    return block.mean(), Said(
+        sum(one.steps for one in said), alpha, last, held,
+        sum(one.violations for one in said), sum(one.loss for one in said),
+        max(one.peak_bytes for one in said), max(one.peak_nonzeros for one in said), max(one.resident for one in said),
+    )  # fmt: skip
 
 
 def _mean(values: Sequence[float], said: Sequence[Said]) -> float:
