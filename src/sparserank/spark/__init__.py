@@ -18,6 +18,8 @@ _HOME = {
     "SparkTextRanker": "text",
     "click_grades": "clicks",
     "click_preferences": "clicks",
+    "click_sessions": "clicks",
+    "read_clicks": "clicks",
     "fit_features": "features",
     "score_topk": "scoring",
 }
@@ -29,7 +31,9 @@ __all__ = [
     "SparkTextRanker",
     "click_grades",
     "click_preferences",
+    "click_sessions",
     "fit_features",
+    "read_clicks",
     "score_topk",
     "session",
 ]
