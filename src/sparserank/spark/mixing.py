@@ -114,15 +114,15 @@ class Partitioned:
         training = self._training(shard, start)
         training.steps, offset = begin, int(self.plan.offset[partition])
         seed, shuffle = self.plan.seeds[partition], self.ranker.shuffle
-        training.advance(drawn(shard, seed, offset + begin, offset + end, shuffle))
+        training.advance(drawn(shard, seed, offset + begin, offset + end, shuffle), every=end)
         held = training.held if isinstance(training, Training) else 0.0
         last = training.thermostat.last if training.thermostat is not None else 0.0
-        seen, missed = training.curve.seen
+        steps, loss = end - begin, training.curve.points[-1].loss
         said = Said(
-            end - begin, training.alpha, last, held, training.curve.violations_seen, missed,
-            training.peak_bytes, training.peak_nonzeros, _resident(),
+            steps, training.alpha, last, held, training.curve.violations_seen, steps * loss,
+            max(training.peak_bytes, _bytes(training)), training.peak_nonzeros, _resident(),
         )  # fmt: skip
-        return Block.of(training.weights(), seen, start.unit, {partition: said})
+        return Block.of(training.weights(), steps, start.unit, {partition: said})
 
     def _training(self, shard: Shard, start: Start) -> Training | PatternTraining:
         W = start.W.matrix()
@@ -137,6 +137,10 @@ class Partitioned:
             if training.thermostat is not None:
                 training.thermostat.alpha, training.thermostat.last = start.alpha, start.last
         return training
+
+
+def _bytes(training: Training | PatternTraining) -> int:
+    return training.rows.nbytes if isinstance(training, Training) else training.nbytes
 
 
 def _resident() -> int:
@@ -162,11 +166,19 @@ def centre_of(ranker: BilinearRanker, shape: tuple[int, int]) -> csr_array | Non
 def mixed(block: Block) -> tuple[csr_array, Said]:
     """The mean W, and what the partitions say on the whole: means weighted by steps, sums, and largest sizes."""
     said = [block.told[p] for p in sorted(block.told)]
-    steps = sum(one.steps for one in said)
-    mean = {name: sum(one.steps * getattr(one, name) for one in said) / steps for name in ("alpha", "last", "held")}
-    total = {name: sum(getattr(one, name) for one in said) for name in ("steps", "violations", "loss")}
-    most = {name: max(getattr(one, name) for one in said) for name in ("peak_bytes", "peak_nonzeros", "resident")}
-    return block.mean(), Said(**mean, **total, **most)
+    alpha, last, held = (_mean([getattr(one, name) for one in said], said) for name in ("alpha", "last", "held"))
+    return block.mean(), Said(
+        sum(one.steps for one in said), alpha, last, held,
+        sum(one.violations for one in said), sum(one.loss for one in said),
+        max(one.peak_bytes for one in said), max(one.peak_nonzeros for one in said), max(one.resident for one in said),
+    )  # fmt: skip
+
+
+def _mean(values: Sequence[float], said: Sequence[Said]) -> float:
+    """Weighted by steps; of equal numbers that number itself, without rounding."""
+    if min(values) == max(values):
+        return values[0]
+    return sum(one.steps * value for one, value in zip(said, values, strict=True)) / sum(one.steps for one in said)
 
 
 def shrunk(W: csr_array, threshold: float, centre: csr_array | None) -> csr_array:

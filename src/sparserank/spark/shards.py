@@ -7,7 +7,7 @@ looks at all of them on the cluster, so that what cannot be learned from is refu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -124,7 +124,7 @@ class Source:
         """work(number of the partition, its shard) of every partition that has one."""
         opened = self.open
 
-        def run(partition: int, held: Iterator[Any]) -> Iterator[Any]:
+        def run(partition: int, held: Iterable[Any]) -> Iterator[Any]:
             for one in held:
                 yield work(partition, opened(one))
 
@@ -178,10 +178,14 @@ def of_rdd(shards: RDD[Shard]) -> Source:
     from pyspark import StorageLevel
 
     held = shards.mapPartitions(_joined).persist(StorageLevel.MEMORY_AND_DISK)
-    return Source(held, _as_it_is, False, lambda: held.unpersist() and None)
+
+    def close() -> None:
+        held.unpersist()
+
+    return Source(held, _as_it_is, False, close)
 
 
-def _joined(shards: Iterator[Shard]) -> Iterator[Shard]:
+def _joined(shards: Iterable[Shard]) -> Iterator[Shard]:
     total: Shard | None = None
     for shard in shards:
         total = shard if total is None else total.joined(shard)
@@ -247,9 +251,10 @@ def _packed(batches: Iterator[Any], Q: Any, D: Any, queries: Any, documents: Any
 
     import pyarrow as pa
 
-    table = pa.Table.from_batches(list(batches)) if (batches := list(batches)) else None
-    if table is None or table.num_rows == 0:
+    found = [batch for batch in batches if batch.num_rows]
+    if not found:
         return
+    table = pa.Table.from_batches(found)
     query, better, worse = (
         _rows_of(table.column(name), place)
         for name, place in zip(TRIPLES, (queries, documents, documents), strict=True)
