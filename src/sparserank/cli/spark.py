@@ -186,9 +186,10 @@ def _say(trained: TextRanker, output: Path, master: str, seconds: float, as_json
     if as_json:
         print_json(summary)
         return
+    written = str(output) if index is None else f"{output}, {index}"
     print(
         f"{trained.ranker} on {features.documents_:,} documents and {len(features.words_):,} words "
-        f"by Spark on {master} in {seconds:.1f} s: {output}{'' if index is None else ', ' + index}; {model.n_pairs:,} word pairs"
+        f"by Spark on {master} in {seconds:.1f} s: {written}; {model.n_pairs:,} word pairs"
     )
     if index is None:
         print("no index: the documents stay where they are; `sparserank index` makes one of those that fit here")

@@ -51,9 +51,9 @@ def session(master: str = "local[*]", *, app: str = "sparserank", **conf: Any) -
     check.installed("pyspark", extra="spark")
     check.installed("pandas", extra="spark")
     own = _OWN.fullmatch(master) is not None
-    _refuse_another(master)
     if not own:
         reached(master)
+    _refuse_another(master)
     java()
     started = _started(master, app, own, {name: str(value) for name, value in conf.items()})
     try:
