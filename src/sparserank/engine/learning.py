@@ -21,6 +21,7 @@ from ..rankers.text_pairs import Choice, PairLearner, Tell
 from ..rankers.told_pairs import Edits
 from ..solvers.judged_lists import JudgedLists
 from ..solvers.pair_cut import Budget
+from ..solvers.pattern_ridge import PatternRidge
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -79,10 +80,12 @@ class How:
     penalty: str = "ridge"
     seed: int = 0
     n_jobs: int | None = None
+    solver: Callable[..., PatternRidge] = PatternRidge
 
     def learner(self, shape: tuple[int, int], edits: Edits) -> PairLearner:
         """For a W of this shape."""
-        return PairLearner(self.size.budget(shape), self.seed, self.n_jobs, edits, self.loss, self.penalty)
+        budget = self.size.budget(shape)
+        return PairLearner(budget, self.seed, self.n_jobs, edits, self.loss, self.penalty, self.solver)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ..preferences import Preferences, Triples
 from ..scores import Bilinear
 from ..solvers.density import cut
 from ..solvers.pattern_sgd import PatternTraining
-from ..solvers.solution import Solution
+from ..solvers.solution import Solution, Told
 from ..solvers.sparse_sgd import SparseSGD, Training
 from . import from_labels, settings
 from .checkpoint import Checkpoint
@@ -302,11 +302,15 @@ class BilinearRanker(WordPairs, Parameters):
         return Checkpoint(path, whole, deciding, score, prefs)
 
     def _keep(self, W: csr_array, told: Training | PatternTraining, score: Bilinear) -> None:
-        if not np.isfinite(W.data).all():
-            raise ConfigError(f"W has grown beyond what float32 holds; eta0={self.eta0} is too large for these rows")
         empty = EmptyRows.of(score)
         empty.report(logging.INFO, score)
-        self.n_empty_queries_, self.n_empty_documents_ = map(len, empty)
+        self._take(W, told, (len(empty.queries), len(empty.documents)))
+
+    def _take(self, W: csr_array, told: Told, empty: tuple[int, int]) -> None:
+        """W, what is told of its learning, and how many rows of Q and D had no entry."""
+        if not np.isfinite(W.data).all():
+            raise ConfigError(f"W has grown beyond what float32 holds; eta0={self.eta0} is too large for these rows")
+        self.n_empty_queries_, self.n_empty_documents_ = empty
         curve = tuple(told.curve.points)
         values = [point.objective for point in curve if point.objective is not None]
         settled = len(values) >= 4 and abs(values[-1] - values[-4]) <= 0.01 * max(abs(values[-4]), 1e-12)

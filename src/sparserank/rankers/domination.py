@@ -99,23 +99,31 @@ class DominationRanker(LinearRanker):
         grades = _columns(y)
         X, _ = self._checked(X, np.zeros(grades.shape[0]), qid, dict(weights))
         score, worth = Linear.of(X), np.ones(X.shape[1])
-
-        def learn(topic: int, score: Linear, most: int | None) -> LinearSolution | None:
-            column = grades[:, [topic]].toarray().ravel()
-            queries = Queries.of(column, qid, weights.get("sample_weight"))
-            teaches = self._loss.windows_of(queries).skipped < len(queries)
-            return self._solved(score, queries, most) if teaches else None
-
-        with ThreadPoolExecutor(check.threads(self.n_jobs)) as pool:
-            topics = range(grades.shape[1])
-            if self.share > 0.0:
-                first = pool.map(lambda topic: learn(topic, score, None), topics)
-                known = [one.w for one in first if one is not None]
-                worth = shared_worth(np.stack(known), self.share) if known else worth
-                score = score.scaled(worth)
-            found = list(pool.map(lambda topic: learn(topic, score, self.max_features), topics))
+        rows = qid, weights.get("sample_weight")
+        if self.share > 0.0:
+            known = [one.w for one in self._each_topic(score, grades, rows, None) if one is not None]
+            worth = shared_worth(np.stack(known), self.share) if known else worth
+            score = score.scaled(worth)
+        found = self._each_topic(score, grades, rows, self.max_features)
         self._take_topics([None if one is None else replace(one, w=one.w * worth) for one in found], len(worth))
         return self
+
+    def _each_topic(
+        self, score: Linear, grades: Any, rows: tuple[Any, Any], most: int | None
+    ) -> list[LinearSolution | None]:
+        """The solution of every column of grades; rows : their qids and weights."""
+
+        def learn(topic: int) -> LinearSolution | None:
+            return self._topic(score, grades[:, [topic]].toarray().ravel(), rows, most)
+
+        with ThreadPoolExecutor(check.threads(self.n_jobs)) as pool:
+            return list(pool.map(learn, range(grades.shape[1])))
+
+    def _topic(self, score: Linear, grade: Floats, rows: tuple[Any, Any], most: int | None) -> LinearSolution | None:
+        """The solution of one topic; None where all its grades are equal."""
+        queries = Queries.of(grade, *rows)
+        teaches = self._loss.windows_of(queries).skipped < len(queries)
+        return self._solved(score, queries, most) if teaches else None
 
     def _learn(self, X: Any, queries: Queries) -> None:
         self._judge()

@@ -79,6 +79,7 @@ class PairLearner:
 
     loss : 'squared', or one that goes on from there: 'softmax', 'domination', 'hinge'.
     penalty : 'ridge', and W is cut to the pairs that are wanted; or 'l1', and so much of it that no more are left.
+    solver : what refits W by the squared loss; one that makes its products elsewhere takes the same arguments.
     """
 
     budget: Budget
@@ -87,6 +88,7 @@ class PairLearner:
     edits: Edits = field(default_factory=Edits)
     loss: str = "squared"
     penalty: str = "ridge"
+    solver: Callable[..., PatternRidge] = PatternRidge
 
     def __post_init__(self) -> None:
         checked(self.loss, self.penalty)
@@ -129,7 +131,7 @@ class PairLearner:
     def fit(self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge) -> csr_array:
         """W of these lists by the squared loss: the closed form, cut, refitted and cut, or what L1 leaves; refitted."""
         worth, edits, loose = Worth.of(lists, ridge), self.edits, replace(ridge, b=ridge.b / LOOSER)
-        solver = PatternRidge(lists, evenness, loose, self.n_jobs)
+        solver = self.solver(lists, evenness, loose, self.n_jobs)
         if self.penalty == "l1":
             W, _ = PatternL1(lists, evenness, loose, edits.forbidden, n_jobs=self.n_jobs).path(self.budget)
             return refit(solver, cut(edits.without_barred(W), worth, self.budget), STEPS, edits)

@@ -176,6 +176,11 @@ class Descent:
         against(*self._matrix, self._pulled, self._all, self._gradient)
         return self._gradient
 
+    def at(self, w: Floats) -> tuple[float, Floats]:
+        """The loss of these weights and its gradient, without the penalty."""
+        self.w[:] = w
+        return self._refresh(), self._full_gradient().copy()
+
     def to(self, penalty: Separable) -> LinearSolution:
         """The minimum with this penalty, from where the weights are."""
         if not isinstance(penalty, NoPenalty | L1 | L2 | ElasticNet):

@@ -8,8 +8,9 @@ Products go through the documents, a block of them at a time, so memory is bound
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -43,9 +44,37 @@ class PatternRidge:
         W = csr_array(W, copy=True)
         W.sort_indices()
         with ThreadPoolExecutor(self._threads) as pool:
-            products = Products(self, W, pool)
+            products = self._products(W, pool)
             W.data = _conjugate_gradients(products, W.data.astype(np.float32), steps, fixed)
         return W
+
+    def _products(self, W: csr_array, pool: ThreadPoolExecutor) -> Operator:
+        """What conjugate gradients ask for, on the pattern of W; a solver that makes products elsewhere says how."""
+        return Products(self, W, pool)
+
+    def part(self, first: int, last: int) -> PatternRidge:
+        """The same problem seen from documents first … last - 1 alone, without b: what parts give adds up to the whole.
+
+        It has one thread.
+        """
+        lists, one = self._lists, object.__new__(PatternRidge)
+        one._lists = JudgedLists(lists.Q, lists.D[first:last], lists.grades[:, first:last], lists.weight)
+        one._targets, one._mean = self._targets[:, first:last], self._mean
+        one._gram, one._length = self._gram, self._length
+        one._ridge, one._threads = Ridge(self._ridge.a, 0.0), 1
+        return one
+
+
+class Operator(Protocol):
+    """A symmetric positive operator on the entries of a pattern, its right side and the size of its diagonal."""
+
+    scale: Matrix
+
+    def right_side(self) -> Matrix:
+        """What the operator should give."""
+
+    def __call__(self, weight: Matrix) -> Matrix:
+        """What it gives."""
 
 
 class Products:
@@ -56,15 +85,18 @@ class Products:
         live = np.flatnonzero(np.diff(W.indptr))  # the only rows that take part
         self._live, self._gram = live, problem._gram[live][:, live]
         self._start, self._column, self._width = np.append(W.indptr[live], W.nnz), W.indices, W.shape[1]
-        D = problem._lists.D
-        width = max(1, min(D.shape[0], BLOCK // max(len(live), 1)))
-        self._blocks = [(at, D[at : at + width].tocsc()) for at in range(0, D.shape[0], width)]
         entries = np.linspace(0, W.nnz, 4 * problem._threads + 1)
         self._bounds = list(pairwise(np.unique([0, *np.searchsorted(self._start, entries[1:-1]), len(live)]).tolist()))
         row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
         left, right = problem._length
         scale = left[row] * right[W.indices]
         self.scale = np.where(scale > 0.0, scale, 1.0).astype(np.float32)
+
+    @cached_property
+    def _blocks(self) -> list[tuple[int, Any]]:
+        D = self._problem._lists.D
+        width = max(1, min(D.shape[0], BLOCK // max(len(self._live), 1)))
+        return [(at, D[at : at + width].tocsc()) for at in range(0, D.shape[0], width)]
 
     def _rows(self, kernel: Any, *arguments: Any) -> None:
         list(self._pool.map(lambda bound: kernel(*bound, self._start, self._column, *arguments), self._bounds))
@@ -84,9 +116,9 @@ class Products:
 
     def __call__(self, weight: Matrix) -> Matrix:
         """((QᵀQ + a) W (DᵀD + b))_P"""
-        from ..kernels.pattern import at_pairs, gram_rows, gram_times, times_documents
+        from ..kernels.pattern import at_pairs, gram_rows, times_documents
 
-        b, out = np.float32(self._problem._ridge.b), np.zeros_like(weight)
+        b, out = self._problem._ridge.b, np.zeros_like(weight)
         gram = self._gram.indptr, self._gram.indices, self._gram.data
         for _, D in self._blocks:
             product, left = (np.zeros((len(self._live), D.shape[0]), np.float32) for _ in range(2))
@@ -94,11 +126,18 @@ class Products:
             list(self._pool.map(lambda bound: gram_rows(*bound, *gram, product, left), self._bounds))  # noqa: B023
             self._rows(at_pairs, left, D.indptr, D.indices, D.data, out)
         if b > 0.0:
-            self._rows(gram_times, weight, *gram, b, self._width, out)
+            self.held_back(weight, out)
         return out
 
+    def held_back(self, weight: Matrix, out: Matrix) -> None:
+        """out += b ((QᵀQ + a) W)_P"""
+        from ..kernels.pattern import gram_times
 
-def _conjugate_gradients(products: Products, w: Matrix, steps: int, fixed: Any) -> Matrix:
+        gram = self._gram.indptr, self._gram.indices, self._gram.data
+        self._rows(gram_times, weight, *gram, np.float32(self._problem._ridge.b), self._width, out)
+
+
+def _conjugate_gradients(products: Operator, w: Matrix, steps: int, fixed: Any) -> Matrix:
     """Preconditioned by the diagonal; inner products in 64 bits, without BLAS: the same bits for any threads."""
     free = np.float32(1.0) if fixed is None else (~fixed).astype(np.float32)
     missed = (products.right_side() - products(w)) * free

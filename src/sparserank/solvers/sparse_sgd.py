@@ -116,6 +116,7 @@ class Training(Told):
             self.thermostat = Thermostat(round(wanted * slack), self.alpha or _first_alpha(score))
         if self.thermostat is not None:
             self.alpha = self.thermostat.alpha
+        self.holds_back = self.thermostat is not None
         self._order = falling_frequency(score.queries if self.turned else score.items)
         stored = start if centre is None else start - centre
         stored = (stored.T if self.turned else stored).tocsr()
@@ -212,7 +213,7 @@ class Training(Told):
             self._flush(pool)
             if tau:
                 self._shrink_groups(pool, self.penalty, tau)
-        elif self.thermostat is not None and last:
+        elif self.holds_back and last:
             self._held = tau
         else:
             self.rows.debt += tau
@@ -232,7 +233,7 @@ class Training(Told):
 
     def _settle_in_time(self, pool: Pool, last: bool) -> bool:
         """Settle where it is due; returns whether it was."""
-        T, held = self.solver.shrink_every, self.thermostat is not None and last
+        T, held = self.solver.shrink_every, self.holds_back and last
         if self.steps % T == 0 and self._settles() and not held:
             self._settle(pool)
             return True
@@ -260,6 +261,11 @@ class Training(Told):
             self._held = 0.0
             if self._settles():
                 self._settle(pool)
+
+    @property
+    def held(self) -> float:
+        """The threshold that W is still to be shrunk by; it is held back after the last triples where `holds_back`."""
+        return self._held
 
     def _note(self, pool: Pool, held_out: Triples | None, ahead: int) -> None:
         """Add a point to the curve."""

@@ -203,7 +203,8 @@ def _kept(counts: csr_array, columns: int | None) -> NDArray[np.intp]:
     there = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]))
     if columns is None or columns >= len(there):
         return there
-    frequency = np.asarray(counts.sum(axis=0)).ravel()[there]
+    # in 64 bits: a sum of 32 would stop at 2^24, and depend on the order of the texts
+    frequency = np.bincount(counts.indices, counts.data, counts.shape[1])[there]
     return there[np.sort(np.argsort(-frequency, kind="stable")[:columns])]
 
 

@@ -1,0 +1,121 @@
+"""A click log as Spark SQL: inverse-propensity grades and skip-above pairs, those of `preferences.ClickLog`.
+
+A log is a table `session, query, document, position, clicked`, as `data.scan_clicks` describes it; other columns are
+left alone. Rows never pass through Python. Clicks are counted by position first, and positions are added in their
+order, so that the numbers are the same however the log is partitioned. All clicks of one session for one query meet in
+one task; nothing else has to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import DataError
+from ..preferences.clicks import BY_RANK, Propensity
+from .frames import judged, refuse_nulls, table
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_CLICKED = "true or false, 0 or 1"
+COLUMNS = {
+    "session": "id", "query": "id", "document": "id", "position": "whole number", "clicked": _CLICKED,
+}  # fmt: skip
+LONGEST = 100_000
+"""The deepest position whose propensity is looked up; below it, that of this position counts."""
+
+
+def read_clicks(spark: SparkSession, path: str) -> DataFrame:
+    """A Parquet click log, wherever Spark can read; one of another schema is refused before anything is read."""
+    return judged(table(spark, path), COLUMNS, path)
+
+
+def click_grades(visits: DataFrame, propensity: Propensity = BY_RANK) -> DataFrame:
+    """query, document, grade: clicks / propensity over the times shown, where there was a click (`ClickLog.grades`)."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    log, deepest = _checked(visits)
+    by_position = log.groupBy("query", "document", "position").agg(
+        F.count_if("clicked").alias("clicks"), F.count("*").alias("shown")
+    )
+    pairs = by_position.groupBy("query", "document").agg(
+        F.sum("shown").alias("shown"), _in_order("clicks", propensity, deepest).alias("taken")
+    )
+    return pairs.where("taken > 0").select("query", "document", (F.col("taken") / F.col("shown")).alias("grade"))
+
+
+def click_preferences(visits: DataFrame, propensity: Propensity | None = None) -> DataFrame:
+    """query, better, worse, weight: better was taken, worse stood above it in the same session and was not.
+
+    The weight is how often that was so (`ClickLog.skip_above`); with a propensity each time counts 1 / that of the
+    position of the click, since few looked so far down.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    log, deepest = _checked(visits)
+    shown = F.struct("position", "document")
+    lists = log.groupBy("session", "query").agg(
+        F.collect_list(F.when(F.col("clicked"), shown)).alias("taken"),
+        F.collect_list(F.when(~F.col("clicked"), shown)).alias("passed"),
+    )
+    each = lists.select("query", "passed", F.explode("taken").alias("click"))
+    above = F.filter(
+        "passed",
+        lambda one: (one["position"] < F.col("click")["position"]) & (one["document"] != F.col("click")["document"]),
+    )
+    pairs = each.select("query", "click", F.explode(above).alias("above")).select(
+        "query",
+        F.col("click")["document"].alias("better"),
+        F.col("above")["document"].alias("worse"),
+        F.col("click")["position"].alias("position"),
+    )
+    names = ("query", "better", "worse")
+    if propensity is None:
+        return pairs.groupBy(*names).agg(F.count("*").alias("weight"))
+    counted = pairs.groupBy(*names, "position").agg(F.count("*").alias("clicks"))
+    return counted.groupBy(*names).agg(_in_order("clicks", propensity, deepest).alias("weight"))
+
+
+def click_sessions(visits: DataFrame) -> DataFrame:
+    """query, sessions: in how many sessions each query was asked (`ClickLog.shown`)."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    log, _ = _checked(visits)
+    return log.groupBy("query").agg(F.count_distinct("session").alias("sessions"))
+
+
+def _checked(visits: DataFrame) -> tuple[DataFrame, int]:
+    """The log in one form, its clicks true or false, and its deepest position; what cannot be a log is refused."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    log = judged(visits, COLUMNS, "click log")
+    refuse_nulls(log, "click log")
+    flag = F.col("clicked").cast("int")
+    said = log.select(
+        F.count_if(F.col("position") < 1).alias("position"),
+        F.count_if(~flag.isin(0, 1)).alias("clicked"),
+        F.max("position").alias("deepest"),
+    ).first()
+    if said is None or said["deepest"] is None:
+        raise DataError("click log: no row in it")
+    for name, wanted in (("position", "a whole number, counted from 1"), ("clicked", "0 or 1")):
+        if said[name]:
+            raise DataError(f"click log: column {name!r} must be {wanted}; it is not in {said[name]:,} rows")
+    return log.withColumn("clicked", flag == 1), int(said["deepest"])
+
+
+def _in_order(clicks: str, propensity: Propensity, deepest: int) -> Column:
+    """sum_p clicks(p) / propensity(p), by rising p: a sum in Spark's own order would differ in the last bits."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    gains = 1.0 / propensity.of(np.arange(1, min(deepest, LONGEST) + 1))
+    last = int(np.flatnonzero(gains != gains[-1]).max(initial=-1)) + 2  # from there on they are all the same
+    table = F.lit(gains[:last].tolist())
+    positions = F.array_sort(F.collect_list(F.struct(F.col("position").cast("int").alias("position"), F.col(clicks))))
+    return F.aggregate(
+        positions,
+        F.lit(0.0),
+        lambda total, one: total + one[clicks] * F.element_at(table, F.least(one["position"], F.lit(last))),
+    )

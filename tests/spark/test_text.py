@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
+
+import sparserank as sr
+from sparserank.errors import ConfigError, DataError
+from sparserank.rankers import text_pairs
+from sparserank.solvers.judged_lists import Ridge
+from sparserank.solvers.pattern_ridge import PatternRidge
+from sparserank.spark import SparkTextRanker
+from sparserank.spark.text import SparkPatternRidge
+
+from ..solvers.judged_world import on_pattern, some_lists
+from .small_worlds import judged_texts
+
+
+def start_on(lists, seed=0):
+    pattern = np.random.default_rng(seed).random(lists.shape) < 0.5
+    return csr_array(np.where(pattern, np.float32(0.1), np.float32(0.0))), pattern
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 20])
+def test_products_over_partitions_give_the_solution_of_one_machine(spark, partitions):
+    """Twenty partitions of twelve documents: some are empty."""
+    lists, ridge = some_lists(), Ridge(0.7, 0.4)
+    W, pattern = start_on(lists)
+    fixed = np.arange(W.nnz) == 2
+    local = PatternRidge(lists, 0.5, ridge, 1).refit(W, 8, fixed)
+    told = []
+    found = SparkPatternRidge(lists, 0.5, ridge, 1).on(spark, partitions, told).refit(W, 8, fixed)
+    assert_allclose(found.toarray(), local.toarray(), rtol=1e-4, atol=1e-6)
+    assert found.data[2] == np.float32(0.1)
+    assert {one.pairs for one in told} == {pattern.sum()}
+    assert told[0].bytes_out == 0
+    assert told[1].bytes_out == 4 * pattern.sum()
+    assert told[1].bytes_in == partitions * 8 * pattern.sum()
+
+
+def test_the_products_of_parts_add_up_to_the_normal_equations(spark):
+    lists, ridge = some_lists(seed=1), Ridge(1.0, 1.0)
+    W, pattern = start_on(lists)
+    found = SparkPatternRidge(lists, 0.25, ridge, 1).on(spark, 2, []).refit(W, 40)
+    assert_allclose(found.toarray(), on_pattern(lists, 0.25, ridge, pattern), rtol=1e-3, atol=1e-5)
+
+
+def test_a_text_ranker_learned_on_a_cluster_is_that_of_one_machine(spark, monkeypatch, tmp_path):
+    monkeypatch.setattr(text_pairs, "FIRST_STEPS", 2)
+    monkeypatch.setattr(text_pairs, "STEPS", 2)
+    monkeypatch.setattr("sparserank.rankers.judged.FEW", 10)  # one fold, not four
+    docs, queries, qrels = judged_texts()
+    settings = sr.TextRanker(loss="squared", max_pairs=200, stem=None, stop_words=None)
+    local = sr.TextRanker(**settings.get_params()).fit(docs, queries, qrels)
+    cluster = SparkTextRanker(settings, partitions=2)
+    found = cluster.fit(spark, docs, queries, qrels)
+    assert type(found) is sr.TextRanker
+    assert local.model_.W is not None
+    assert_allclose(found.model_.gain, local.model_.gain, rtol=1e-4)
+    largest = np.abs(local.model_.W.data).max()
+    assert_allclose(found.model_.W.toarray(), local.model_.W.toarray(), atol=1e-4 * largest)
+    assert len(cluster.products_) == 2 * (2 + 2 + 2 + 2)
+    found.save(tmp_path / "model.safetensors")
+    hits = sr.load(tmp_path / "model.safetensors").search(queries["q1"])
+    assert [hit.id for hit in hits] == [hit.id for hit in local.search(queries["q1"])]
+
+
+@pytest.mark.parametrize(
+    ("ranker", "words"),
+    [
+        (sr.TextRanker(), "got ranker='text', loss='domination' and penalty='ridge'"),
+        (sr.TextRanker("bm25", loss="squared"), "got ranker='bm25'"),
+        (sr.TextRanker(loss="squared", penalty="l1"), "penalty='l1'"),
+        (sr.PAMIR(), "a TextRanker's settings are wanted; got PAMIR"),
+    ],
+)
+def test_other_losses_are_refused_without_a_cluster(ranker, words):
+    with pytest.raises(ConfigError, match=words):
+        SparkTextRanker(ranker).fit(None, {"a": "b"}, {"q": "b"}, {"q": {"a": 1}})
+
+
+def test_bad_input_is_refused_without_a_cluster(spark):
+    with pytest.raises(DataError, match=r"judgments .* are wanted; got list"):
+        SparkTextRanker().fit(None, {"a": "b"}, {"q": "b"}, [])
+    with pytest.raises(ConfigError, match="'partitions' parameter"):
+        SparkTextRanker(partitions=0).fit(None, {"a": "b"}, {"q": "b"}, {"q": {"a": 1}})
+    with pytest.raises(DataError, match="1 judged documents are not among the documents, the first is 'z'"):
+        SparkTextRanker(partitions=1).fit(spark, {"a": "b"}, {"q": "b"}, {"q": {"z": 1}})
