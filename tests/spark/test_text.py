@@ -22,15 +22,15 @@ def start_on(lists, seed=0):
     return csr_array(np.where(pattern, np.float32(0.1), np.float32(0.0))), pattern
 
 
-@pytest.mark.parametrize("partitions", [1, 3, 20])
+@pytest.mark.parametrize("partitions", [2, 14])
 def test_products_over_partitions_give_the_solution_of_one_machine(spark, partitions):
-    """Twenty partitions of twelve documents: some are empty."""
+    """Fourteen partitions of twelve documents: some are empty."""
     lists, ridge = some_lists(), Ridge(0.7, 0.4)
     W, pattern = start_on(lists)
     fixed = np.arange(W.nnz) == 2
-    local = PatternRidge(lists, 0.5, ridge, 1).refit(W, 8, fixed)
+    local = PatternRidge(lists, 0.5, ridge, 1).refit(W, 4, fixed)
     told = []
-    found = SparkPatternRidge(lists, 0.5, ridge, 1).on(spark, partitions, told).refit(W, 8, fixed)
+    found = SparkPatternRidge(lists, 0.5, ridge, 1).on(spark, partitions, told).refit(W, 4, fixed)
     assert_allclose(found.toarray(), local.toarray(), rtol=1e-4, atol=1e-6)
     assert found.data[2] == np.float32(0.1)
     assert {one.pairs for one in told} == {pattern.sum()}
@@ -42,8 +42,8 @@ def test_products_over_partitions_give_the_solution_of_one_machine(spark, partit
 def test_the_products_of_parts_add_up_to_the_normal_equations(spark):
     lists, ridge = some_lists(seed=1), Ridge(1.0, 1.0)
     W, pattern = start_on(lists)
-    found = SparkPatternRidge(lists, 0.25, ridge, 1).on(spark, 2, []).refit(W, 40)
-    assert_allclose(found.toarray(), on_pattern(lists, 0.25, ridge, pattern), rtol=1e-3, atol=1e-5)
+    found = SparkPatternRidge(lists, 0.25, ridge, 1).on(spark, 2, []).refit(W, 8)
+    assert_allclose(found.toarray(), on_pattern(lists, 0.25, ridge, pattern), atol=1e-4)
 
 
 def test_a_text_ranker_learned_on_a_cluster_is_that_of_one_machine(spark, monkeypatch, tmp_path):
