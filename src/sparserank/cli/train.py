@@ -35,6 +35,13 @@ class Ranker(StrEnum):
     rbf = "rbf"
 
 
+class Engine(StrEnum):
+    """Where the work is done."""
+
+    local = "local"
+    spark = "spark"
+
+
 LEARNED = (Ranker.text, Ranker.bilinear)
 TEXT = (*LEARNED, Ranker.bm25, Ranker.cosine)
 
@@ -61,8 +68,13 @@ def train(
         float | None, typer.Option(help="The size of the word pairs, instead of --max-pairs.", show_default=False)
     ] = None,
     loss: Annotated[
-        str, typer.Option(help="Of word pairs: squared, or domination, softmax or hinge, which go on from it.")
-    ] = "domination",
+        str | None,
+        typer.Option(
+            help="Of word pairs: squared, or domination, softmax or hinge, which go on from it; domination unless "
+            "given, and squared on Spark.",
+            show_default=False,
+        ),
+    ] = None,
     nonnegative: Annotated[bool, typer.Option(help="No pair below 0, for engines that take none.")] = False,
     k1: Annotated[float, typer.Option(help="BM25: how soon repeated words stop counting.")] = 0.9,
     b: Annotated[float, typer.Option(help="BM25: how much long documents are held back, 0 to 1.")] = 0.4,
@@ -82,6 +94,32 @@ def train(
     ] = None,
     measure: Annotated[str, typer.Option(help="LETOR: what settings are chosen by.")] = "nDCG@10",
     seed: Annotated[int, typer.Option(help="Of the choice of held-out queries, and of rankers that draw.")] = 0,
+    engine: Annotated[Engine, typer.Option(help="Where to work: on this machine, or on Apache Spark.")] = Engine.local,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Spark: local[*] unless given, spark://HOST:PORT, yarn, k8s://https://HOST:PORT.",
+            show_default=False,
+        ),
+    ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="NAME=VALUE", help="Spark: a setting of it, such as spark.executor.memory=4g."),
+    ] = None,
+    queries: Annotated[
+        str | None, typer.Option(help="Spark: a Parquet table id, text of the queries.", show_default=False)
+    ] = None,
+    judgments: Annotated[
+        str | None, typer.Option(help="Spark: a Parquet table query, document, grade.", show_default=False)
+    ] = None,
+    clicks: Annotated[
+        str | None,
+        typer.Option(
+            help="Spark: instead of judgments, a Parquet click log session, query, document, position, clicked.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Train a ranker on DATA and write it to MODEL; a text ranker's search index goes beside it (MODEL.index).
@@ -91,7 +129,14 @@ def train(
     Example: sparserank train train.txt --ranker domination --output model.safetensors
 
     Example: sparserank train --folds MQ2008 --ranker ranksvm --output models
+
+    Example: sparserank train docs.parquet --engine spark --master yarn --ranker bm25 --output model.safetensors
     """
+    on_spark = {"--master": master, "--conf": conf, "--queries": queries, "--judgments": judgments, "--clicks": clicks}
+    if engine is not Engine.spark and any(on_spark.values()):
+        raise ConfigError(f"{', '.join(name for name, value in on_spark.items() if value)} needs --engine spark")
+    if engine is Engine.spark and ranker not in (Ranker.text, Ranker.bm25, Ranker.cosine):
+        raise ConfigError(f"--engine spark trains --ranker text, bm25 or cosine; got {ranker}")
     if ranker not in TEXT:
         from .letor import train_rows
 
@@ -106,14 +151,22 @@ def train(
     from .output import print_json, telling
 
     started = perf_counter()
-    collection = open_collection(data)
-    qrels = _judgments(collection, ranker, split)
     model = TextRanker(
-        str(ranker), loss=loss, max_pairs=max_pairs, megabytes=megabytes, nonnegative=nonnegative,
+        str(ranker), loss=loss or ("domination" if engine is Engine.local else "squared"),
+        max_pairs=max_pairs, megabytes=megabytes, nonnegative=nonnegative,
         k1=k1, b=b, title_weight=title_weight, text_weight=text_weight, ngrams=ngrams,
         stem=None if stem == "none" else stem, stop_words=None if stop_words == "none" else stop_words,
         random_state=seed,
     )  # fmt: skip
+    if engine is Engine.spark:
+        from .spark import Tables, train_on_spark
+
+        train_on_spark(
+            model, Tables(data, queries, judgments, clicks), split, output, master or "local[*]", conf or [], as_json
+        )
+        return
+    collection = open_collection(data)
+    qrels = _judgments(collection, ranker, split)
     with telling() as tell:
         model.fit(collection.documents, collection.queries, qrels, drop_self=collection.drop_self, tell=tell)
         model.save(output)

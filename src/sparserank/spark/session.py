@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 from .. import __version__, check
 from ..errors import ConfigError
+from .frames import reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +34,8 @@ REACH = 5.0
 """Seconds that a master has to answer in."""
 EXECUTORS = 120.0
 """Seconds that a master has to start the first executor in."""
+DRIVER = 1
+"""Members of a cluster that are no executors."""
 LOOPBACK = "127.0.0.1"
 _OWN = re.compile(r"local(\[(\*|[1-9]\d*)(, *\d+)?\])?|local-cluster\[ *[1-9]\d* *, *[1-9]\d* *, *[1-9]\d* *\]")
 _MASTERS = "local[*], local[N], local-cluster[N,CORES,MEGABYTES], spark://HOST:PORT, k8s://https://HOST:PORT or yarn"
@@ -48,9 +51,9 @@ def session(master: str = "local[*]", *, app: str = "sparserank", **conf: Any) -
     check.installed("pyspark", extra="spark")
     check.installed("pandas", extra="spark")
     own = _OWN.fullmatch(master) is not None
-    _refuse_another(master)
     if not own:
         reached(master)
+    _refuse_another(master)
     java()
     started = _started(master, app, own, {name: str(value) for name, value in conf.items()})
     try:
@@ -60,6 +63,21 @@ def session(master: str = "local[*]", *, app: str = "sparserank", **conf: Any) -
         started.stop()
         raise
     return started
+
+
+@contextmanager
+def opened(master: str = "local[*]", **conf: Any) -> Iterator[SparkSession]:
+    """`session`, stopped at the end where it was started here."""
+    check.installed("pyspark", extra="spark")
+    from pyspark import SparkContext
+
+    there = SparkContext._active_spark_context is not None
+    spark = session(master, **conf)
+    try:
+        yield spark
+    finally:
+        if not there:
+            spark.stop()
 
 
 def java() -> int:
@@ -136,6 +154,7 @@ def _refuse_another(master: str) -> None:
 
 
 def _started(master: str, app: str, own: bool, conf: dict[str, str]) -> SparkSession:
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -145,19 +164,14 @@ def _started(master: str, app: str, own: bool, conf: dict[str, str]) -> SparkSes
     try:
         with _environment({"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK} if own else {}):
             return builder.getOrCreate()
-    except Exception as error:  # what py4j raises has no common ancestor
-        if not isinstance(error, PySparkException) and not type(error).__module__.startswith("py4j"):
-            raise
-        said = [line for line in str(error).splitlines() if line.strip()]
-        reason = next((line for line in said if "Exception" in line or "Error" in line), said[0] if said else "")
-        raise ConfigError(f"no Spark session on {master!r}: {reason.strip(' :')}") from None
+    except (PySparkException, Py4JJavaError) as error:
+        raise ConfigError(f"no Spark session on {master!r}: {reason(error)}") from None
 
 
 def _defaults(master: str, own: bool) -> dict[str, str]:
     """Quiet, and without a web page; on this machine's own masters also where to write and what to import."""
     quiet = Path(__file__).with_name("log4j2.properties")
     out = {
-        "spark.log.level": "ERROR",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
@@ -199,7 +213,7 @@ def _executors_answer(spark: SparkSession, master: str) -> None:
     grows = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
     if not grows and master.startswith(("spark:", "local-cluster")):
         until = monotonic() + EXECUTORS
-        while scheduler.getExecutorMemoryStatus().size() < 2:  # the driver is one of them
+        while scheduler.getExecutorMemoryStatus().size() <= DRIVER:
             if monotonic() > until:
                 raise ConfigError(
                     f"the master {master!r} has started no executor in {EXECUTORS:.0f} s; has it workers with "
@@ -228,6 +242,4 @@ def _version_there(spark: SparkSession) -> str:
     try:
         return spark.sparkContext.parallelize([0], 1).map(look).first()
     except Py4JJavaError as error:
-        lines = [line.strip() for line in str(error.java_exception).splitlines()]
-        reason = next((line for line in reversed(lines) if "Error" in line), "a task of nothing fails")
-        raise ConfigError(f"executors cannot run Python as it is here: {reason}") from None
+        raise ConfigError(f"executors cannot run Python as it is here: {reason(error)}") from None

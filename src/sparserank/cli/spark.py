@@ -1,0 +1,195 @@
+"""sparserank train --engine spark: tables in Parquet, wherever Spark reads, or a BEIR folder, to an ordinary model.
+
+Words are counted where the documents lie; `bm25` and `cosine` need no more, and their documents never come here. Word
+pairs (`text`) are learned with the matrix products on the cluster, from documents and judgments that this machine
+holds: there the index is written too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from ..data.records import Collection, Documents, Qrels
+from ..engine import TextRanker, index_path
+from ..errors import ConfigError, DataError
+from .collections import open_collection
+from .output import print_json, telling
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+JUDGMENTS = {"query": "id", "document": "id", "grade": "number"}
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Where the documents, the queries and the judgments lie."""
+
+    documents: str
+    queries: str | None = None
+    judgments: str | None = None
+    clicks: str | None = None
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether the documents are a table, rather than a BEIR folder or the name of a known collection."""
+        return self.documents.rstrip("/").endswith(".parquet") or "://" in self.documents
+
+    def judge(self, learns: bool) -> None:
+        """Refuse tables that do not go together."""
+        if not self.is_parquet:
+            if self.queries or self.judgments or self.clicks:
+                raise ConfigError("--queries, --judgments and --clicks go with documents in Parquet; a folder has both")
+        elif self.judgments and self.clicks:
+            raise ConfigError("--judgments and --clicks both say what is relevant; give one of them")
+        elif learns and not (self.queries and (self.judgments or self.clicks)):
+            raise ConfigError(
+                "word pairs are learned from judged queries: give --queries, and --judgments or --clicks; "
+                "--ranker bm25 needs none"
+            )
+
+
+def train_on_spark(
+    ranker: TextRanker, tables: Tables, split: str | None, output: Path, master: str, conf: list[str], as_json: bool
+) -> None:
+    """Train the ranker that `ranker` describes, and write it."""
+    from ..spark.session import opened
+
+    started = perf_counter()
+    ranker._judged()
+    learns = ranker.ranker == "text"
+    tables.judge(learns)
+    given = dict(_setting(one) for one in conf)
+    # a folder is read, and refused, before a cluster is asked for anything
+    collection = None if tables.is_parquet else open_collection(tables.documents)
+    with telling() as tell:
+        tell(f"starting Spark on {master}")
+        with opened(master, **given) as spark:
+            if collection is None:
+                documents = _documents(spark, tables.documents)
+            else:
+                documents = _frame(spark, collection.documents)
+            if learns:
+                trained = _learned(spark, ranker, collection or _collected(spark, documents, tables), split, tell)
+            else:
+                trained = _counted(ranker, documents, tell)
+        trained.save(output)
+    _say(trained, output, master, round(perf_counter() - started, 3), as_json)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.startswith("spark."):
+        raise ConfigError(f"--conf must be spark.NAME=VALUE; got {text!r}")
+    return name, value
+
+
+def _documents(spark: SparkSession, path: str) -> DataFrame:
+    """id, title, text: ids as text, and empty titles where there are none."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from ..spark.frames import judged, refuse_nulls, table
+
+    found = table(spark, path)
+    titled = {"title": "text"} if "title" in found.columns else {}
+    documents = judged(found, {"id": "id"} | titled | {"text": "text"}, path)
+    title = F.coalesce("title", F.lit("")) if titled else F.lit("")
+    named = documents.select(F.col("id").cast("string").alias("id"), title.alias("title"), "text")
+    refuse_nulls(named, path)
+    return named
+
+
+def _frame(spark: SparkSession, documents: Documents) -> DataFrame:
+    rows = zip(documents.ids, documents.titles, documents.texts, strict=True)
+    return spark.createDataFrame(list(rows), "id string, title string, text string")
+
+
+def _collected(spark: SparkSession, documents: DataFrame, tables: Tables) -> Collection:
+    """All that word pairs are learned from, on this machine; schemas are judged before any row is moved."""
+    from ..spark.clicks import click_grades, read_clicks
+    from ..spark.frames import judged, refuse_nulls, table
+
+    queries = judged(table(spark, str(tables.queries)), {"id": "id", "text": "text"}, str(tables.queries))
+    refuse_nulls(queries, str(tables.queries))
+    if tables.clicks:
+        grades = click_grades(read_clicks(spark, tables.clicks))
+    else:
+        grades = judged(table(spark, str(tables.judgments)), JUDGMENTS, str(tables.judgments))
+        refuse_nulls(grades, str(tables.judgments))
+    found = documents.toArrow()
+    columns = (tuple(found.column(name).to_pylist()) for name in ("id", "title", "text"))
+    return Collection(
+        tables.documents,
+        Documents(*columns),
+        {str(row["id"]): row["text"] for row in queries.collect()},
+        {"train": _nested(grades)},
+    )
+
+
+def _nested(grades: DataFrame) -> Qrels:
+    out: dict[str, dict[str, float]] = {}
+    for row in grades.orderBy("query", "document").collect():
+        query, document, grade = row
+        out.setdefault(str(query), {})[str(document)] = float(grade)
+    return out
+
+
+def _learned(
+    spark: SparkSession, ranker: TextRanker, known: Collection, split: str | None, tell: Callable[[str], None]
+) -> TextRanker:
+    from ..spark import SparkTextRanker
+
+    qrels = known.split(split or "train")
+    learner: Any = SparkTextRanker(ranker)
+    out: TextRanker = learner.fit(spark, known.documents, known.queries, qrels, drop_self=known.drop_self, tell=tell)
+    return out
+
+
+def _counted(ranker: TextRanker, documents: DataFrame, tell: Callable[[str], None]) -> TextRanker:
+    """A lexical ranker whose words are counted on the cluster; it has no index: its documents stay where they are."""
+    from ..rankers.lexical import LexicalRanker
+    from ..rankers.text_model import TextModel
+    from ..spark import fit_features
+
+    tell("counting words")
+    lexical = LexicalRanker(ranker._lexical_settings())
+    weights = (lexical.settings.title_weight, lexical.settings.text_weight)
+    features = fit_features(documents, ["title", "text"], lexical.features, field_weights=weights)
+    if not features.documents_:
+        raise DataError("there are no documents to learn from")
+    if not features.words_:
+        raise DataError(f"none of the {features.documents_} documents has a word")
+    ranker.model_ = TextModel(lexical)
+    return ranker
+
+
+def _say(trained: TextRanker, output: Path, master: str, seconds: float, as_json: bool) -> None:
+    model = trained.model_
+    index = str(index_path(output)) if hasattr(trained, "index_") else None
+    features = model.lexical.features
+    summary = {
+        "model": str(output),
+        "index": index,
+        "ranker": trained.ranker,
+        "engine": "spark",
+        "master": master,
+        "documents": features.documents_,
+        "words": len(features.words_),
+        "pairs": model.n_pairs,
+        "chosen": dict(model.told),
+        "seconds": seconds,
+    }
+    if as_json:
+        print_json(summary)
+        return
+    written = str(output) if index is None else f"{output}, {index}"
+    print(
+        f"{trained.ranker} on {features.documents_:,} documents and {len(features.words_):,} words "
+        f"by Spark on {master} in {seconds:.1f} s: {written}; {model.n_pairs:,} word pairs"
+    )
+    if index is None:
+        print("no index: the documents stay where they are; `sparserank index` makes one of those that fit here")

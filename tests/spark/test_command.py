@@ -1,0 +1,132 @@
+"""`sparserank train --engine spark`, as a user types it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.cli.spark import Tables, _collected, _documents
+from sparserank.data.beir import write_beir
+from sparserank.data.records import Collection, Documents
+from sparserank.engine.files import load_model
+
+from ..cli.calling import call, printed
+from .conftest import MASTER
+
+WORDS = ["apple", "pear", "plum", "red", "green", "blue", "sweet", "sour", "tree", "fruit"]
+SPARK = ("--engine", "spark", "--master", MASTER)
+
+
+@pytest.fixture(scope="module")
+def collection():
+    rng = np.random.default_rng(2)
+    docs = {f"d{i}": {"title": WORDS[i % 10], "text": " ".join(rng.choice(WORDS, 6))} for i in range(60)}
+    queries = {f"q{i}": f"{WORDS[i % 10]} word{i % 10}" for i in range(40)}
+    qrels = {f"q{i}": {f"d{d}": 1.0 for d in range(60) if d % 10 == (i + 1) % 10} for i in range(40)}
+    return Collection("fruit", Documents.of(docs), queries, {"train": qrels})
+
+
+@pytest.fixture(scope="module")
+def tables(collection, tmp_path_factory):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder, docs = tmp_path_factory.mktemp("tables"), collection.documents
+    judged = [(q, d, g) for q, grades in collection.qrels["train"].items() for d, g in grades.items()]
+    query, document, grade = zip(*judged, strict=True)
+    shown = ["s", *query], ["q0", *query], ["d0", *document], [2] + [1] * len(query), [False] + [True] * len(query)
+    for name, columns in {
+        "docs": {"id": docs.ids, "title": docs.titles, "text": docs.texts},
+        "queries": {"id": list(collection.queries), "text": list(collection.queries.values())},
+        "judgments": {"query": query, "document": document, "grade": grade},
+        "clicks": dict(zip(("session", "query", "document", "position", "clicked"), shown, strict=True)),
+    }.items():
+        pq.write_table(pa.table({key: list(value) for key, value in columns.items()}), folder / f"{name}.parquet")
+    return folder
+
+
+def test_words_counted_on_spark_are_the_model_of_one_machine(spark, collection, tables, tmp_path, capsys):
+    said = printed(
+        capsys,
+        "train",
+        tables / "docs.parquet",
+        *SPARK,
+        "--ranker",
+        "bm25",
+        "--title-weight",
+        2,
+        "--output",
+        tmp_path / "m",
+    )
+    assert (said["engine"], said["documents"], said["index"]) == ("spark", 60, None)
+    sr.TextRanker("bm25", title_weight=2.0).fit(collection.documents).save(tmp_path / "local")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
+
+
+def test_pairs_learned_on_spark_are_those_of_one_machine(spark, collection, tables, tmp_path, capsys):
+    given = ("--queries", tables / "queries.parquet", "--judgments", tables / "judgments.parquet")
+    said = printed(capsys, "train", tables / "docs.parquet", *given, *SPARK, "--output", tmp_path / "m")
+    qrels = dict(sorted(collection.qrels["train"].items()))  # a table has no order but that of its ids
+    local = sr.TextRanker(loss="squared").fit(collection.documents, collection.queries, qrels)
+    assert said["pairs"] == local.model_.n_pairs > 0
+    ours, theirs = load_model(tmp_path / "m").model_, local.model_
+    assert abs(ours.W * ours.gain - theirs.W * theirs.gain).max() < 1e-4 * theirs.gain
+    assert (tmp_path / "m.index").exists()
+
+
+def test_clicks_are_taken_for_judgments(spark, collection, tables):
+    paths = [str(tables / f"{name}.parquet") for name in ("docs", "queries", "clicks")]
+    docs, queries, clicks = paths
+    found = _collected(spark, _documents(spark, docs), Tables(docs, queries, clicks=clicks))
+    assert found.qrels == collection.qrels
+    assert found.queries == collection.queries
+    assert set(found.documents.ids) == set(collection.documents.ids)
+
+
+def test_a_folder_is_taken_as_well(spark, collection, tmp_path, capsys):
+    write_beir(tmp_path / "fruit", collection)
+    printed(capsys, "train", tmp_path / "fruit", *SPARK, "--ranker", "cosine", "--output", tmp_path / "m")
+    sr.TextRanker("cosine").fit(collection.documents).save(tmp_path / "local")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
+
+
+def test_without_json_it_says_what_was_written(spark, tables, tmp_path, capsys):
+    assert call("train", tables / "docs.parquet", *SPARK, "--ranker", "cosine", "--output", tmp_path / "m") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("cosine on 60 documents and 10 words by Spark on local-cluster[2,1,1024]")
+    assert "no index: the documents stay where they are" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["docs", "--ranker", "text"], "give --queries, and --judgments or --clicks; --ranker bm25 needs none"),
+        (["docs", "--queries", "q", "--judgments", "j", "--clicks", "c"], "--judgments and --clicks both say"),
+        (["docs", "--ranker", "bm25", "--conf", "memory=3"], "--conf must be spark.NAME=VALUE; got 'memory=3'"),
+        (["docs", "--ranker", "domination"], "--engine spark trains --ranker text, bm25 or cosine; got domination"),
+        (["docs", "--ranker", "bm25", "--master", "spark:/x"], "there is no master 'spark:/x'"),
+        (["queries", "--ranker", "bm25", "--k1", "-1"], "The 'k1' parameter must be"),
+        (["judgments", "--ranker", "bm25"], "no column 'id' (id); the columns are query, document, grade"),
+        (["none", "--ranker", "bm25"], "cannot be read as Parquet: [PATH_NOT_FOUND]"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_in_one_line(runs_spark, spark, tables, tmp_path, capsys, words, said):
+    data, *rest = words
+    master = () if "--master" in rest else ("--master", MASTER)
+    assert call("train", tables / f"{data}.parquet", "--engine", "spark", *master, *rest, "-o", tmp_path / "m") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "m").exists()
+
+
+def test_options_of_spark_need_it(tables, tmp_path, capsys):
+    assert call("train", tables, "--master", "yarn", "--clicks", "c", "-o", tmp_path / "m") == 2
+    assert "--master, --clicks needs --engine spark" in capsys.readouterr().err
+
+
+def test_a_folder_brings_its_own_queries(tables, tmp_path, capsys):
+    assert call("train", tables, *SPARK, "--queries", "q", "-o", tmp_path / "m") == 2
+    assert "go with documents in Parquet" in capsys.readouterr().err

@@ -1,0 +1,153 @@
+"""A session is tried before work starts, and each thing that can be wrong with it is one sentence."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+import sys
+
+import pytest
+
+from sparserank.errors import ConfigError, NotInstalled
+from sparserank.spark import session
+from sparserank.spark.session import _executors_answer, _started, _version_there, java, reached
+
+from .conftest import MASTER
+
+
+@pytest.fixture
+def closed_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield listener.getsockname()[1]
+
+
+def test_two_worker_processes_run_this_package(spark):
+    def who(_):
+        import os
+        from time import sleep
+
+        import sparserank
+
+        sleep(0.2)
+        yield os.getppid(), sparserank.__file__
+
+    found = spark.sparkContext.parallelize(range(4), 4).mapPartitions(who).collect()
+    assert len({parent for parent, _ in found}) == 2
+    assert {file for _, file in found} == {sys.modules["sparserank"].__file__}
+
+
+def test_the_same_master_gives_the_same_session_and_another_is_refused(spark):
+    assert session(MASTER) is spark
+    with pytest.raises(ConfigError, match=r"a Spark session on 'local-cluster\[2,1,1024\]' runs in this process alr"):
+        session("local[1]")
+
+
+def test_executors_with_another_version_of_this_package_are_refused(spark, monkeypatch):
+    monkeypatch.setattr(sys.modules["sparserank.spark.session"], "__version__", "9.9")
+    assert _version_there(spark) != "9.9"
+    with pytest.raises(ConfigError, match=r"they need sparserank 9\.9, as here: install it on every node"):
+        _executors_answer(spark, MASTER)
+
+
+def test_a_master_without_workers_is_told_of(spark, monkeypatch):
+    monkeypatch.setattr(sys.modules["sparserank.spark.session"], "EXECUTORS", -1.0)
+    monkeypatch.setattr(sys.modules["sparserank.spark.session"], "DRIVER", 100)
+    with pytest.raises(ConfigError, match="has started no executor"):
+        _executors_answer(spark, MASTER)
+
+
+def test_what_spark_says_of_a_failed_start_is_one_line(spark, monkeypatch):
+    from pyspark import SparkContext
+    from pyspark.errors import PySparkRuntimeError
+
+    def fails(*_, **__):
+        raise PySparkRuntimeError("SparkException: Asked to launch cluster\nat line 1\n\n\tat line 2")
+
+    monkeypatch.setattr(SparkContext, "getOrCreate", fails)
+    monkeypatch.setattr("pyspark.sql.SparkSession._instantiatedSession", None)
+    with pytest.raises(ConfigError, match="no Spark session on 'local': SparkException: Asked to") as refused:
+        _started("local", "sparserank", True, {})
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("master", "said"),
+    [
+        ("local[0]", "there is no master 'local[0]'; it must be local[*]"),
+        ("localhost:7077", "there is no master 'localhost:7077'"),
+        ("mesos://host:5050", "there is no master 'mesos://host:5050'"),
+        ("spark://host", "'spark://host' names no host and port"),
+        ("spark://host:7077:1", "names no host and port"),
+        ("k8s://", "names no host and port"),
+    ],
+)
+def test_what_is_no_master_is_refused(master, said):
+    with pytest.raises(ConfigError) as refused:
+        reached(master)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "form", ["spark://127.0.0.1:{0}", "spark://127.0.0.1:{0},127.0.0.1:{0}", "k8s://127.0.0.1:{0}"]
+)
+def test_a_master_that_does_not_answer_is_refused(form, closed_port):
+    with pytest.raises(ConfigError, match=r"cannot be reached \(127\.0\.0\.1:\d+: .+\); is it running there\?"):
+        reached(form.format(closed_port))
+
+
+def test_a_master_that_answers_is_reached():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        reached(f"spark://127.0.0.1:1,127.0.0.1:{listener.getsockname()[1]}")
+        reached(f"k8s://https://127.0.0.1:{listener.getsockname()[1]}")
+
+
+def test_yarn_needs_the_settings_of_its_cluster(monkeypatch, tmp_path):
+    for name in ("YARN_CONF_DIR", "HADOOP_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigError, match="needs HADOOP_CONF_DIR or YARN_CONF_DIR to name the folder"):
+        reached("yarn")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    reached("yarn")
+
+
+def test_no_java_is_one_sentence(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(ConfigError, match="Spark needs Java 17 or newer, and there is no java on the PATH; install it"):
+        java()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match=r"cannot be run \(No such file or directory\); set JAVA_HOME"):
+        java()
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ('openjdk version "1.8.0_392"', "is Java 8; set JAVA_HOME to a newer one"),
+        ('openjdk version "11.0.21" 2023-10-17', "is Java 11; set"),
+        ("no idea", "does not tell its version"),
+    ],
+)
+def test_an_old_java_is_refused_by_its_version(monkeypatch, tmp_path, version, said):
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{version}' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match=said):
+        java()
+
+
+def test_without_pyspark_the_command_to_install_it_is_told(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(NotInstalled, match=r"this needs pyspark; install it with: pip install 'sparserank\[spark\]'"):
+        session()
+
+
+def test_the_package_offers_its_names_and_no_others():
+    from sparserank import spark as package
+
+    assert "fit_features" in dir(package)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = package.nothing
