@@ -58,7 +58,7 @@ class Csr:
 def unit_of(largest: float, steps: int) -> float:
     """A power of two in which numbers up to `largest`, counted `steps` times in all, add up without rounding.
 
-    >>> unit_of(1.0, 1) == 2.0**-61
+    >>> unit_of(1.0, 1) == 2.0**-60
     True
     """
     if not 0.0 < largest < math.inf:
