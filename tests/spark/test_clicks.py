@@ -100,7 +100,7 @@ def test_grades_do_not_depend_on_the_partitions(spark, log):
 ROW = st.tuples(st.sampled_from("st"), st.sampled_from("qr"), st.sampled_from("abc"), st.integers(1, 4), st.booleans())
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(st.lists(ROW, min_size=1, max_size=30))
 def test_odd_logs_with_repeated_rows_and_shared_positions_agree(spark, rows):
     visits, known = spark.createDataFrame(rows, SCHEMA).repartition(3), local(rows)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sparserank.errors import ConfigError, DataError
 from sparserank.spark import SparkTextFeatures, fit_features
+from sparserank.spark.features import _blocks, _counter
 from sparserank.text import Analyzer, TextFeatures
 
 TEXTS = [
@@ -72,7 +73,7 @@ def test_words_and_rows_are_the_local_ones_over_skewed_and_empty_partitions(spar
     assert_same_rows(ours.rows(frame, "text", block=2).collect(), matrix)
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(st.lists(st.lists(st.text("ab c\nü漢😀", max_size=12), max_size=5), min_size=1, max_size=4), st.data())
 def test_any_texts_in_any_partitions_give_the_local_columns(spark, partitions, data):
     weights = data.draw(st.lists(st.sampled_from([0.0, 1.0, 2.0, 0.3]), min_size=2, max_size=2))
@@ -106,3 +107,25 @@ def test_a_frame_that_does_not_hold_texts_is_refused_before_work(spark):
         fit_features(frame, "id", TextFeatures("heavy"))
     with pytest.raises(ConfigError, match="2 fields need 2 weights"):
         fit_features(frame, ["id", "text"], field_weights=[1.0])
+
+
+@pytest.mark.parametrize("hashing", [None, 4])
+def test_a_batch_is_counted_word_by_word_and_the_row_without_a_word_counts_its_texts(hashing):
+    import pyarrow as pa
+
+    features = TextFeatures(hashing=hashing, columns=None).fit(["learned before"])
+    texts = ["red apple", "red red", ""]
+    (found,) = _counter(features, [2.0])([pa.RecordBatch.from_pydict({"text": texts})])
+    *words, whole = found.to_pylist()
+    assert whole == {"word": None, "df": 3, "frequency": 0.0}
+    local = TextFeatures(hashing=hashing).fit(texts)
+    places = [row["word"] if hashing else local.vocabulary_[row["word"]] for row in words]
+    assert [row["df"] for row in words] == local.df_[places].tolist()
+    assert sum(row["frequency"] for row in words) == 2.0 * 4
+
+
+def test_blocks_have_the_size_asked_for_and_the_last_what_is_left():
+    features = TextFeatures().fit(TEXTS)
+    blocks = list(_blocks(features, [(f"d{i:04d}", text) for i, text in enumerate(TEXTS)], [1.0], 4))
+    assert [len(ids) for ids, _ in blocks] == [4, 2]
+    assert_same_rows(blocks, features.transform(TEXTS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sparserank.rankers.query_words import QueryWords
 from sparserank.rankers.text_model import TextModel
 from sparserank.search import Index
 from sparserank.spark import score_topk
+from sparserank.spark.scoring import _Question, _searcher
 
 WORDS = ["apple", "pear", "plum", "red", "green", "blue", "sweet", "sour", "tree", "fruit"]
 SCHEMA = "id string, title string, text string"
@@ -107,3 +109,21 @@ def test_what_cannot_be_searched_is_refused_before_work(spark, model):
         score_topk(model, twice.limit(2), twice)
     with pytest.raises(ConfigError, match="'k' parameter"):
         score_topk(model, twice, {"q": "red"}, k=0)
+
+
+def test_one_partition_in_several_batches_is_one_index(collection, model):
+    import pyarrow as pa
+
+    docs, queries = collection
+    rows = [{"id": i} | d for i, d in docs.items()]
+    batches = [
+        pa.RecordBatch.from_pylist(rows[a:b], pa.schema([(name, pa.string()) for name in ("id", "title", "text")]))
+        for a, b in ((0, 50), (50, 50), (50, len(rows)))
+    ]
+    question = _Question(model, tuple(queries), tuple(queries.values()), 7, False)
+    (found,) = _searcher(SimpleNamespace(value=question))(iter(batches))
+    ours = {}
+    for row in found.to_pylist():
+        ours.setdefault(row["query"], []).append((row["document"], row["score"]))
+    assert ours == expected(model, docs, queries, 7)
+    assert list(_searcher(SimpleNamespace(value=question))(iter([]))) == []

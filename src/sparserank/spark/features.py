@@ -81,14 +81,16 @@ class SparkTextFeatures:
         refuse_nulls(texts, "texts")
         shared = frame.sparkSession.sparkContext.broadcast(self.features)
 
-        def blocks(rows: Iterable[Any]) -> Iterator[tuple[list[Any], csr_array]]:
-            features, left = shared.value, iter(rows)
-            while some := list(islice(left, block)):
-                ids, *parts = zip(*some, strict=True)
-                counts = features.field_counts(*parts, field_weights=weights)
-                yield list(ids), features.weighted(counts)
+        return texts.rdd.mapPartitions(lambda rows: _blocks(shared.value, rows, weights, block))
 
-        return texts.rdd.mapPartitions(blocks)
+
+def _blocks(
+    features: TextFeatures, rows: Iterable[Any], weights: list[float], size: int
+) -> Iterator[tuple[list[Any], csr_array]]:
+    left = iter(rows)
+    while some := list(islice(left, size)):
+        ids, *parts = zip(*some, strict=True)
+        yield list(ids), features.weighted(features.field_counts(*parts, field_weights=weights))
 
 
 def _fields(columns: str | Sequence[str], weights: Sequence[float] | None) -> tuple[list[str], list[float]]:
