@@ -109,8 +109,8 @@ def test_a_token_that_was_given_is_not_printed(model, process, tmp_path):
 
 def test_several_workers_answer_together_and_one_that_dies_is_replaced(model, process):
     service = process(model, "--workers", "2")
+    wait_until(lambda: len(service.workers()) == 2)
     before = service.workers()
-    assert len(before) == 2
     for number in range(20):  # a connection each: both workers get some
         answer = httpx.post(
             f"{service.told['address']}feedback", json=JUDGED | {"id": f"s{number}"}, timeout=60,
@@ -133,6 +133,7 @@ def test_several_workers_answer_together_and_one_that_dies_is_replaced(model, pr
 
 def test_workers_end_with_the_process_that_started_them(model, process):
     service = process(model, "--workers", "2")
+    wait_until(lambda: len(service.workers()) == 2)
     workers = service.workers()
     service.end(signal.SIGKILL)
     wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in workers))  # noqa: PTH110
