@@ -55,7 +55,7 @@ class Process:
     def workers(self) -> list[int]:
         """The processes that answer."""
         children = subprocess.run(
-            ["ps", "-o", "pid=,args=", "--ppid", str(self._process.pid)], capture_output=True, text=True
+            ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(self._process.pid)], capture_output=True, text=True
         ).stdout
         return [int(line.split()[0]) for line in children.splitlines() if "spawn_main" in line]
 
