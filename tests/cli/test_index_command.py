@@ -9,11 +9,8 @@ from sparserank.data import write_beir
 from sparserank.data.records import Collection, Documents
 from sparserank.search import Index
 
+from ..motors import DOCS, QRELS, QUERIES
 from .calling import call, printed
-
-DOCS = {"a": "car engine", "b": "boat engine", "c": "plum cake", "d": "boat and car"}
-QUERIES = {str(i): text for i, text in enumerate(["motor", "motor power", "sweet", "sweet food", "vehicle", "ship"])}
-QRELS = {"0": {"a": 1}, "1": {"a": 1}, "2": {"c": 1}, "3": {"c": 1}, "4": {"d": 1}, "5": {"b": 1}}
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from sparserank.errors import DataError
 from sparserank.rankers.explanation import Contribution, Explanation
 from sparserank.search.compare import compare
 
+from ..motors import DOCS, QRELS, QUERIES
+
 added = st.dictionaries(st.sampled_from("abcdef"), st.integers(-4, 4).filter(bool), max_size=6)
 
 
@@ -51,12 +53,7 @@ def test_the_swap_is_as_small_as_any_set_of_pairs_that_would_do(one, other):
 
 
 def learned():
-    docs = {"a": "car engine", "b": "boat engine", "c": "plum cake", "d": "boat and car"}
-    queries = {
-        str(i): text for i, text in enumerate(["motor", "motor power", "sweet", "sweet food", "vehicle", "ship"])
-    }
-    qrels = {"0": {"a": 1}, "1": {"a": 1}, "2": {"c": 1}, "3": {"c": 1}, "4": {"d": 1}, "5": {"b": 1}}
-    ranker = sr.TextRanker().fit(docs, queries, qrels)
+    ranker = sr.TextRanker().fit(DOCS, QUERIES, QRELS)
     if ranker.model_.W is None:
         pytest.fail("nothing was learned")
     return ranker

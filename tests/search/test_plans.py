@@ -15,6 +15,8 @@ from sparserank.rankers.asked import Asked
 from sparserank.search import Index
 from sparserank.search.expansion import Expansion
 
+from ..motors import DOCS, QRELS, QUERIES
+
 WORDS, TERMS = 9, 14
 
 
@@ -153,11 +155,7 @@ def test_queries_that_do_not_fit_are_refused():
 
 
 def test_a_ranker_finds_the_same_before_and_after_it_expands_its_documents(tmp_path):
-    docs = {"a": "car engine", "b": "boat engine", "c": "plum cake", "d": "boat and car"}
-    queries = dict(enumerate(["motor", "motor power", "sweet", "sweet food", "vehicle", "ship"]))
-    queries = {str(i): text for i, text in queries.items()}
-    qrels = {"0": {"a": 1}, "1": {"a": 1}, "2": {"c": 1}, "3": {"c": 1}, "4": {"d": 1}, "5": {"b": 1}}
-    ranker = sr.TextRanker().fit(docs, queries, qrels)
+    ranker = sr.TextRanker().fit(DOCS, QUERIES, QRELS)
     texts = ["motor boat", "sweet vehicle", "cake", "nothing"]
     before = ranker.search_many(texts)
     assert ranker.expand()
@@ -165,4 +163,4 @@ def test_a_ranker_finds_the_same_before_and_after_it_expands_its_documents(tmp_p
     ranker.save(tmp_path / "m")
     assert sr.load(tmp_path / "m").search_many(texts) == before
     assert ranker.forbid("motor", "car").search_many(texts) != before
-    assert not sr.TextRanker("bm25").fit(docs).expand()
+    assert not sr.TextRanker("bm25").fit(DOCS).expand()
