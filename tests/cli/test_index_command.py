@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import sparserank as sr
@@ -42,6 +45,8 @@ def test_documents_are_expanded_when_that_is_asked_for(capsys, model, tmp_path):
     assert printed(capsys, "index", model, folder, "--plan", "documents")["expanded"]
     assert Index.load(f"{model}.index").expansion is not None
     assert printed(capsys, "search", model, "motor boat") == before
+    assert not printed(capsys, "index", model, "--remove", "a", "--plan", "query")["expanded"]
+    assert Index.load(f"{model}.index").expansion is None
     assert not printed(capsys, "index", model, folder, "--plan", "query")["expanded"]
     assert printed(capsys, "index", model, folder)["expanded"] in (True, False)
     assert printed(capsys, "search", model, "motor boat") == before
@@ -49,9 +54,20 @@ def test_documents_are_expanded_when_that_is_asked_for(capsys, model, tmp_path):
     assert "(documents expanded)" in capsys.readouterr().out
 
 
-def test_nothing_to_do_is_said_so(capsys, model):
+def test_nothing_to_do_is_said_so(capsys, model, tmp_path):
     assert call("index", model) == 2
     assert "give DATA to index" in capsys.readouterr().err
+    assert call("index", model, beir(tmp_path / "more", DOCS), "--remove", "a") == 2
+    assert "say --update as well" in capsys.readouterr().err
+
+
+def test_of_two_who_change_an_index_at_once_neither_loses_documents(model, tmp_path):
+    """Real processes: each reads the index, adds one document and writes it."""
+    command = [sys.executable, "-m", "sparserank", "index", model, "--update", "--plan", "query"]
+    new = [beir(tmp_path / f"more{i}", {f"new{i}": "car"}) for i in range(4)]
+    running = [subprocess.Popen([*command, one], stdout=subprocess.DEVNULL) for one in new]
+    assert [one.wait(120) for one in running] == [0, 0, 0, 0]
+    assert {"new0", "new1", "new2", "new3", *DOCS} == set(Index.load(f"{model}.index").documents.ids)
 
 
 def test_two_documents_are_compared(capsys, model):

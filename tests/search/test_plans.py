@@ -10,10 +10,13 @@ from scipy.sparse import csr_array, random_array
 
 import sparserank as sr
 from sparserank.data.records import Documents
+from sparserank.data.tensors import write_tensors
 from sparserank.errors import ConfigError, DataError, ModelError
 from sparserank.rankers.asked import Asked
 from sparserank.search import Index
+from sparserank.search import index as index_module
 from sparserank.search.expansion import Expansion
+from sparserank.search.index_file import digest_of, state
 
 from ..motors import DOCS, QRELS, QUERIES
 
@@ -87,6 +90,58 @@ def test_scores_that_rounding_cannot_tell_apart_are_told_apart_exactly():
     assert same(index.top(asked, 5, plan="query"), index.top(asked, 5, plan="documents"))
 
 
+def test_a_score_that_rounding_takes_for_nothing_is_found_by_both_plans():
+    """Lists of the second plan cancel to 0; the exact sum is 2⁻⁴⁶."""
+    D = csr_array(np.array([[1.0 + 2.0**-23, 1.0], [1.0, 0.0], [0.0, 1.0]], np.float32))
+    W = csr_array(np.diag([1.0 + 2.0**-23, -(1.0 + 2.0**-22)]).astype(np.float32))
+    words = csr_array(np.array([[1.0, 1.0]], np.float32))
+    asked = Asked(csr_array((1, 2), dtype=np.float32), words, W, 1.0, 0, "these")
+    index = expanded(Index.build(D, Documents.of({"a": "", "b": "", "c": ""})), asked)
+    for k in (1, 2, 3):
+        assert same(index.top(asked, k, plan="query"), index.top(asked, k, plan="documents"))
+    numbers, scores, counts = index.top(asked, 3, plan="documents")
+    assert ([index.id_at(i) for i in numbers[0]], counts.tolist()) == (["b", "a", "c"], [3])
+    assert scores[0, 1] == 2.0**-46
+
+
+def test_a_score_too_small_for_32_bits_is_none_by_either_plan():
+    D = csr_array(np.array([[1e-30], [1.0]], np.float32))
+    W = csr_array(np.array([[1e-30]], np.float32))
+    asked = Asked(csr_array((1, 1), dtype=np.float32), csr_array(np.array([[1.0]], np.float32)), W, 1.0, 0, "these")
+    index = expanded(Index.build(D, Documents.of({"a": "", "b": ""})), asked)
+    for plan in ("query", "documents"):
+        numbers, _, counts = index.top(asked, 2, plan=plan)
+        assert ([index.id_at(i) for i in numbers[0, : counts[0]]], counts.tolist()) == (["b"], [1])
+
+
+@pytest.mark.parametrize(
+    ("array", "value"),
+    [
+        ("rows.terms", -(2**31)),
+        ("rows.terms", 2**31 - 1),
+        ("docs", -1),
+        ("docs", 2**31 - 1),
+        ("weights", np.nan),
+        ("rows.weights", np.inf),
+    ],
+)
+def test_an_expansion_that_cannot_be_is_refused_and_safe_to_search(tmp_path, monkeypatch, array, value):
+    index, asked, _, _ = world(6)
+    settings, arrays = state(expanded(index, asked).segments, "", expanded(index, asked).expansion)
+    arrays[f"x0.{array}"] = np.full_like(arrays[f"x0.{array}"], value)
+    write_tensors(tmp_path / "bad", "index", settings | {"digest": digest_of(arrays)}, arrays)
+    for load in (Index.load, Index.check):
+        with pytest.raises(ModelError, match=f"x0.{array}"):
+            load(tmp_path / "bad")
+    monkeypatch.setattr(index_module, "CHECKED_AT_ONCE", 0)
+    unchecked = Index.load(tmp_path / "bad")
+    try:
+        _, scores, _ = unchecked.top(asked, 5, plan="documents")
+        assert np.isfinite(scores).all()
+    except ModelError as error:
+        assert "damaged" in str(error)
+
+
 def test_the_plan_that_reads_less_is_taken():
     """Word 0 looks for every term, word 1 for one that a single document has."""
     weights = np.ones((51, 6), np.float32)
@@ -124,15 +179,12 @@ def test_an_expansion_outlives_its_file_and_changes_of_the_documents(tmp_path):
 
 
 def test_a_damaged_expansion_is_refused_by_name(tmp_path):
-    from sparserank.data.tensors import write_tensors
-    from sparserank.search.index_file import state
-
     index, asked, _, _ = world(4)
     settings, arrays = state(index.segments, "", expanded(index, asked).expansion)
     for change, says in (
         ({"x0.docs": arrays["x0.docs"][:-1]}, "differ in length"),
         ({"x0.rows.starts": arrays["x0.rows.starts"][:-1]}, "must have 61 entries"),
-        ({"x0.rows.terms": arrays["x0.rows.terms"] + np.int32(10**6)}, "not what was written"),
+        ({"x0.rows.weights": arrays["x0.rows.weights"] * np.float32(2)}, "not what was written"),
     ):
         write_tensors(tmp_path / "bad", "index", settings, arrays | change)
         with pytest.raises(ModelError, match=says):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,7 +56,8 @@ def index(
 
     Example: sparserank index model.safetensors new-documents --update --remove old-id
     """
-    from ..engine import index_path, load_model
+    from ..data.files import alone
+    from ..engine import index_path
     from ..errors import ConfigError
     from .output import print_json, working
 
@@ -62,12 +65,11 @@ def index(
     changes = update or bool(remove)
     if data is None and not changes:
         raise ConfigError("give DATA to index, or --remove documents from an index that is there")
-    with working("indexing"):
-        ranker = _changed(model, data, where, list(remove or [])) if changes else load_model(model)
-        if not changes:
-            from .collections import open_collection
-
-            ranker.index_ = ranker.index(open_collection(str(data)).documents)
+    if remove and data is not None and not update:
+        raise ConfigError("--remove changes the index that is there: with DATA, say --update as well")
+    with working("indexing"), alone(where) if changes else nullcontext():
+        ranker = _changed(model, data, where, list(remove or [])) if changes else _made(model, str(data))
+        ranker.index_ = replace(ranker.index_, expansion=None)
         expanded = plan is not Plan.query and _expanded(ranker, always=plan is Plan.documents)
         made = ranker.index_
         made.save(where)
@@ -76,6 +78,13 @@ def index(
         print_json(summary)
     else:
         print(f"{len(made):,} documents for {model}: {where}{' (documents expanded)' if expanded else ''}")
+
+
+def _made(model: Path, data: str) -> TextRanker:
+    from ..engine import load_model
+    from .collections import open_collection
+
+    return load_model(model).over(open_collection(data).documents)
 
 
 def _changed(model: Path, data: str | None, where: Path, remove: list[str]) -> TextRanker:

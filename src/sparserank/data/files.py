@@ -134,6 +134,27 @@ def _packing(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
         yield raw
 
 
+@contextmanager
+def alone(path: PathLike) -> Iterator[None]:
+    """Who asks for the same file waits until the block ends, even where the file is replaced in it.
+
+    The lock is on the file itself: the system frees it when its holder ends, however it ends, and nothing is left.
+    """
+    import fcntl
+
+    while True:
+        try:
+            file = Path(path).open("rb")  # noqa: SIM115
+        except OSError:  # whoever opens it says what is wrong
+            yield
+            return
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if Path(path).exists() and os.path.samestat(os.fstat(file.fileno()), Path(path).stat()):
+                yield
+                return
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

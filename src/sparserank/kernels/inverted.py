@@ -116,7 +116,7 @@ def _from_all(total, n_docs, lane, lanes, scores, docs):
     size, least = 0, -np.inf
     for doc in range(n_docs):
         value = total[doc * lanes + lane]
-        if value > least and value != 0.0:
+        if value > least and np.float32(value) != np.float32(0.0):
             size = _offer(np.float32(value), doc, scores, docs, size)
             if size == len(scores):
                 least = np.float64(scores[0])
@@ -136,7 +136,7 @@ def _from_postings(columns, n_columns, query, lane, lanes, starts, docs, n_docs,
             doc = docs[j]
             if doc < n_docs:
                 value = total[doc]
-                if value > -np.inf and value != 0.0:
+                if value > -np.inf and np.float32(value) != np.float32(0.0):
                     size = _offer(np.float32(value), np.int64(doc), best_scores, best_docs, size)
                 total[doc] = 0.0
     return size

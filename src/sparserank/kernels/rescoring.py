@@ -20,7 +20,7 @@ def rescore(
         for place in range(counts[query]):
             doc, total = docs[query, place], 0.0
             for j in range(r_starts[doc], r_starts[doc + 1]):
-                if r_terms[j] < len(expanded):  # a damaged file may say otherwise
+                if 0 <= r_terms[j] < len(expanded):  # a damaged file may say otherwise
                     total += expanded[r_terms[j]] * np.float64(r_weights[j])
             scores[query, place] = np.float32(total)
         for i in range(q_starts[query], q_starts[query + 1]):

@@ -77,14 +77,14 @@ def _swap(first: str, second: str, pairs: tuple[Difference, ...]) -> tuple[Diffe
     scores = [sum(pair.first for pair in pairs), sum(pair.second for pair in pairs)]
     ahead = _before(first, scores[0], second, scores[1])
     sign = 1.0 if ahead else -1.0
-    gone: list[Difference] = []
-    for pair in sorted(pairs, key=lambda pair: -sign * pair.difference):
+    apart = sorted(pairs, key=lambda pair: -sign * pair.difference)
+    for count, pair in enumerate(apart, start=1):
         if sign * pair.difference <= 0.0:
             return None
-        gone.append(pair)
-        kept = [pair for pair in pairs if pair not in gone]
-        if _before(first, sum(p.first for p in kept), second, sum(p.second for p in kept)) != ahead:
-            return tuple(gone)
+        scores[0] -= pair.first
+        scores[1] -= pair.second
+        if _before(first, scores[0], second, scores[1]) != ahead:
+            return tuple(apart[:count])
     return None
 
 

@@ -23,6 +23,8 @@ from .segment import Postings, Segment, frozen
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+Some = NDArray[np.bool_]
+
 MOST_BYTES = 1 << 29
 """What an expansion may take where nobody says more; one that would take more is not made."""
 CHUNK = 1024
@@ -84,7 +86,7 @@ class Answers:
         documents = Rows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
         return cls(starts, docs, weights, full_at, full, peaks, documents)
 
-    def cheaper(self, segment: Segment, asked: Asked) -> NDArray[np.bool_]:
+    def cheaper(self, segment: Segment, asked: Asked) -> Some:
         """For which queries these lists are shorter than those of all that the queries' words look for."""
         assert asked.words is not None
         assert asked.W is not None
@@ -98,8 +100,13 @@ class Answers:
         here = words @ lengths[asked.shift :].astype(np.float64)
         return np.asarray(here < through)
 
-    def best(self, postings: Postings, asked: Asked, k: int, skip: NDArray[np.int64], threads: int) -> Found:
-        """The best k documents of every query: more than k by these lists, then those by their exact scores."""
+    def best(
+        self, postings: Postings, asked: Asked, k: int, skip: NDArray[np.int64], threads: int
+    ) -> tuple[Found, Some]:
+        """The best k documents of every query: more than k by these lists, then those by their exact scores.
+
+        Then for which queries that may not be all: a score that rounding took for 0 could be among the best.
+        """
         queries = _beside(asked)
         reach = np.asarray(abs(queries) @ self.peaks.astype(np.float64)) * ROUNDING
         lists = self.starts, self.docs, self.weights, self.full_at, self.full
@@ -114,7 +121,7 @@ class Answers:
                 break
             wider *= 2
         self._rescore(found, asked, threads)
-        return _ordered(found, k)
+        return _ordered(found, k), _near_nothing(found, k, reach)
 
     def _rescore(self, found: Found, asked: Asked, threads: int) -> None:
         from ..kernels.rescoring import rescore
@@ -158,6 +165,12 @@ def _beside(asked: Asked) -> csr_array:
     columns = np.concatenate([own.indices, words.indices + np.int32(asked.shift)])
     ends = np.array([0, len(columns)], columns.dtype)
     return csr_array((np.concatenate([own.data, words.data]), columns, ends), shape=(1, width))
+
+
+def _near_nothing(found: Found, k: int, reach: NDArray[np.float64]) -> Some:
+    """Where fewer than k were found, or the last of them no further above 0 than rounding goes."""
+    last = found.scores[:, min(k, found.scores.shape[1]) - 1].astype(np.float64)
+    return np.asarray((found.counts < k) | (last <= 2.0 * reach))
 
 
 def _ordered(found: Found, k: int) -> Found:
@@ -242,6 +255,16 @@ class Expansion:
             for number, (segment, is_there) in enumerate(zip(segments, there, strict=True))
         ]
         return cls(pairs, tuple(parts))
+
+    def check(self, file: Tensors, segments: Sequence[Segment]) -> None:
+        """Read everything, and refuse by name what cannot be."""
+        for number, (part, segment) in enumerate(zip(self.parts, segments, strict=True)):
+            if part is not None:
+                name = f"x{number}."
+                file.indices(f"{name}docs", len(segment))
+                file.indices(f"{name}rows.terms", segment.n_terms)
+                for weights in ("weights", "full", "rows.weights"):
+                    file.array(f"{name}{weights}", "float32")
 
 
 def _part(file: Tensors, name: str, segment: Segment) -> Answers:

@@ -288,12 +288,12 @@ class Index:
         file = map_tensors(path, "index")
         out = cls(*from_file(file))
         if Path(path).stat().st_size <= CHECKED_AT_ONCE:
-            check_all(file, out.segments)
+            check_all(file, out.segments, out.expansion)
         return out
 
     @classmethod
     def check(cls, path: PathLike) -> Index:
         """Load an index and read all of it: what is damaged is refused by name."""
         out = cls.load(path)
-        check_all(map_tensors(path, "index"), out.segments)
+        check_all(map_tensors(path, "index"), out.segments, out.expansion)
         return out

@@ -28,7 +28,7 @@ def state(
     if expansion is not None:
         settings["expansion"] = expansion.settings()
         arrays |= expansion.arrays()
-    return settings | {"digest": _digest(arrays)}, arrays
+    return settings | {"digest": digest_of(arrays)}, arrays
 
 
 def from_file(file: Tensors) -> tuple[tuple[Segment, ...], str, Expansion | None]:
@@ -45,15 +45,18 @@ def from_file(file: Tensors) -> tuple[tuple[Segment, ...], str, Expansion | None
     return segments, file.setting("made_for", str), expansion
 
 
-def check_all(file: Tensors, segments: Sequence[Segment]) -> None:
+def check_all(file: Tensors, segments: Sequence[Segment], expansion: Expansion | None) -> None:
     """Read everything, and refuse by name what cannot be, or is not what was written."""
     for number, one in enumerate(segments):
         one.check(file, f"{number}.")
-    if _digest(file.arrays) != file.setting("digest", str):
+    if expansion is not None:
+        expansion.check(file, segments)
+    if digest_of(file.arrays) != file.setting("digest", str):
         raise ModelError(f"{file.path}: damaged: its content is not what was written; make it again")
 
 
-def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+def digest_of(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Of names and bytes."""
     digest = hashlib.sha256()
     for name in sorted(arrays):
         digest.update(name.encode())

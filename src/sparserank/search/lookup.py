@@ -2,7 +2,8 @@
 
 `query` expands every query through W and reads the postings of all words it then looks for. `documents` reads what
 documents were expanded to at indexing time: fewer lists, rounded; so it takes a few documents more than wanted, as many
-as rounding could have misplaced, and scores those as the first plan does.
+as rounding could have misplaced, and scores those as the first plan does. Where one of them could have been rounded
+away to 0, the first plan answers.
 """
 
 from __future__ import annotations
@@ -48,20 +49,26 @@ def best(
     cheap = answers.cheaper(segment, asked) if plan == "auto" else np.ones(len(asked), np.bool_)
     if not cheap.any():
         return lookup(postings, asked, k, skip, threads)
-    if cheap.all():
-        return answers.best(postings, asked, k, skip, threads)
-    places, scores = np.empty((len(asked), k), np.int64), np.empty((len(asked), k), np.float32)
-    counts = np.empty(len(asked), np.int64)
-    parts = (
-        (~cheap, lookup(postings, taken(asked, ~cheap), k, skip[~cheap], threads)),
-        (cheap, answers.best(postings, taken(asked, cheap), k, skip[cheap], threads)),
+    some = slice(None) if cheap.all() else np.flatnonzero(cheap)
+    those = asked if cheap.all() else taken(asked, some)
+    found, unsure = answers.best(postings, those, k, skip[some], threads)
+    if cheap.all() and not unsure.any():
+        return found
+    out = Found(
+        np.empty((len(asked), k), np.int64), np.empty((len(asked), k), np.float32), np.empty(len(asked), np.int64)
     )
-    for some, found in parts:
-        places[some], scores[some], counts[some] = found
-    return Found(places, scores, counts)
+    _put(out, some, found)
+    cheap[some] = ~unsure
+    rest = np.flatnonzero(~cheap)
+    _put(out, rest, lookup(postings, taken(asked, rest), k, skip[rest], threads))
+    return out
 
 
-def taken(asked: Asked, some: NDArray[Any]) -> Asked:
+def _put(out: Found, some: Any, found: Found) -> None:
+    out.places[some], out.scores[some], out.counts[some] = found
+
+
+def taken(asked: Asked, some: Any) -> Asked:
     """Some of the queries."""
     words = None if asked.words is None else asked.words[some]
     return replace(asked, rows=asked.rows[some], words=words)
