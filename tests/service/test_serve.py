@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import httpx
 import pytest
@@ -131,6 +132,32 @@ def test_several_workers_answer_together_and_one_that_dies_is_replaced(model, pr
     assert service.told["token"] not in log
 
 
+def test_where_a_worker_cannot_be_replaced_the_others_answer_all_and_it_is_tried_ever_later(model, process):
+    service = process(model, "--workers", "2")
+    answer_all(service, 20)
+    Path(f"{model}.index").unlink()  # those who run have it mapped
+    Path(f"{model}.index").write_bytes(b"damaged")
+    os.kill(service.workers()[0], signal.SIGKILL)
+    wait_until(lambda: len(service.workers()) == 1)
+    answer_all(service, 40)
+    tried: set[int] = set()
+    wait_until(lambda: tried.update(service.workers()) or len(tried) >= 4, 120)  # the one that answers, and three tries
+    answer_all(service, 40)
+    code, log = service.end()
+    assert code == 0
+    assert "Traceback" not in log
+    first, *others = log.splitlines()
+    assert "another is started" in first
+    assert [line.rpartition(" in ")[2] for line in others][:2] == ["1 s", "2 s"]
+    assert all(f"could not start: {model}.index" in line for line in others)
+
+
+def answer_all(service: Process, many: int) -> None:
+    """A connection each, which nobody waits for long."""
+    for _ in range(many):
+        assert httpx.get(f"{service.told['address']}health", timeout=30).status_code == 200
+
+
 def test_workers_end_with_the_process_that_started_them(model, process):
     service = process(model, "--workers", "2")
     wait_until(lambda: len(service.workers()) == 2)
@@ -161,10 +188,11 @@ def test_a_request_under_way_is_answered_before_the_end(model, process):
 def test_workers_run_until_they_are_stopped(model):
     sockets = listen("127.0.0.1", 0, workers=2)
     assert len({one.getsockname() for one in sockets}) == 1
+    address = address_of(sockets[0])
     workers = Workers(Settings(str(model), TOKEN, learn=False), sockets)
     running = threading.Thread(target=workers.run)
     running.start()
-    assert httpx.get(f"{address_of(sockets[0])}health", timeout=60).status_code == 200
+    assert httpx.get(f"{address}health", timeout=60).status_code == 200
     workers.stop()
     running.join(60)
     assert not running.is_alive()

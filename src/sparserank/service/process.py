@@ -32,19 +32,20 @@ BACKLOG = 2048
 
 def listen(host: str, port: int, workers: int = 1) -> list[socket.socket]:
     """A socket for each worker, all at one address; connections wait in them until a worker is there."""
-    alone = _bound(host, port, shared=False)  # where somebody else listens there, this fails and sharing would not
+    alone = bound(host, port, shared=False)  # where somebody else listens there, this fails and sharing would not
     port = alone.getsockname()[1]
     if workers == 1:
         sockets = [alone]
     else:
         alone.close()
-        sockets = [_bound(host, port, shared=True) for _ in range(workers)]
+        sockets = [bound(host, port, shared=True) for _ in range(workers)]
     for one in sockets:
         one.listen(BACKLOG)
     return sockets
 
 
-def _bound(host: str, port: int, shared: bool) -> socket.socket:
+def bound(host: str, port: int, shared: bool) -> socket.socket:
+    """A socket at this address, which others may share; nobody is let in before it listens."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, kind, protocol)
@@ -83,7 +84,8 @@ def run(service: FastAPI | Settings, sockets: Sequence[socket.socket]) -> None:
     """Answer until this process is told to stop; requests under way are answered first."""
     if isinstance(service, Settings):
         workers = Workers(service, sockets)
-        with _shared_figures(), _told_to_stop(workers.stop):
+        kept = bound(service.host, sockets[0].getsockname()[1], shared=True)  # nobody else's, should all workers die
+        with kept, _shared_figures(), _told_to_stop(workers.stop):
             workers.run()
     else:
         with _told_to_stop(lambda: None):  # uvicorn hears the signal, and sends it once more when it has stopped
