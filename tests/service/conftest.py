@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import shutil
 import signal
@@ -68,6 +69,16 @@ def run(model, tmp_path) -> Iterator[Callable[..., Process]]:
     yield start
     for one in started:
         one.kill()
+
+
+@pytest.fixture
+def logging_as_it_was() -> Iterator[None]:
+    """`serve` in this process says how it logs; that is undone."""
+    loggers = [logging.getLogger(name) for name in ("sparserank", "uvicorn")]
+    before = [(list(one.handlers), one.level) for one in loggers]
+    yield
+    for one, (handlers, level) in zip(loggers, before, strict=True):
+        one.handlers, one.level = handlers, level
 
 
 class Running:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
 import socket
@@ -24,16 +23,8 @@ from sparserank.service.workers import Workers
 from ..cli.calling import call
 from .conftest import TOKEN, wait_until
 
+pytestmark = pytest.mark.usefixtures("logging_as_it_was")
 JUDGED = {"kind": "judgment", "query": "red car", "document": "automobile-red"}
-
-
-@pytest.fixture(autouse=True)
-def logging_as_it_was():
-    loggers = [logging.getLogger(name) for name in ("sparserank", "uvicorn")]
-    before = [(list(one.handlers), one.level) for one in loggers]
-    yield
-    for one, (handlers, level) in zip(loggers, before, strict=True):
-        one.handlers, one.level = handlers, level
 
 
 class Process:
@@ -230,44 +221,6 @@ def test_it_is_told_to_people_where_to_open_it(model, capsys, workers):
     assert f"workers   {workers}" in told
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--host", "no.such.host.invalid"], "no.such.host.invalid"),
-        (["--database", "mysql://x"], "--database must begin with sqlite:///"),
-        (["--index", "nowhere.index"], "nowhere.index"),
-        (["--rate", "0"], "'rate' parameter must be a number"),
-        (["--token-file", "{empty}"], "is empty; a token is wanted"),
-        (["--database", "sqlite:///{empty}.d/x"], "unable to open database file"),
-        (["--workers", "2", "--database", "sqlite:///{text}"], "damaged, or no database at all"),
-    ],
-)
-def test_what_cannot_be_served_is_one_line_and_exit_code_2(model, tmp_path, capsys, words, told):
-    empty, text = tmp_path / "empty", tmp_path / "text"
-    empty.touch()
-    text.write_text("no database " * 1000)
-    words = [word.format(empty=empty, text=text) for word in words]
-    assert call("serve", model, "--port", 0, *words) == 2
-    out, err = capsys.readouterr()
-    assert told in err
-    assert (out, err.count("\n")) == ("", 1)
-
-
-def test_a_model_that_is_not_there_is_one_line_and_exit_code_2(tmp_path, capsys):
-    assert call("serve", tmp_path / "nothing", "--port", 0) == 2
-    assert "nothing: no such file" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_an_address_that_is_taken_is_refused_by_name(model, capsys, workers):
-    sockets = listen("127.0.0.1", 0, workers)
-    port = sockets[0].getsockname()[1]
-    assert call("serve", model, "--port", port, "--workers", workers) == 2
-    assert f"127.0.0.1:{port}: Address already in use; choose another" in capsys.readouterr().err
-    for one in sockets:
-        one.close()
-
-
 def test_addresses_are_written_as_a_browser_takes_them():
     try:
         (listening,) = listen("::1", 0)
@@ -286,8 +239,3 @@ def test_help_imports_nothing_of_the_service():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]"
     assert "--held-out" in done.stdout
-
-
-def test_held_out_judgments_that_are_not_there_are_refused_at_once(capsys, model):
-    assert call("serve", model, "--port", "0", "--held-out", "no-such-set") == 2
-    assert "no-such-set" in capsys.readouterr().err

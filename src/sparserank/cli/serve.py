@@ -86,10 +86,6 @@ def serve(
         str(model), given or secrets.token_urlsafe(24), None if index is None else str(index), database or "", host,
         held_out, held_out_split, learn, learn_every, rate, open_reads,
     )  # fmt: skip
-    if learn and held_out is not None:
-        from ..service.checks import Judgments
-
-        Judgments.of(held_out, held_out_split)  # refused here, not in a round of learning an hour later
     with ExitStack() as closing:
         sockets = [closing.enter_context(one) for one in listen(host, port, workers)]
         service = ready(settings, workers)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from ..engine.versions import Versions
-from ..errors import ConfigError
+from ..errors import ConfigError, SparseRankError
+from .checks import Judgments
 from .feedback import FeedbackStore
 from .protocol import LOGGING, Bounded
 from .served import Served
@@ -69,15 +70,29 @@ def address_of(listening: socket.socket) -> str:
 
 
 def ready(settings: Settings, workers: int = 1) -> FastAPI | Settings:
-    """Refuse a model or a database that cannot be used; else, what `run` runs."""
+    """Refuse a model, a database or held-out judgments that cannot be used; else, what `run` runs."""
     logging.config.dictConfig(LOGGING)
+    checked = settings.learn and settings.held_out
+    judgments = Judgments.of(checked, settings.held_out_split) if checked else None
     if workers == 1:
         from .app import create_app
 
-        return create_app(settings)
-    Served(Versions.open(settings.model), settings.index)
+        app = create_app(settings)
+        try:
+            _check(judgments, app.state.service.served)
+        except SparseRankError:
+            app.state.service.store.close()
+            raise
+        return app
+    _check(judgments, Served(Versions.open(settings.model), settings.index))
     FeedbackStore(settings.database).close()
     return settings
+
+
+def _check(judgments: Judgments | None, served: Served) -> None:
+    """Held-out judgments of other documents are refused at the start, not in a round of learning an hour later."""
+    if judgments is not None:
+        judgments.among(served.now().ranker)
 
 
 def run(service: FastAPI | Settings, sockets: Sequence[socket.socket]) -> None:
