@@ -99,7 +99,7 @@ def test_related_words_are_a_row_and_a_column_of_the_pairs(service, ranker):
     assert [one["weight"] for one in found] == sorted(column.values(), reverse=True)
 
 
-@pytest.mark.parametrize("word", ["unheardof", "%20", "!!", "%E2%80%A6"])
+@pytest.mark.parametrize("word", ["unheardof", "%20", "!!", "%E2%80%A6", "tcp%2Fip", "tcp/ip", "/"])
 def test_a_word_without_pairs_has_empty_lists(service, word):
     found = service.client.get(f"/related/{word}")
     assert found.status_code == 200

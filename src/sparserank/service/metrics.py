@@ -88,6 +88,6 @@ class Measured:
         try:
             await self.app(scope, receive, noted)
         finally:
-            route = getattr(scope.get("route"), "path", "other")
+            route = getattr(scope.get("route"), "path_format", "other")
             self._metrics.requests.labels(route, str(status)).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - began)

@@ -86,7 +86,7 @@ async def feedback(asked: schemas.FeedbackAsked, request: Request) -> Response:
     return answer({"id": asked.id, "stored": stored}, 201 if stored else 200)
 
 
-@router.get("/related/{word}", response_model=schemas.RelatedAnswer, responses=responses(404, 422))
+@router.get("/related/{word:path}", response_model=schemas.RelatedAnswer, responses=responses(404, 422))
 async def related(
     word: Annotated[str, Path(min_length=1, max_length=100)],
     request: Request,

@@ -128,6 +128,16 @@ def test_a_word_without_pairs_is_said_kindly(service, visits):
     expect(page.locator("#words .empty")).to_contain_text("No pair has been learned around “xyzzy”")
 
 
+@pytest.mark.parametrize("word", ["tcp/ip", "/", "a?b#c", "%2e", ".", ".."])
+def test_a_word_may_hold_what_means_something_in_an_address(service, visits, word):
+    page = visits.open(service.url)
+    page.click("#open-words")
+    page.fill("#word", word)
+    page.keyboard.press("Enter")
+    kind = f"“{word}” is no word." if word in (".", "..") else f"No pair has been learned around “{word}”"
+    expect(page.locator("#words .empty")).to_contain_text(kind)
+
+
 def test_a_new_version_is_noted_quietly_with_what_changed_and_a_way_back(run, visits):
     running = run()
     page = visits.open(running.url)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sparserank.engine.versions import Versions
+
 from .browsing import expect, picture, search
 
 
@@ -93,3 +95,26 @@ def test_a_fault_of_the_service_is_shown_in_its_own_words_with_a_way_to_try_agai
     page.unroute("**/search")
     page.click("text=Try again")
     expect(page.locator("#results")).to_have_attribute("data-query", "red car")
+
+
+def test_an_answer_that_cannot_be_read_is_said_kindly(service, visits):
+    page = visits.open(service.url)
+    page.route("**/search", lambda route: route.fulfill(status=200, body="<html>Sign in to the network</html>"))
+    page.fill("#query", "red car")
+    expect(page.locator("[data-note=trouble] p")).to_contain_text("What came back could not be read.")
+
+
+def test_however_often_versions_are_changed_the_service_is_looked_at_every_four_seconds(run, visits):
+    running = run()
+    versions = Versions.open(running.settings.model)
+    versions.add(versions.load().set_pair("car", "boat", 40.0), "taught by hand")
+    page = visits.open(running.url)
+    for number in (1, 2, 1, 2):
+        page.click("#open-model")
+        page.click("text=Go back to it")
+        page.click(f"text=Serve version {number}")
+        expect(page.locator("#version")).to_have_text(f"version {number}")
+    looks: list[str] = []
+    page.on("request", lambda request: looks.append(request.url) if request.url.endswith("/health") else None)
+    page.wait_for_timeout(9_000)
+    assert 1 <= len(looks) <= 3

@@ -24,6 +24,7 @@ let answer = null; // what is shown
 let version = null;
 let typing = null;
 let running = null;
+let looking = null;
 let gone = false;
 
 // ---- trouble, said kindly
@@ -199,7 +200,8 @@ async function look() {
       if (trouble.kind === "gone" && !gone) failed(trouble, run);
     }
   }
-  setTimeout(look, LOOK);
+  clearTimeout(looking); // whoever looks between two looks does not begin a second row of them
+  looking = setTimeout(look, LOOK);
 }
 
 const welcome = () => drawWelcome(byId("welcome"), {

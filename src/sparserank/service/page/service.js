@@ -65,7 +65,12 @@ export async function ask(method, path, body, signal) {
     throw new Trouble("gone", "The service does not answer. Perhaps it was stopped; the page tries again by itself.", 2);
   }
   if (!response.ok) throw await trouble(response);
-  return response.json();
+  try {
+    return await response.json();
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Trouble("broken", "What came back could not be read. Perhaps something else answers in place of the service.", 1);
+  }
 }
 
 export const search = (query, k, signal) =>

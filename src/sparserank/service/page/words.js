@@ -97,6 +97,7 @@ function nothing(sentence) {
 
 async function content(word) {
   if (!word) return [nothing("Which words does a query word look for? Give one, or press a word in any result.")];
+  if (word === "." || word === "..") return [nothing(`“${word}” is no word.`)]; // in an address it would mean a place
   let found;
   try {
     found = await related(word, AROUND);
