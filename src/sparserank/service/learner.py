@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -35,6 +36,8 @@ LONGEST = 900.0
 """Seconds after which a round is given up."""
 SLOWER = 7
 """Rounds that fail are tried again after twice the time, so many times; then no slower."""
+TOGETHER = 1.0
+"""Seconds within which a round that ends and a service that stops were told so by the same signal."""
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 log = logging.getLogger(__name__)
 
@@ -98,6 +101,8 @@ class Learner:
         }
 
     def _work(self) -> None:
+        # Ctrl-C is for whoever serves, who ends the round; processes inherit what the thread that starts them blocks
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         while not self._stopped.is_set():
             try:
                 if self._versions.writable and self._holds():
@@ -165,7 +170,7 @@ class Learner:
         except subprocess.TimeoutExpired:
             log.error("a round of learning took more than %.0f s and was given up", LONGEST)
         except ValueError:
-            if not self._stopped.is_set():
+            if not self._stopped.wait(TOGETHER):
                 log.error("a round of learning ended with code %s and said nothing", self._child.returncode)
         finally:
             self._child.kill()
