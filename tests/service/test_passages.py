@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparserank.service.passages import LONGEST, Mark, passage
+from sparserank.service.passages import LONGEST, Mark, Read, passage
 from sparserank.text import Analyzer
 
 ENGLISH = Analyzer(stem="english", stop_words="english")
@@ -112,3 +112,15 @@ def test_a_passage_is_no_longer_than_asked_save_for_one_long_word(text, length):
 def test_stop_words_are_never_marked(analyzer):
     (stop,) = analyzer.stopped & {"the", "rank"}
     assert passage(analyzer, f"{stop} end", [(stop, 1.0)]).marks == ()
+
+
+def test_what_is_kept_of_documents_is_bounded_by_their_length_and_the_last_ones_stay():
+    read, texts = Read(room=1000), [f"word{number} " * 40 for number in range(20)]
+    found = [read.words(ENGLISH, text) for text in texts]
+    assert read.characters <= 1000 < sum(map(len, texts))
+    assert read.words(ENGLISH, texts[-1]) is found[-1]
+    assert read.words(ENGLISH, texts[0]) is not found[0]
+    assert read.words(ENGLISH, texts[0]) == found[0]
+    long = "longer " * 1000
+    assert len(read.words(ENGLISH, long).forms) == 1000
+    assert read.characters <= 1000

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 from typing import NamedTuple
 
 from ..text import Analyzer
 
 LONGEST = 100_000
 """Characters of a document that are looked at: keeps the time of a request bounded whatever a document's length."""
+ROOM = 12_000_000
+"""Characters of documents whose words are kept: about 64 MB, whether documents are many or long."""
 _WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"[.!?:;]\s")
 _CUT = "…"
@@ -84,9 +88,36 @@ def passage(analyzer: Analyzer, text: str, pairs: Iterable[tuple[str, float]], l
     return Passage(before + line[start:end] + after, marks)
 
 
-@lru_cache(maxsize=4096)
+class Read:
+    """The words of documents, of which the last ones asked for are kept: what is found often is read once."""
+
+    def __init__(self, room: int) -> None:
+        self._room, self.characters = room, 0
+        self._kept: OrderedDict[tuple[Analyzer, str], _Words] = OrderedDict()
+        self._changing = Lock()
+
+    def words(self, analyzer: Analyzer, text: str) -> _Words:
+        """Every word that counts."""
+        key = analyzer, text
+        with self._changing:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        found = _words(analyzer, text)
+        with self._changing:
+            if key not in self._kept:
+                self._kept[key] = found
+                self.characters += len(text)
+            while self.characters > self._room:
+                (_, gone), _ = self._kept.popitem(last=False)
+                self.characters -= len(gone)
+        return found
+
+
+_read = Read(ROOM)
+
+
 def _words(analyzer: Analyzer, text: str) -> _Words:
-    """Every word that counts; what is found often is read once."""
     lowered = text.lower() if analyzer.lowercase else text
     spelled, forms = set(_WORD.findall(lowered)), _forms(analyzer)
     new = [word for word in spelled if word not in forms]
@@ -113,7 +144,7 @@ def _places(analyzer: Analyzer, text: str, wanted: Iterable[str]) -> list[_Place
     sought = set(wanted)
     if not sought:
         return []
-    starts, ends, forms = _words(analyzer, text)
+    starts, ends, forms = _read.words(analyzer, text)
     met = [i for i, form in enumerate(forms) if form in sought]
     out: list[_Place] = [((a := starts[i]), (b := ends[i]), forms[i], ((a, b),)) for i in met]
     sizes = {word.count(" ") + 1 for word in sought} - {1}
