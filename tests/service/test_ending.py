@@ -10,6 +10,7 @@ from sparserank.data.beir import write_beir
 from sparserank.data.records import Collection, Documents
 
 from .conftest import wait_until, world
+from .process import Process
 
 
 def rounds(pid: int) -> list[int]:
@@ -31,3 +32,28 @@ def test_ctrl_c_in_the_middle_of_a_round_of_learning_is_no_trouble(run, tmp_path
     assert "Traceback" not in said
     assert "said nothing" not in said
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in learning))
+
+
+def test_the_figures_of_a_service_that_was_killed_are_removed_by_the_next_and_those_of_others_stay(run, tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+
+    def folders() -> set[Path]:
+        return set(temporary.glob("sparserank-figures-*"))
+
+    def started() -> tuple[Process, set[Path]]:
+        before = folders()
+        made = run("--workers", "2", "--no-learn", env={"TMPDIR": str(temporary)})
+        wait_until(lambda: bool(folders() - before))
+        return made, folders() - before
+
+    killed, left = started()
+    others, kept = started()
+    killed.kill()
+    assert left <= folders()
+    last, own = started()
+    assert folders() == kept | own
+    assert others.client.get("/metrics").status_code == 200
+    last.end()
+    others.end()
+    assert folders() == set()

@@ -11,9 +11,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import DataError
-
-SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""Must be set before this module is imported, or not at all: the library looks at it then."""
+from .figures import SHARED
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 

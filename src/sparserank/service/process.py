@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging.config
-import os
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -19,6 +16,7 @@ from ..engine.versions import Versions
 from ..errors import ConfigError, SparseRankError
 from .checks import Judgments
 from .feedback import FeedbackStore
+from .figures import shared_figures
 from .protocol import LOGGING, Bounded
 from .served import Served
 from .settings import Settings
@@ -27,7 +25,6 @@ from .workers import Workers
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-SHARED_FIGURES = "PROMETHEUS_MULTIPROC_DIR"
 BACKLOG = 2048
 
 
@@ -100,7 +97,7 @@ def run(service: FastAPI | Settings, sockets: Sequence[socket.socket]) -> None:
     if isinstance(service, Settings):
         workers = Workers(service, sockets)
         kept = bound(service.host, sockets[0].getsockname()[1], shared=True)  # nobody else's, should all workers die
-        with kept, _shared_figures(), _told_to_stop(workers.stop):
+        with kept, shared_figures(), _told_to_stop(workers.stop):
             workers.run()
     else:
         with _told_to_stop(lambda: None):  # uvicorn hears the signal, and sends it once more when it has stopped
@@ -121,18 +118,6 @@ def config(app: FastAPI) -> uvicorn.Config:
         app, http=Bounded, ws="none", lifespan="on", log_config=None, access_log=False, proxy_headers=False,
         server_header=False, timeout_graceful_shutdown=10, backlog=BACKLOG,
     )  # fmt: skip
-
-
-@contextmanager
-def _shared_figures() -> Iterator[None]:
-    """A folder where workers keep their figures, so that each can tell those of all."""
-    folder = tempfile.mkdtemp(prefix="sparserank-figures-")
-    os.environ[SHARED_FIGURES] = folder
-    try:
-        yield
-    finally:
-        del os.environ[SHARED_FIGURES]
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
