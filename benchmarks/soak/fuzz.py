@@ -31,11 +31,6 @@ SHARES = {
     "GET /related/{word}": 6, "GET /changes": 5, "GET /model": 0.3, "GET /health": 0.4, "GET /metrics": 0.3,
 }  # fmt: skip
 """Of a hundred requests that are generated from the document."""
-CONFIG = {
-    "headers": {"Authorization": f"Bearer {TOKEN}"},
-    # a click on a document that was not shown, and a document compared with itself, are 422: no schema can say so
-    "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", "404", "409", "422"]}},
-}
 COLOURS = ("red", "green", "blue", "white", "black", "brown", "grey", "pink")
 THINGS = {"car": "automobile", "bike": "bicycle", "ship": "boat"}
 """What is asked for, and what documents call it."""
@@ -51,6 +46,15 @@ def trained(folder: Path) -> Path:
     return path
 
 
+def config(token: str) -> dict[str, Any]:
+    """What schemathesis is told."""
+    return {
+        "headers": {"Authorization": f"Bearer {token}"},
+        # a click on a document that was not shown, and a document compared with itself, are 422: no schema can say so
+        "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", "404", "409", "422"]}},
+    }
+
+
 def generated(model: str, number: int, seed: int) -> dict[str, Any]:
     """So many requests from the OpenAPI document, in this process; the statuses, and the slowest answer."""
     import hypothesis
@@ -63,8 +67,8 @@ def generated(model: str, number: int, seed: int) -> dict[str, Any]:
 
     # for any host name: schemathesis calls it 'testserver'
     app = create_app(Settings(model, TOKEN, learn=False, rate=1e9, host="0.0.0.0", open_reads=True))
-    schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=SchemathesisConfig.from_dict(CONFIG))
-    schema.hook("map_body")(_with_known_documents)
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=SchemathesisConfig.from_dict(config(TOKEN)))
+    schema.hook("map_body")(with_known_documents)
     statuses: Counter[int] = Counter()
     slowest = 0.0
     with get_client(app) as client:
@@ -94,7 +98,7 @@ def generated(model: str, number: int, seed: int) -> dict[str, Any]:
     return {"statuses": statuses, "slowest": slowest}
 
 
-def _with_known_documents(context: Any, body: Any) -> Any:
+def with_known_documents(context: Any, body: Any) -> Any:
     """Most generated names of documents are replaced by real ones, so that requests get further than 'not there'."""
 
     def known(name: Any) -> Any:

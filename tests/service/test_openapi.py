@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 import schemathesis
+from benchmarks.soak.fuzz import config, with_known_documents
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.config import SchemathesisConfig
 from schemathesis.python.asgi import get_client
@@ -30,12 +31,6 @@ EXAMPLES = {
 REQUESTS = 2_000
 """At least so many in all; schemathesis adds some of its own to check methods and tokens."""
 
-CONFIG = {
-    "headers": {"Authorization": f"Bearer {TOKEN}"},
-    # a click on a document that was not shown, and a document compared with itself, are 422: no schema can say so
-    "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", "404", "409", "422"]}},
-}
-
 
 @pytest.fixture
 def app(small_model, tmp_path):
@@ -48,24 +43,9 @@ def app(small_model, tmp_path):
     made.state.service.store.close()
 
 
-def known(name):
-    """Another document's name, where the one that was generated could be one."""
-    could_be = isinstance(name, str) and 0 < len(name) <= 500 and "\0" not in name
-    return ("automobile-red", "boat-blue")[len(name) % 2] if could_be and len(name) % 4 else name
-
-
-def with_known_documents(context, body):
-    """Most generated names of documents are replaced by real ones, so that requests get further than 'not there'."""
-    if isinstance(body, dict):
-        body = {key: known(value) if key in ("document", "first", "second") else value for key, value in body.items()}
-        if isinstance(body.get("shown"), list) and isinstance(body.get("document"), str):
-            body["shown"] = [known(name) for name in body["shown"]]
-    return body
-
-
 @pytest.mark.slow
 def test_every_generated_request_is_answered_as_the_document_says(app):
-    schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=SchemathesisConfig.from_dict(CONFIG))
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=SchemathesisConfig.from_dict(config(TOKEN)))
     schema.hook("map_body")(with_known_documents)
     operations = {found.ok().label: found.ok() for found in schema.get_all_operations()}
     assert set(operations) == set(EXAMPLES)
