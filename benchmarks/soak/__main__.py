@@ -1,7 +1,8 @@
 """`make soak`: the service under load and faults; a table, one line of JSON at the end, and reports/soak.json.
 
-Two workers of `sparserank serve`, asked over loopback connections by clients on the same machine. Exit code 1 where
-anything failed or was lost, or (not with --quick) where 99 of 100 requests took longer than wanted.
+Two workers of `sparserank serve`, asked over loopback connections by clients on the same machine; each phase says how
+it was started. Exit code 1 where anything failed or was lost, or (not with --quick) where 99 of 100 requests of the
+first phase, which does not learn, took longer than wanted.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import json
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,28 +74,35 @@ def run(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     def users(seed: int) -> Users:
         return Users(trained, collection, HELD_OUT, seed)
 
-    done, learn = [], ("--held-out", given.data, "--held-out-split", HELD_OUT, "--learn-every")
-    with Service(fresh("load"), "--no-learn") as service:
-        service.until_ready()
-        tell(f"{given.rate:.0f} requests a second over {phases.CONNECTIONS} connections")
-        done.append(asyncio.run(phases.steady(service, users(1), given.rate, 5.0 if quick else given.seconds)))
+    learn = ("--held-out", given.data, "--held-out-split", HELD_OUT, "--learn-every")
+    done = []
+    for name, words in (("load", ("--no-learn",)), ("load-learn", (*learn, "30"))):
+        with started(fresh(name), *words) as service:
+            tell(f"{given.rate:.0f} requests a second over {phases.CONNECTIONS} connections")
+            done.append(asyncio.run(phases.steady(service, users(1), given.rate, 5.0 if quick else given.seconds)))
+    with started(fresh("highest"), "--no-learn") as service:
         tell("the highest rate that is held")
         start, seconds, steps = (given.rate / 2, 2.0, 1) if quick else (given.rate * 4 / 3, 10.0, 9)
         done.append(asyncio.run(phases.highest(service, users(2), start, seconds, steps, tell)))
-    with Service(fresh("killed"), *learn, "5") as service:
-        service.until_ready()
+    with started(fresh("killed"), *learn, "5") as service:
         tell("kill -9 of a worker and of the whole service, in turn")
         seconds, kills = (3.0, 2) if quick else (6.0, 10)
         done.append(asyncio.run(phases.killed(service, users(3), given.rate, seconds, kills, tell)))
-    with Service(fresh("learning"), *learn, "2") as service:
-        service.until_ready()
+    with started(fresh("learning"), *learn, "2") as service:
         tell("learning meanwhile")
-        seconds, most = (4.0, 20) if quick else (10.0, 12)
-        done.append(
-            asyncio.run(phases.learning(service, users(4), given.rate / (6 if quick else 1), seconds, most, tell))
-        )
+        rate, seconds, most = (given.rate / 6, 4.0, 20) if quick else (given.rate, 10.0, 12)
+        done.append(asyncio.run(phases.learning(service, users(4), rate, seconds, most, tell)))
     documents = len(collection.documents)
     return {"machine": about(), "data": collection.name, "documents": documents, "workers": 2, "phases": done}
+
+
+@contextmanager
+def started(model: Path, *words: str) -> Iterator[Service]:
+    """A service whose workers are ready; how it was started is told."""
+    with Service(model, *words) as service:
+        service.until_ready()
+        tell(f"\nserve {service.told}")
+        yield service
 
 
 def _collection(name: str) -> Collection:
@@ -116,14 +126,14 @@ def show(result: dict[str, Any]) -> None:
     tell(f"\n{machine['processor']}, {machine['cores']} cores for both sides, Python {machine['python']}; "
          f"{result['workers']} workers, {result['data']}, {result['documents']} documents")  # fmt: skip
     for phase in result["phases"]:
-        tell(f"\n{phase['phase']}: {'held' if phase['held'] else 'NOT HELD'}")
+        tell(f"\n{phase['phase']}, serve {phase['words']}: {'held' if phase['held'] else 'NOT HELD'}")
         if "kinds" in phase:
             tell(f"  {'milliseconds':20s} {'n':>7s} {'p50':>8s} {'p90':>8s} {'p99':>8s} {'max':>8s}")
             for kind, times in {**phase["kinds"], "all": phase["all"], "(late clients)": phase["lag"]}.items():
                 row = "".join(f" {times[column]:8.1f}" for column in ("p50", "p90", "p99", "max"))
                 tell(f"  {kind:20s} {times['n']:7d}{row}")
         for key, value in phase.items():
-            if key not in ("phase", "held", "kinds", "all", "lag", "tried"):
+            if key not in ("phase", "words", "held", "kinds", "all", "lag", "tried"):
                 tell(f"  {key.replace('_', ' ')}: {value}")
 
 

@@ -30,7 +30,7 @@ async def steady(service: Service, users: Users, rate: float, seconds: float, ph
         with Given(service.pids) as given:
             seen = await load.run(users.asks(int(rate * seconds), phase), rate, seed=2)
     seen.errors += warm.errors
-    return {"phase": phase, **figures(seen), "cores": given.cores, "held": not seen.errors}
+    return {"phase": phase, "words": service.told, **figures(seen), "cores": given.cores, "held": not seen.errors}
 
 
 async def highest(
@@ -47,7 +47,7 @@ async def highest(
         if high and high - low < 0.08 * high:
             break
         rate = 4 / 3 * rate if not high else (low + high) / 2
-    return {"phase": "highest rate", "highest": round(low), "tried": tried, "held": low > 0.0}
+    return {"phase": "highest rate", "words": service.told, "highest": round(low), "tried": tried, "held": low > 0.0}
 
 
 async def killed(service: Service, users: Users, rate: float, seconds: float, kills: int, tell: Tell) -> dict[str, Any]:
@@ -77,6 +77,7 @@ async def killed(service: Service, users: Users, rate: float, seconds: float, ki
             await asyncio.to_thread(service.until_ready)
     return {
         "phase": "kill -9",
+        "words": service.told,
         "kills": {"worker": (kills + 1) // 2, "service": kills // 2},
         "answered": answered,
         "acknowledged": len(acknowledged),
@@ -103,7 +104,7 @@ async def learning(
                     break
     model = await asyncio.to_thread(service.get, "/model")
     return {
-        "phase": "learning", **figures(whole), "cores": given.cores,
+        "phase": "learning", "words": service.told, **figures(whole), "cores": given.cores,
         "versions": [{k: one[k] for k in ("number", "why")} for one in model["versions"]],
         "last_round": {k: model["learner"]["last"][k] for k in ("outcome", "said", "seconds", "before", "after")},
         "answers_by_version": {str(k): v for k, v in sorted(whole.versions.items())},

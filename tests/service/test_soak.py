@@ -36,8 +36,12 @@ def test_a_short_soak_loses_nothing_and_fails_no_request(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(report.read_text())
     assert json.loads(done.stdout.splitlines()[-1]) == result
-    steady, _, killed, learning = result["phases"]
-    assert (steady["errors"], steady["answered"]) == (0, 300)
+    steady, meanwhile, highest, killed, learning = result["phases"]
+    for phase in (steady, meanwhile):
+        assert (phase["errors"], phase["answered"]) == (0, 300)
+    assert [phase["words"] == "--no-learn" for phase in result["phases"]] == [True, False, True, False, False]
+    assert "steady, serve --no-learn: held" in done.stdout.splitlines()
+    assert highest["held"]
     assert set(steady["kinds"]) == {"search", "search as the page", "explain", "feedback"}
     assert killed["kills"] == {"worker": 1, "service": 1}
     assert killed["faults"] == []
