@@ -65,6 +65,17 @@ def test_topics_are_those_of_one_machine_to_the_bit(spark, changes, tmp_path):
     assert_array_equal(sr.load(tmp_path / "model.safetensors").predict(X), local.predict(X))
 
 
+def test_topics_are_spread_over_the_partitions(spark):
+    topics = csr_array((np.random.default_rng(1).random((len(Y), 4)) < 0.1).astype(float))
+    context = spark.sparkContext
+    context.setJobGroup("topics", "one fit")
+    SparkDominationRanker(sr.DominationRanker(penalty="l2", tol=1e-1), partitions=3).fit(spark, X, topics)
+    context.setLocalProperty("spark.jobGroup.id", None)
+    tracker = context.statusTracker()
+    stages = [stage for job in tracker.getJobIdsForGroup("topics") for stage in tracker.getJobInfo(job).stageIds]
+    assert [tracker.getStageInfo(stage).numTasks for stage in stages] == [3]
+
+
 def test_bad_input_is_refused_before_anything_is_sent():
     with pytest.raises(ConfigError, match="max_features needs coordinate descent over all rows"):
         SparkDominationRanker(sr.DominationRanker(max_features=3)).fit(None, X, Y, QID)

@@ -104,8 +104,12 @@ def _documents(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _frame(spark: SparkSession, documents: Documents) -> DataFrame:
-    rows = zip(documents.ids, documents.titles, documents.texts, strict=True)
-    return spark.createDataFrame(list(rows), "id string, title string, text string")
+    from ..spark.sent import Sent
+
+    rows = list(zip(documents.ids, documents.titles, documents.texts, strict=True))
+    parts = spark.sparkContext.defaultParallelism
+    sent = Sent(spark, [rows[part::parts] for part in range(parts)])
+    return spark.createDataFrame(sent.flat_map(lambda _, part: part), "id string, title string, text string")
 
 
 def _collected(spark: SparkSession, documents: DataFrame, tables: Tables) -> Collection:

@@ -25,6 +25,7 @@ from ..scores import Linear
 from ..solvers.coordinate_descent import CoordinateDescent, Descent, LinearSolution, Round
 from .blocks import ordered_sum
 from .refusals import told_plainly
+from .sent import Sent
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -86,41 +87,22 @@ class _Topics(_OnSpark):
     def _each_topic(
         self, score: Linear, grades: Any, rows: tuple[Any, Any], most: int | None
     ) -> list[LinearSolution | None]:
-        import pickle
-
-        import pandas as pd
-
         settings = DominationRanker(**self.get_params())
         settings._judge()
-        context, height = self.spark.sparkContext, grades.shape[0]
-        sent = context.broadcast((settings, score, rows))
+        context = self.spark.sparkContext
+        sent = context.broadcast((settings, score, rows, grades))
 
-        def solve(table: Any) -> Any:
-            ranker, columns, by_row = sent.value
-            grade = np.zeros(height)
-            there = table.item.to_numpy() >= 0
-            grade[table.item.to_numpy()[there]] = table.grade.to_numpy()[there]
-            found = pickle.dumps(ranker._topic(columns, grade, by_row, most))
-            return pd.DataFrame({"topic": [int(table.topic.iloc[0])], "solution": [found]})
+        def solve(topic: int) -> LinearSolution | None:
+            ranker: DominationRanker
+            ranker, columns, by_row, graded = sent.value
+            return ranker._topic(columns, graded[:, [topic]].toarray().ravel(), by_row, most)
 
-        frame = self.spark.createDataFrame(_long(grades))
         try:
-            found = frame.groupBy("topic").applyInPandas(solve, "topic long, solution binary").collect()
+            found: list[LinearSolution | None]
+            found = context.parallelize(range(grades.shape[1]), self.partitions).map(solve).collect()
+            return found
         finally:
             sent.destroy()
-        known = {row.topic: pickle.loads(row.solution) for row in found}
-        return [known[topic] for topic in range(grades.shape[1])]
-
-
-def _long(grades: Any) -> Any:
-    """Grades of items × topics as a table of their entries; one of no item stands for a topic without any."""
-    import pandas as pd
-
-    topic = np.repeat(np.arange(grades.shape[1]), np.diff(grades.indptr))
-    empty = np.flatnonzero(np.diff(grades.indptr) == 0)
-    item = np.concatenate([grades.indices.astype(np.int64), np.full(len(empty), -1)])
-    grade = np.concatenate([grades.data, np.zeros(len(empty))])
-    return pd.DataFrame({"topic": np.concatenate([topic, empty]), "item": item, "grade": grade})
 
 
 class _Queries(_OnSpark):
@@ -130,9 +112,11 @@ class _Queries(_OnSpark):
         from scipy.sparse import csc_array
 
         rows = csc_array((score.values, score.rows.view(score.pointer.dtype), score.pointer), shape=score.shape).tocsr()
-        parts = list(_parts(rows, queries, self.partitions))
-        numbered = self.spark.sparkContext.parallelize(list(enumerate(parts)), len(parts))
-        return solve(self.spark, numbered, score.shape[1], self._loss, self._penalty, self._settings)
+        parts = Sent(self.spark, list(_parts(rows, queries, self.partitions)))
+        try:
+            return solve(self.spark, parts, score.shape[1], self._loss, self._penalty, self._settings)
+        finally:
+            parts.destroy()
 
 
 @dataclass(frozen=True)
@@ -163,15 +147,15 @@ def _parts(X: Any, queries: Queries, partitions: int) -> Iterator[Part]:
 
 
 def solve(
-    spark: Any, parts: RDD[tuple[int, Part]], width: int, loss: Domination, penalty: Separable,
-    settings: CoordinateDescent,
+    spark: Any, parts: Sent, width: int, loss: Domination, penalty: Separable, settings: CoordinateDescent
 ) -> LinearSolution:  # fmt: skip
     """The minimum over one w of the parts' losses and the penalty."""
     from pyspark import StorageLevel
     from scipy.optimize import minimize
 
     sent = spark.sparkContext.broadcast(loss)
-    held = parts.flatMap(lambda one: _descents(*one, sent.value)).persist(StorageLevel.MEMORY_AND_DISK)
+    held = parts.flat_map(lambda number, part: _descents(number, part, sent.value))
+    held.persist(StorageLevel.MEMORY_AND_DISK)
     search = Search(lambda w: _summed(spark, held, w), width, penalty, settings)
     try:
         bounds = [(0.0, None)] * (2 * width) if penalty.l1 > 0.0 else None

@@ -3,14 +3,15 @@
     ((QᵀQ + a) W (DᵀD + b))_P = (Qᵀ Y D)_P
 
 Both sides are sums over documents, so each partition of documents makes its share of every product by the kernels of
-one machine, and conjugate gradients go on here. What is sent in a step is one number for each pair of the pattern, each
-way. The result is an ordinary `TextRanker`.
+one machine, and conjugate gradients go on here. Documents are sent once for each problem, the pairs of the pattern once
+for each refit, and in a step one number for each pair, each way. The result is an ordinary `TextRanker`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from time import perf_counter
@@ -29,16 +30,16 @@ from ..solvers.judged_lists import JudgedLists, Matrix, Ridge
 from ..solvers.pattern_ridge import Operator, PatternRidge, Products
 from .blocks import Csr, ordered_sum
 from .refusals import told_plainly
+from .sent import Sent
 
 if TYPE_CHECKING:
-    from pyspark import RDD
     from pyspark.sql import SparkSession
     from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
 class Product:
-    """One product over all partitions: what was sent to each executor and came from all, and what it took."""
+    """One product over all partitions: the weights sent to each executor, the sums that came from all, and the time."""
 
     pairs: int
     bytes_out: int
@@ -78,13 +79,18 @@ class SparkTextRanker:
         partitions = self.partitions or spark.sparkContext.defaultParallelism
         products: list[Product] = []
 
-        def solver(lists: JudgedLists, evenness: float, ridge: Ridge, n_jobs: int | None) -> PatternRidge:
-            return SparkPatternRidge(lists, evenness, ridge, n_jobs).on(spark, partitions, products)
+        with ExitStack() as held:
 
-        fitting = _Fitting(**self.ranker.get_params())
-        fitting.solved_by = solver
-        with told_plainly():
-            fitting.fit(docs, queries, qrels, query_weight=query_weight, drop_self=drop_self, tell=tell)
+            def solver(lists: JudgedLists, evenness: float, ridge: Ridge, n_jobs: int | None) -> PatternRidge:
+                held.close()  # problems are solved one after another
+                found = SparkPatternRidge(lists, evenness, ridge, n_jobs).on(spark, partitions, products)
+                held.callback(found.let_go)
+                return found
+
+            fitting = _Fitting(**self.ranker.get_params())
+            fitting.solved_by = solver
+            with told_plainly():
+                fitting.fit(docs, queries, qrels, query_weight=query_weight, drop_self=drop_self, tell=tell)
         out = TextRanker(**self.ranker.get_params())
         out.model_, out.index_ = fitting.model_, fitting.index_
         self.products_ = tuple(products)
@@ -121,9 +127,12 @@ class SparkPatternRidge(PatternRidge):
         entries = self._lists.D.indptr
         wanted = np.linspace(0, entries[-1], partitions + 1)[1:-1]
         bounds = [0, *np.searchsorted(entries, wanted).tolist(), self._lists.D.shape[0]]
-        parts = [self.part(*span) for span in pairwise(bounds)]
-        self._parts = spark.sparkContext.parallelize(list(enumerate(parts)), partitions)
+        self._parts = Sent(spark, [self.part(*span) for span in pairwise(bounds)])
         return self
+
+    def let_go(self) -> None:
+        """The executors may forget the documents."""
+        self._parts.destroy()
 
     def refit(self, W: csr_array, steps: int, fixed: Any = None) -> csr_array:
         """W's entries after so many steps of conjugate gradients from where they are; `fixed` entries stay."""
@@ -143,7 +152,7 @@ class SparkProducts(Products):
     def __init__(self, problem: SparkPatternRidge, W: csr_array, pool: ThreadPoolExecutor, pattern: Any) -> None:
         super().__init__(problem, W, pool)
         self._context, self._pattern = problem._spark.sparkContext, pattern
-        self._parts: RDD[Any] = problem._parts
+        self._parts = problem._parts
         self._told, self._name = problem._told, uuid4().hex
 
     def right_side(self) -> Matrix:
@@ -161,20 +170,18 @@ class SparkProducts(Products):
         started = perf_counter()
         sent, pattern, name = self._context.broadcast(weight), self._pattern, self._name
 
-        def work(numbered: tuple[int, PatternRidge]) -> tuple[int, Any]:
-            number, part = numbered
+        def work(number: int, part: PatternRidge) -> list[tuple[int, Any]]:
             products = _kept((name, number), part, pattern)
             found = products.right_side() if sent.value is None else products(sent.value)
-            return number, found.astype(np.float64)
+            return [(number, found.astype(np.float64))]
 
         try:
-            total = ordered_sum(self._parts.map(work))
+            total = ordered_sum(self._parts.flat_map(work))
         finally:
             sent.destroy()
-        count = self._parts.getNumPartitions()
         out: Matrix = total.astype(np.float32)
         sent_bytes = 0 if weight is None else weight.nbytes
-        self._told.append(Product(len(out), sent_bytes, count * total.nbytes, perf_counter() - started))
+        self._told.append(Product(len(out), sent_bytes, len(self._parts) * total.nbytes, perf_counter() - started))
         return out
 
 
