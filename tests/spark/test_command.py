@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.cli.spark import Tables, _collected, _documents
+from sparserank.cli.spark import Tables, _collected
 from sparserank.data.beir import write_beir
 from sparserank.data.records import Collection, Documents
 from sparserank.engine.files import load_model
+from sparserank.errors import DataError
 
 from ..cli.calling import call, printed
 from .conftest import MASTER
@@ -46,6 +47,27 @@ def tables(collection, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def wrong(tables):
+    """Tables beside the good ones: of mixed types, cut off, and with rows that contradict one another."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for name, columns in {
+        "twice": {"id": ["a", "b", "a"], "text": ["red apple", "plum", "green pear"]},
+        "two-texts": {"id": ["q0", "q1", "q0"], "text": ["red", "green", "blue"]},
+        "two-grades": {"query": ["q0", "q1", "q1", "q0"], "document": ["d0"] * 4, "grade": [1.0, 2.0, 2.0, 0.0]},
+    }.items():
+        pq.write_table(pa.table(columns), tables / f"{name}.parquet")
+    for name in ("mixed", "cut"):
+        (tables / f"{name}.parquet").mkdir()
+        for part, ids in (("a", ["a", "b"]), ("b", [1, 2] if name == "mixed" else ["c", "d"])):
+            pq.write_table(pa.table({"id": ids, "text": ["red", "blue"]}), tables / f"{name}.parquet/{part}.parquet")
+    half = tables / "cut.parquet/b.parquet"
+    half.write_bytes(half.read_bytes()[:300])
+    return tables
+
+
 def test_words_counted_on_spark_are_the_model_of_one_machine(spark, collection, tables, tmp_path, capsys):
     said = printed(
         capsys,
@@ -78,7 +100,7 @@ def test_pairs_learned_on_spark_are_those_of_one_machine(spark, collection, tabl
 def test_clicks_are_taken_for_judgments(spark, collection, tables):
     paths = [str(tables / f"{name}.parquet") for name in ("docs", "queries", "clicks")]
     docs, queries, clicks = paths
-    found = _collected(spark, _documents(spark, docs), Tables(docs, queries, clicks=clicks))
+    found = _collected(spark, Tables(docs, queries, clicks=clicks))
     assert found.qrels == collection.qrels
     assert found.queries == collection.queries
     assert set(found.documents.ids) == set(collection.documents.ids)
@@ -109,9 +131,12 @@ def test_without_json_it_says_what_was_written(spark, tables, tmp_path, capsys):
         (["queries", "--ranker", "bm25", "--k1", "-1"], "The 'k1' parameter must be"),
         (["judgments", "--ranker", "bm25"], "no column 'id' (id); the columns are query, document, grade"),
         (["none", "--ranker", "bm25"], "cannot be read as Parquet: [PATH_NOT_FOUND]"),
+        (["mixed", "--ranker", "bm25"], "mixed.parquet/b.parquet): column: [id], physicalType: INT64"),
+        (["cut", "--ranker", "bm25"], "cut.parquet/b.parquet is not a Parquet file"),
+        (["twice", "--ranker", "bm25"], "document id 'a' occurs more than once"),
     ],
 )
-def test_what_cannot_be_trained_is_refused_in_one_line(runs_spark, spark, tables, tmp_path, capsys, words, said):
+def test_what_cannot_be_trained_is_refused_in_one_line(runs_spark, spark, wrong, tables, tmp_path, capsys, words, said):
     data, *rest = words
     master = () if "--master" in rest else ("--master", MASTER)
     assert call("train", tables / f"{data}.parquet", "--engine", "spark", *master, *rest, "-o", tmp_path / "m") == 2
@@ -120,6 +145,45 @@ def test_what_cannot_be_trained_is_refused_in_one_line(runs_spark, spark, tables
     assert said in err
     assert err.count("\n") == 1
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("queries", "judgments", "said"),
+    [
+        ("two-texts", "judgments", "two-texts.parquet: query id 'q0' occurs more than once"),
+        ("queries", "two-grades", "document 'd0' has the grades 0 and 1 for query 'q0'; leave one of them"),
+    ],
+)
+def test_tables_that_contradict_themselves_are_refused(spark, wrong, queries, judgments, said):
+    paths = [str(wrong / f"{name}.parquet") for name in ("docs", queries, judgments)]
+    with pytest.raises(DataError) as refused:
+        _collected(spark, Tables(*paths))
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--ranker", "bm25", "--split", "dev"], "--split dev names a split of a folder; judgments in Parquet have no"),
+        (["--queries", "q", "--judgments", "j", "--loss", "domination"], "loss='domination'"),
+        (["--ranker", "bm25", "--k1", "-1"], "The 'k1' parameter must be"),
+        (["--ranker", "bm25", "--output", "no/such/m"], "no/such/m: cannot be written: No such file or directory"),
+        (["--ranker", "bm25", "--output", "."], "cannot be written: it is a folder"),
+    ],
+)
+def test_what_the_command_line_tells_is_refused_before_a_cluster_is_asked(tmp_path, monkeypatch, capsys, words, said):
+    monkeypatch.chdir(tmp_path)
+    output = () if "--output" in words else ("--output", "m")
+    nowhere = "spark://127.0.0.1:1"
+    assert call("train", "docs.parquet", "--engine", "spark", "--master", nowhere, *words, *output) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_split_that_a_folder_has_not_is_refused_before_a_cluster_is_asked(collection, tmp_path, capsys):
+    write_beir(tmp_path / "fruit", collection)
+    nowhere = ("--engine", "spark", "--master", "spark://127.0.0.1:1")
+    assert call("train", tmp_path / "fruit", *nowhere, "--split", "dev", "-o", tmp_path / "m") == 2
+    assert "fruit has no split 'dev'; it has: train" in capsys.readouterr().err
 
 
 def test_options_of_spark_need_it(tables, tmp_path, capsys):

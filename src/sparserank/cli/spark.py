@@ -13,6 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ..data.files import refuse_unwritable
 from ..data.records import Collection, Documents, Qrels
 from ..engine import TextRanker, index_path
 from ..errors import ConfigError, DataError
@@ -60,25 +61,41 @@ def train_on_spark(
     from ..spark.session import opened
 
     started = perf_counter()
-    ranker._judged()
-    learns = ranker.ranker == "text"
-    tables.judge(learns)
     given = dict(_setting(one) for one in conf)
-    # a folder is read, and refused, before a cluster is asked for anything
-    collection = None if tables.is_parquet else open_collection(tables.documents)
+    collection = _judged(ranker, tables, split, output)
     with telling() as tell:
         tell(f"starting Spark on {master}")
         with opened(master, **given) as spark:
-            if collection is None:
-                documents = _documents(spark, tables.documents)
+            if ranker.ranker == "text":
+                trained = _learned(spark, ranker, collection or _collected(spark, tables), split, tell)
+            elif collection is None:
+                trained = _counted(ranker, _documents(spark, tables.documents), tell)
             else:
-                documents = _frame(spark, collection.documents)
-            if learns:
-                trained = _learned(spark, ranker, collection or _collected(spark, documents, tables), split, tell)
-            else:
-                trained = _counted(ranker, documents, tell)
+                trained = _counted(ranker, _frame(spark, collection.documents), tell)
         trained.save(output)
     _say(trained, output, master, round(perf_counter() - started, 3), as_json)
+
+
+def _judged(ranker: TextRanker, tables: Tables, split: str | None, output: Path) -> Collection | None:
+    """Refuse what can be refused without a cluster; the collection, where the documents are a folder's."""
+    from ..rankers.lexical import LexicalRanker
+    from ..spark import SparkTextRanker
+
+    learns = ranker.ranker == "text"
+    ranker._judged()
+    LexicalRanker(ranker._lexical_settings())
+    if learns:
+        SparkTextRanker(ranker)._judged()
+    tables.judge(learns)
+    refuse_unwritable(output)
+    if tables.is_parquet:
+        if split not in (None, "train"):
+            raise ConfigError(f"--split {split} names a split of a folder; judgments in Parquet have none")
+        return None
+    collection = open_collection(tables.documents)
+    if learns or (split is not None and collection.qrels):
+        collection.split(split or "train")
+    return collection
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -93,6 +110,7 @@ def _documents(spark: SparkSession, path: str) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
     from ..spark.frames import judged, refuse_nulls, table
+    from ..spark.scoring import refuse_twice
 
     found = table(spark, path)
     titled = {"title": "text"} if "title" in found.columns else {}
@@ -100,6 +118,7 @@ def _documents(spark: SparkSession, path: str) -> DataFrame:
     title = F.coalesce("title", F.lit("")) if titled else F.lit("")
     named = documents.select(F.col("id").cast("string").alias("id"), title.alias("title"), "text")
     refuse_nulls(named, path)
+    refuse_twice(named)
     return named
 
 
@@ -112,11 +131,12 @@ def _frame(spark: SparkSession, documents: Documents) -> DataFrame:
     return spark.createDataFrame(sent.flat_map(lambda _, part: part), "id string, title string, text string")
 
 
-def _collected(spark: SparkSession, documents: DataFrame, tables: Tables) -> Collection:
+def _collected(spark: SparkSession, tables: Tables) -> Collection:
     """All that word pairs are learned from, on this machine; schemas are judged before any row is moved."""
     from ..spark.clicks import click_grades, read_clicks
     from ..spark.frames import judged, refuse_nulls, table
 
+    documents = _documents(spark, tables.documents)
     queries = judged(table(spark, str(tables.queries)), {"id": "id", "text": "text"}, str(tables.queries))
     refuse_nulls(queries, str(tables.queries))
     if tables.clicks:
@@ -129,16 +149,31 @@ def _collected(spark: SparkSession, documents: DataFrame, tables: Tables) -> Col
     return Collection(
         tables.documents,
         Documents(*columns),
-        {str(row["id"]): row["text"] for row in queries.collect()},
-        {"train": _nested(grades)},
+        _texts(queries, str(tables.queries)),
+        {"train": _nested(grades, str(tables.judgments or tables.clicks))},
     )
 
 
-def _nested(grades: DataFrame) -> Qrels:
+def _texts(queries: DataFrame, path: str) -> dict[str, str]:
+    out: dict[str, str] = {}
+    for query, text in queries.collect():
+        if str(query) in out:
+            raise DataError(f"{path}: query id {str(query)!r} occurs more than once")
+        out[str(query)] = text
+    return out
+
+
+def _nested(grades: DataFrame, path: str) -> Qrels:
+    """Grades by query; a document may be judged twice, as long as both say the same."""
     out: dict[str, dict[str, float]] = {}
     for row in grades.orderBy("query", "document").collect():
-        query, document, grade = row
-        out.setdefault(str(query), {})[str(document)] = float(grade)
+        query, document, grade = str(row["query"]), str(row["document"]), float(row["grade"])
+        first = out.setdefault(query, {}).setdefault(document, grade)
+        if first != grade:
+            raise DataError(
+                f"{path}: document {document!r} has the grades {min(first, grade):g} and {max(first, grade):g} for "
+                f"query {query!r}; leave one of them"
+            )
     return out
 
 

@@ -117,6 +117,17 @@ def writing(path: PathLike, *, pack: bool = True) -> Iterator[IO[bytes]]:
         raise
 
 
+def refuse_unwritable(path: PathLike) -> None:
+    """Refuse a path that `writing` would refuse, before the work whose result is to be written there."""
+    path = Path(path)
+    if path.is_dir():
+        raise DataError(f"{path}: cannot be written: it is a folder; give the name of a file")
+    try:
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror}") from None
+
+
 @contextmanager
 def _packing(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
     if suffix == ".gz":

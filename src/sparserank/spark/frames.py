@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import DataError
@@ -19,17 +21,29 @@ TYPES = {
     "true or false, 0 or 1": ("boolean", *_WHOLE),
 }
 """What a column may be asked to hold, and the types of Spark that can."""
+_FILE = re.compile(r"reading file (?:file://)?(\S+)\. ")
 
 
 def table(spark: SparkSession, path: str) -> DataFrame:
     """A Parquet file or folder, wherever Spark can read; what is none is refused."""
+    with reading(path, "read as Parquet"):
+        return spark.read.parquet(path)
+
+
+@contextmanager
+def reading(what: str, done: str = "read") -> Iterator[None]:
+    """What Spark cannot read is refused in one sentence, with the file where it tells; a failure of Python is left."""
     from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
+    from pyspark.errors import PySparkException, PythonException
 
     try:
-        return spark.read.parquet(path)
+        yield
+    except PythonException:
+        raise
     except (PySparkException, Py4JJavaError) as error:
-        raise DataError(f"{path}: cannot be read as Parquet: {reason(error)}") from None
+        file = _FILE.search(str(error))
+        where = "" if file is None else f" ({file[1]})"
+        raise DataError(f"{what}: cannot be {done}{where}: {reason(error)}") from None
 
 
 def reason(error: Exception) -> str:
@@ -60,7 +74,8 @@ def refuse_nulls(frame: DataFrame, what: str) -> None:
     """Refuse a table with an empty cell; Spark looks at these columns alone, once."""
     from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
-    empty = frame.select(*(F.count_if(F.col(name).isNull()).alias(name) for name in frame.columns)).first()
+    with reading(what):
+        empty = frame.select(*(F.count_if(F.col(name).isNull()).alias(name) for name in frame.columns)).first()
     for name, count in empty.asDict().items() if empty is not None else ():
         if count:
             raise DataError(f"{what}: column {name!r} is empty in {count:,} rows; fill them in or leave them out")
