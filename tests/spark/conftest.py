@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,8 @@ from typing import Any
 import pytest
 
 from sparserank.errors import ConfigError
-from sparserank.spark.session import java, session
+from sparserank.spark.masters import java
+from sparserank.spark.session import session
 
 MASTER = "local-cluster[2,1,1024]"
 
@@ -39,11 +38,5 @@ def runs_spark() -> None:
 def spark(runs_spark: None) -> Iterator[Any]:
     """A session on two worker processes of one core each."""
     running = session(MASTER, **{"spark.sql.shuffle.partitions": 3, "spark.default.parallelism": 3})
-    name = running.sparkContext.applicationId
     yield running
     running.stop()
-    import pyspark
-
-    # a worker's folder lies in Spark's own, whatever spark.local.dir says
-    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-    shutil.rmtree(home / "work" / name, ignore_errors=True)

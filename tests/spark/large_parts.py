@@ -57,4 +57,4 @@ if __name__ == "__main__":
     for works in (text_rankers, domination_rankers, folders):
         works(running)
         print(works.__name__, flush=True)
-    running.stop()
+    print(running.sparkContext.applicationId)  # and no stop: what is left is cleared at the end of the process

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -145,6 +151,22 @@ def test_what_cannot_be_trained_is_refused_in_one_line(runs_spark, spark, wrong,
     assert said in err
     assert err.count("\n") == 1
     assert not (tmp_path / "m").exists()
+
+
+def test_a_refusal_is_all_that_is_said_even_where_the_package_lies_in_a_folder_with_a_space(
+    runs_spark, wrong, tmp_path
+):
+    """A process of its own, with a Java of its own."""
+    room = tmp_path / "a folder"
+    shutil.copytree(Path(sr.__file__).parent, room / "sparserank", ignore=shutil.ignore_patterns("__pycache__"))
+    command = ["-m", "sparserank", "train", wrong / "mixed.parquet", "--engine", "spark", "--master", "local[1]"]
+    ran = subprocess.run(
+        [sys.executable, *command, "--ranker", "bm25", "-o", tmp_path / "m"],
+        env=os.environ | {"PYTHONPATH": str(room)}, cwd=room, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "mixed.parquet/b.parquet): column: [id], physicalType: INT64" in ran.stderr
+    assert ran.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

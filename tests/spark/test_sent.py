@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from sparserank.spark.sent import Sent
 
@@ -14,7 +18,22 @@ def test_parts_are_worked_on_in_their_order_one_partition_each(spark):
     sent.destroy()
 
 
-def test_a_part_may_be_larger_than_a_message_of_spark(runs_spark):
+@pytest.fixture(scope="module")
+def ran(runs_spark):
     """A cluster of its own: the size of messages is settled when it starts."""
-    ran = subprocess.run([sys.executable, "-m", "tests.spark.large_parts"], capture_output=True, text=True, timeout=600)
-    assert (ran.returncode, ran.stdout.split()) == (0, ["text_rankers", "domination_rankers", "folders"]), ran.stderr
+    command = [sys.executable, "-m", "tests.spark.large_parts"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+
+
+def test_a_part_may_be_larger_than_a_message_of_spark(ran):
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split()[:-1] == ["text_rankers", "domination_rankers", "folders"]
+
+
+def test_a_cluster_of_this_machine_leaves_no_folder_in_sparks_own(ran):
+    import pyspark
+
+    name = ran.stdout.split()[-1]
+    assert name.startswith("app-")
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    assert not (home / "work" / name).exists()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import socket
 import sys
+from contextlib import suppress
+from threading import Thread
+from time import sleep
 
 import pytest
 
 from sparserank.errors import ConfigError, NotInstalled
 from sparserank.spark import session
-from sparserank.spark.session import _executors_answer, _started, _version_there, java, reached
+from sparserank.spark.masters import java, reached
+from sparserank.spark.session import _executors_answer, _started, _version_there
 
 from .conftest import MASTER
 
@@ -24,7 +29,6 @@ def closed_port():
 
 def test_two_worker_processes_run_this_package(spark):
     def who(_):
-        import os
         from time import sleep
 
         import sparserank
@@ -50,11 +54,30 @@ def test_executors_with_another_version_of_this_package_are_refused(spark, monke
         _executors_answer(spark, MASTER)
 
 
-def test_a_master_without_workers_is_told_of(spark, monkeypatch):
-    monkeypatch.setattr(sys.modules["sparserank.spark.session"], "EXECUTORS", -1.0)
-    monkeypatch.setattr(sys.modules["sparserank.spark.session"], "DRIVER", 100)
-    with pytest.raises(ConfigError, match="has started no executor"):
-        _executors_answer(spark, MASTER)
+def test_executors_that_do_not_answer_in_time_are_told_of_and_no_longer_waited_for(spark, monkeypatch):
+    """Both have something else to do for longer than that."""
+    context = spark.sparkContext
+
+    def keep_busy():
+        context.addJobTag("busy")
+        with suppress(Exception):  # it is cancelled
+            context.parallelize(range(2), 2).foreach(lambda _: sleep(300))
+
+    monkeypatch.setattr(sys.modules["sparserank.spark.session"], "EXECUTORS", 3.0)
+    other = Thread(target=keep_busy)
+    other.start()
+    while len(context.statusTracker().getActiveStageIds()) == 0:
+        sleep(0.1)
+    sleep(1.0)
+    try:
+        with pytest.raises(
+            ConfigError, match=r"no executor of 'local-cluster.+' has answered in 3 s; has it workers with"
+        ):
+            _executors_answer(spark, MASTER)
+        assert other.is_alive()
+    finally:
+        context.cancelJobsWithTag("busy")
+        other.join()
 
 
 def test_what_spark_says_of_a_failed_start_is_one_line(spark, monkeypatch):
@@ -100,6 +123,37 @@ def test_a_master_that_answers_is_reached():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         reached(f"spark://127.0.0.1:1,127.0.0.1:{listener.getsockname()[1]}")
         reached(f"k8s://https://127.0.0.1:{listener.getsockname()[1]}")
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Illegal character\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n"])
+def test_what_answers_as_no_spark_master_does_is_told_of_at_once(answer):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        other = Thread(target=lambda: _say(listener, answer))
+        other.start()
+        port = listener.getsockname()[1]
+        with pytest.raises(ConfigError, match=rf"something answers at 127\.0\.0\.1:{port}, but it is no Spark master"):
+            reached(f"spark://127.0.0.1:{port}")
+        other.join()
+
+
+def _say(listener, answer):
+    connection, _ = listener.accept()
+    with connection:
+        connection.sendall(answer)
+        connection.recv(4096)
+
+
+def test_a_real_master_is_reached_and_its_web_page_is_refused(spark):
+    virtual = spark.sparkContext._jvm
+    conf = virtual.org.apache.spark.SparkConf()
+    running = virtual.org.apache.spark.deploy.master.Master.startRpcEnvAndEndpoint("127.0.0.1", 0, 0, conf)
+    try:
+        reached(f"spark://127.0.0.1:{running._1().address().port()}")
+        with pytest.raises(ConfigError, match="it is no Spark master"):
+            reached(f"spark://127.0.0.1:{running._2()}")
+    finally:
+        running._1().shutdown()
+        running._1().awaitTermination()
 
 
 def test_yarn_needs_the_settings_of_its_cluster(monkeypatch, tmp_path):

@@ -1,8 +1,8 @@
 """A Spark session that is known to work before anything is computed.
 
-Java, the master and the executors are tried in this order, each within seconds, and each failure is one sentence. On a
-machine's own masters (`local[…]`, `local-cluster[…]`) executors get this Python and this package, and everything binds
-to the loopback address; on a cluster both are the cluster's own matter, and `session` only looks whether they fit.
+Java, the master and the executors are tried in this order, each for a limited time, and each failure is one sentence.
+On a machine's own masters (`local[…]`, `local-cluster[…]`) executors get this Python and this package, and everything
+binds to the loopback address; on a cluster both are its own matter, and `session` only looks whether they fit.
 """
 
 from __future__ import annotations
@@ -11,34 +11,27 @@ import atexit
 import os
 import re
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from uuid import uuid4
 
 from .. import __version__, check
 from ..errors import ConfigError
 from .frames import reason
+from .masters import java, reached
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OLDEST_JAVA = 17
-REACH = 5.0
-"""Seconds that a master has to answer in."""
-EXECUTORS = 120.0
-"""Seconds that a master has to start the first executor in."""
-DRIVER = 1
-"""Members of a cluster that are no executors."""
+EXECUTORS = 300.0
+"""Seconds that a master has to start the first executor in, and that one to answer."""
 LOOPBACK = "127.0.0.1"
 _OWN = re.compile(r"local(\[(\*|[1-9]\d*)(, *\d+)?\])?|local-cluster\[ *[1-9]\d* *, *[1-9]\d* *, *[1-9]\d* *\]")
-_MASTERS = "local[*], local[N], local-cluster[N,CORES,MEGABYTES], spark://HOST:PORT, k8s://https://HOST:PORT or yarn"
 
 
 def session(master: str = "local[*]", *, app: str = "sparserank", **conf: Any) -> SparkSession:
@@ -80,69 +73,6 @@ def opened(master: str = "local[*]", **conf: Any) -> Iterator[SparkSession]:
             spark.stop()
 
 
-def java() -> int:
-    """The major version of the Java that Spark would run on; none, or one before 17, is refused.
-
-    JAVA_HOME is looked at first, then the PATH, as Spark does it.
-    """
-    home = os.environ.get("JAVA_HOME")
-    found = str(Path(home, "bin", "java")) if home else shutil.which("java")
-    wanted = f"Spark needs Java {OLDEST_JAVA} or newer"
-    if found is None:
-        raise ConfigError(f"{wanted}, and there is no java on the PATH; install it, or set JAVA_HOME")
-    try:
-        said = subprocess.run([found, "-version"], capture_output=True, text=True, timeout=60)
-    except OSError as error:
-        raise ConfigError(f"{wanted}, and {found} cannot be run ({error.strerror}); set JAVA_HOME") from None
-    version = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
-    if version is None:
-        raise ConfigError(f"{wanted}, and {found} does not tell its version; set JAVA_HOME")
-    if int(version[1]) < OLDEST_JAVA:
-        raise ConfigError(f"{wanted}; {found} is Java {version[1]}; set JAVA_HOME to a newer one")
-    return int(version[1])
-
-
-def reached(master: str, seconds: float = REACH) -> None:
-    """Refuse a master that is none, or that does not answer: Spark itself would try for minutes."""
-    if master == "yarn":
-        folder = os.environ.get("YARN_CONF_DIR") or os.environ.get("HADOOP_CONF_DIR")
-        if folder is None or not Path(folder).is_dir():
-            raise ConfigError(
-                "master 'yarn' needs HADOOP_CONF_DIR or YARN_CONF_DIR to name the folder of the cluster's settings; "
-                f"got {folder!r}"
-            )
-        return
-    failures = []
-    for host, port in _addresses(master):
-        try:
-            socket.create_connection((host, port), timeout=seconds).close()
-            return
-        except OSError as error:
-            failures.append(f"{host}:{port}: {error.strerror or error}")
-    raise ConfigError(f"the master {master!r} cannot be reached ({'; '.join(failures)}); is it running there?")
-
-
-def _addresses(master: str) -> list[tuple[str, int]]:
-    if master.startswith("spark://"):
-        urls = [f"spark://{part}" for part in master.removeprefix("spark://").split(",")]
-    elif master.startswith("k8s://"):
-        rest = master.removeprefix("k8s://")
-        urls = [rest if "://" in rest else f"https://{rest}"]
-    else:
-        raise ConfigError(f"there is no master {master!r}; it must be {_MASTERS}")
-    out = []
-    for url in urls:
-        try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port or {"https": 443, "http": 80}.get(parts.scheme)
-        except ValueError:
-            host, port = None, None
-        if not host or not port:
-            raise ConfigError(f"the master {master!r} names no host and port; it must be {_MASTERS}")
-        out.append((host, port))
-    return out
-
-
 def _refuse_another(master: str) -> None:
     from pyspark import SparkContext
 
@@ -158,19 +88,64 @@ def _started(master: str, app: str, own: bool, conf: dict[str, str]) -> SparkSes
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    settings = _defaults(master, own) | conf
     builder = SparkSession.builder.master(master).appName(app)
-    for name, value in (_defaults(master, own) | conf).items():
+    for name, value in settings.items():
         builder = builder.config(name, value)
     try:
         with _environment({"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK} if own else {}):
-            return builder.getOrCreate()
+            _start_java({"spark.master": master} | settings)
+            found = builder.getOrCreate()
     except (PySparkException, Py4JJavaError) as error:
-        raise ConfigError(f"no Spark session on {master!r}: {reason(error)}") from None
+        why = reason(error)
+        if master.startswith("spark://") and "stopped SparkContext" in why:
+            why = "something answers there, but takes no application; is it a Spark master, of this version?"
+        raise ConfigError(f"no Spark session on {master!r}: {why}") from None
+    if master.startswith("local-cluster"):
+        atexit.register(_clear, found.sparkContext.applicationId)
+    return found
+
+
+def _start_java(settings: dict[str, str]) -> None:
+    """As pyspark does it, but for what Java says on stderr of its modules, which tells a user nothing."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:
+        return
+    there, here = os.pipe()
+    threading.Thread(target=_pass_on, args=(there,), daemon=True).start()
+    try:
+        conf = SparkConf().setAll(list(settings.items()))
+        gateway = launch_gateway(conf, {"stderr": here})  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)
+    finally:
+        os.close(here)
+
+
+def _pass_on(there: int) -> None:
+    """All lines that Java writes, to stderr as it is there, but for that one."""
+    with open(there, "rb", buffering=0) as lines:
+        for line in lines:
+            if not line.startswith(b"WARNING: Using incubator modules"):
+                os.write(2, line)
+
+
+def _clear(application: str) -> None:
+    """Remove what the workers of this machine leave: in Spark's own folder, whatever spark.local.dir says."""
+    import pyspark
+
+    running = pyspark.SparkContext._active_spark_context
+    if running is not None and running.applicationId == application:
+        running.stop()
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    shutil.rmtree(home / "work" / application, ignore_errors=True)
 
 
 def _defaults(master: str, own: bool) -> dict[str, str]:
     """Quiet, and without a web page; on this machine's own masters also where to write and what to import."""
-    quiet = Path(__file__).with_name("log4j2.properties")
+    # options are split at spaces, which an URI has none of
+    quiet = Path(__file__).with_name("log4j2.properties").as_uri()
     out = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -208,19 +183,28 @@ def _environment(wanted: dict[str, str]) -> Iterator[None]:
 
 def _executors_answer(spark: SparkSession, master: str) -> None:
     """One task of nothing: the executors are there, run a Python like this one and have the same SparseRank."""
-    context = spark.sparkContext
-    scheduler: Any = context._jsc.sc()
-    grows = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
-    if not grows and master.startswith(("spark:", "local-cluster")):
-        until = monotonic() + EXECUTORS
-        while scheduler.getExecutorMemoryStatus().size() <= DRIVER:
-            if monotonic() > until:
-                raise ConfigError(
-                    f"the master {master!r} has started no executor in {EXECUTORS:.0f} s; has it workers with "
-                    f"{context.getConf().get('spark.executor.memory', '1g')} of memory to give?"
-                )
-            sleep(0.05)
-    found = _version_there(spark)
+    context, tag = spark.sparkContext, f"sparserank-{uuid4().hex}"
+    late = threading.Event()
+
+    def give_up() -> None:
+        late.set()
+        context.cancelJobsWithTag(tag)
+
+    timer = threading.Timer(EXECUTORS, give_up)
+    timer.start()
+    context.addJobTag(tag)
+    try:
+        found = _version_there(spark)
+    except ConfigError:
+        if not late.is_set():
+            raise
+        raise ConfigError(
+            f"no executor of {master!r} has answered in {EXECUTORS:.0f} s; has it workers with "
+            f"{context.getConf().get('spark.executor.memory', '1g')} of memory to give, and are they free?"
+        ) from None
+    finally:
+        timer.cancel()
+        context.removeJobTag(tag)
     if found != __version__:
         raise ConfigError(
             f"executors of {master!r} have {found}; they need sparserank {__version__}, as here: install it on every "
