@@ -94,7 +94,7 @@ def _may_be_spark(connection: socket.socket) -> bool:
     question = b"\x06" + len(_NO_FILE).to_bytes(4, "big") + _NO_FILE
     try:
         connection.sendall((8 + len(question)).to_bytes(8, "big") + question)
-        answer = connection.recv(8)
+        answer = connection.recv(4096)  # all of it: a connection closed on unread bytes is a warning there
     except OSError:
         return True
     return not answer or answer[0] in (0, _TLS_ALERT)
