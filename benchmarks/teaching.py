@@ -20,7 +20,7 @@ import numpy as np
 from sparserank.engine import index_path
 from sparserank.engine.versions import Versions
 from sparserank.service.checks import Judgments
-from sparserank.service.lessons import is_held_out
+from sparserank.service.lessons import is_held_out, plain
 from sparserank.service.records import Feedback
 from sparserank.service.rounds import learn
 
@@ -35,7 +35,8 @@ class Told:
         return self.said[number:][:limit]
 
     def of_queries(self, queries: Collection[str]) -> list[Feedback]:
-        return [one for one in self.said if one.query in queries]
+        wanted = {plain(query) for query in queries}
+        return [one for one in self.said if plain(one.query) in wanted]
 
     def last(self) -> int:
         return len(self.said)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import UTC, datetime
+from hashlib import sha256
 
 import pytest
 import sqlalchemy as sa
 
 from sparserank.errors import ConfigError, DataError
-from sparserank.service.database import LAST, Database, shown_url
+from sparserank.service.database import LAST, Database, feedback, shown_url
 from sparserank.service.feedback import FeedbackStore
 
 from .conftest import new_postgres_database, python
@@ -37,6 +39,23 @@ def test_a_database_of_the_first_release_is_taken_to_the_last_with_all_it_holds(
     with store._database.reading() as connection:
         indexes = {index["name"] for index in sa.inspect(connection).get_indexes("sparserank_feedback")}
     assert "sparserank_feedback_by_query" in indexes
+    store.close()
+
+
+def test_what_was_stored_before_is_found_however_its_query_was_spelled(database):
+    """Before step 3 the digest was that of a query as it was spelled."""
+    before, spelled = Database(database, step="0002"), ("Red  CAR", "red car", " red\tcar", "red cars")
+    with before.writing() as connection:
+        for number, query in enumerate(spelled, start=1):
+            row = {
+                "number": number, "id": str(number), "kind": "click", "query": query, "document": "d", "shown": "[]",
+                "grade": 1.0, "query_digest": sha256(query.encode()).hexdigest()[:32],
+                "received": datetime(2026, 1, 2, tzinfo=UTC).replace(tzinfo=None),
+            }  # fmt: skip
+            connection.execute(feedback.insert(), row)
+    before.close()
+    store = FeedbackStore(database)
+    assert [one.query for one in store.of_queries(["RED car"])] == list(spelled[:3])
     store.close()
 
 

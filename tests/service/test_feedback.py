@@ -68,6 +68,14 @@ def test_what_was_said_about_some_queries_is_found_however_many_and_long_they_ar
     assert store.of_queries([]) == []
 
 
+def test_what_was_said_is_found_however_the_query_was_spelled(store):
+    for number, query in enumerate(("Red Car", "red  car", "red cars", "RED CAR ")):
+        store.add(said(number, query=query))
+    for asked in ("red car", "Red  CAR"):
+        assert [one.query for one in store.of_queries([asked])] == ["Red Car", "red  car", "RED CAR "]
+    assert len(store.of_queries(["red car", "Red Car"])) == 3
+
+
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=50)
 
 

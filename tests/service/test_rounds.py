@@ -14,7 +14,7 @@ from sparserank.engine.versions import Versions
 from sparserank.errors import DataError
 from sparserank.service import candidates, rounds
 from sparserank.service.checks import ENOUGH, Figures, Judgments, sinks
-from sparserank.service.lessons import ONE_OF_ALONE, Lessons, is_held_out
+from sparserank.service.lessons import ONE_OF_ALONE, Lessons, is_held_out, plain
 from sparserank.service.records import Feedback
 from sparserank.service.rounds import due, last_outcome, learn, looked_through
 
@@ -37,7 +37,8 @@ class Store:
         return self.all[number:][:limit]
 
     def of_queries(self, queries):
-        return [one for one in self.all if one.query in set(queries)]
+        wanted = {plain(query) for query in queries}
+        return [one for one in self.all if plain(one.query) in wanted]
 
     def last(self):
         return len(self.all)

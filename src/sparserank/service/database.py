@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, SQLA
 
 from ..errors import ConfigError, DataError, NotInstalled
 
-LAST = "0002"
+LAST = "0003"
 """The step of the migrations that this version of SparseRank works with."""
 
 WAIT = 20.0

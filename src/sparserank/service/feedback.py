@@ -21,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..errors import DataError, SparseRankError
 from .database import Database, feedback
+from .lessons import plain
 from .records import Feedback
 
 MOST_AT_ONCE = 500
@@ -84,13 +85,13 @@ class FeedbackStore:
             return [_feedback(row) for row in connection.execute(asked)]
 
     def of_queries(self, queries: Collection[str]) -> list[Feedback]:
-        """All that was said about these queries, oldest first."""
-        wanted, found = set(queries), []
+        """All that was said about these queries, however they were spelled, oldest first."""
+        wanted, found = {plain(query) for query in queries}, []
         with self._database.reading() as connection:
             for part in _parts(sorted({_digest(query) for query in wanted})):
                 asked = sa.select(feedback).where(feedback.c.query_digest.in_(part))
                 found += [_feedback(row) for row in connection.execute(asked)]
-        return sorted((one for one in found if one.query in wanted), key=lambda one: one.number)
+        return sorted((one for one in found if plain(one.query) in wanted), key=lambda one: one.number)
 
     def last(self) -> int:
         """The number of the last one, which is how many there are; 0 where there is none."""
@@ -198,7 +199,7 @@ def _feedback(row: Any) -> Feedback:
 
 
 def _digest(query: str) -> str:
-    return sha256(query.encode()).hexdigest()[:32]
+    return sha256(plain(query).encode()).hexdigest()[:32]
 
 
 def _parts(names: Sequence[str]) -> Iterable[Sequence[str]]:

@@ -41,7 +41,7 @@ class Store(Protocol):
         ...
 
     def of_queries(self, queries: Collection[str]) -> Sequence[Feedback]:
-        """All that was said about these queries."""
+        """All that was said about these queries, however they were spelled."""
         ...
 
     def last(self) -> int:
@@ -131,13 +131,12 @@ def _round(versions: Versions, store: Store, index: Path | None, judgments: Judg
     ranker = versions.load(version.number, index)
     recent = Lessons.of(store.since(max(last - LOOKED_BACK, 0), LOOKED_BACK)).among(ranker.index_)
     checks, lessons = Checks.parted(None if judgments is None else judgments.among(ranker), recent)
-    share, queries = one_of(judgments is not None), {one.query for one in fresh}
-    held = {plain(query) for query in queries if is_held_out(query, share)}
+    share, queries = one_of(judgments is not None), {plain(one.query) for one in fresh}
+    held = {query for query in queries if is_held_out(query, share)}
     if not checks.enough:
         return Outcome("waiting", _too_few(len(checks.feedback)), start, last, checked_on=checks.to_dict())
     if ranker.model_.W is not None:
-        new = [query for query in queries if plain(query) not in held]
-        lessons = Lessons.of(store.of_queries(new)).among(ranker.index_).parted(share)[0]
+        lessons = Lessons.of(store.of_queries(queries - held)).among(ranker.index_).parted(share)[0]
     elif len(lessons) < FIRST_QUERIES:
         said = f"{len(lessons)} queries have feedback; first pairs are learned from {FIRST_QUERIES}"
         return Outcome("waiting", said, start, last, checked_on=checks.to_dict())
@@ -170,7 +169,7 @@ def _next(store: Store, start: int) -> list[Feedback]:
     fresh: list[Feedback] = []
     queries: set[str] = set()
     for one in store.since(start):
-        queries.add(one.query)
+        queries.add(plain(one.query))
         if len(queries) > MOST_QUERIES:
             break
         fresh.append(one)
