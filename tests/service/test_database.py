@@ -174,6 +174,7 @@ def test_a_file_that_is_not_our_database_is_refused_by_name_and_left_alone(tmp_p
         ("mysql://localhost/x", "must begin with sqlite:/// or postgresql"),
         ("sqlite://", "must name a file"),
         ("sqlite:///:memory:", "must name a file"),
+        ("sqlite:///file:x?mode=memory&uri=true", "must name a file"),
     ],
 )
 def test_a_url_that_cannot_keep_anything_is_refused(url, told):

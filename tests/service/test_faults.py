@@ -108,6 +108,31 @@ def test_a_model_on_a_full_disk_is_served_without_learning(model, small_disk, ru
     assert service.client.get("/model").json()["learner"] == {"learning": False}
 
 
+# ---- a database that is gone
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_feedback_is_503_while_the_database_is_gone_and_none_that_was_acknowledged_is_lost(model, run, workers):
+    database, away = Path(f"{model}.feedback.sqlite"), model.parent / "away"
+    service = run("--workers", str(workers), "--learn-every", "0.2")
+    assert service.give(1).status_code == 201
+    away.mkdir()
+    for path in model.parent.glob(f"{database.name}*"):
+        path.rename(away / path.name)
+    gone = [service.give(number) for number in range(2, 8)]
+    assert {answer.status_code for answer in gone} == {503}
+    assert "database file" in gone[-1].json()["detail"] or "is gone" in gone[-1].json()["detail"]
+    assert service.client.get("/health").status_code == 503
+    assert service.search().status_code == 200
+    assert not database.exists()
+    for path in away.iterdir():
+        path.rename(model.parent / path.name)
+    for _ in range(workers):  # a worker that has not looked since finds the very file that it had
+        assert service.give(8).status_code in (200, 201)
+    service.kill()
+    assert stored(database) == ["id-1", "id-8"]
+
+
 # ---- folders that can only be read
 
 

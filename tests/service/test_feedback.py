@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sparserank.errors import DataError
 from sparserank.service import database as databases
 from sparserank.service.feedback import Conflict, FeedbackStore, NotStored
 from sparserank.service.records import Feedback
@@ -166,6 +167,41 @@ def test_a_database_that_cannot_be_written_says_so_and_works_again_when_it_can(t
     holder.close()
     assert store.add(said(1))
     store.close()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_gone_or_replaced_takes_nothing_that_would_be_lost(tmp_path, replaced):
+    path, kept, other = tmp_path / "f.sqlite", tmp_path / "kept", tmp_path / "other.sqlite"
+    kept.mkdir()
+    FeedbackStore(f"sqlite:///{other}").close()
+    store = FeedbackStore(f"sqlite:///{path}")
+    assert store.add(said(1))
+    for part in tmp_path.glob("f.sqlite*"):  # what is written and not yet in its place lies in a file beside it
+        part.rename(kept / part.name)
+    if replaced:
+        other.rename(path)
+    with pytest.raises(NotStored, match=r"not stored: .*f\.sqlite is gone, or another file is in its place; send it"):
+        store.add(said(2))
+    if replaced:
+        assert (store.add(said(2)), store.last()) == (True, 1), "the one that is there now"
+    else:
+        for refused in (store.last, lambda: store.since(0), lambda: store.of_queries(["red car"])):
+            with pytest.raises(NotStored, match="feedback cannot be read: unable to open database file"):
+                refused()
+        assert not path.exists(), "none is made in its place"
+        for part in kept.iterdir():
+            part.rename(tmp_path / part.name)
+        assert (store.add(said(2)), store.last()) == (True, 2), "it is back"
+    path.unlink()
+    with pytest.raises(NotStored, match=r"feedback cannot be read: .* is gone"):
+        store.last()
+    store.close()
+
+
+def test_a_file_that_is_not_there_is_made_only_where_it_may_be(tmp_path):
+    with pytest.raises(DataError, match="unable to open database file"):
+        FeedbackStore(f"sqlite:///{tmp_path}/f.sqlite", make=False)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_disk_that_is_full_loses_nothing_that_was_acknowledged(tmp_path):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ WAIT = 20.0
 """Seconds that a writer waits for another one before it gives up."""
 
 _STEPS = "sparserank_migrations"
+_FILE = "sparserank_file"
 _LOCK = 0x5B_A25E_4A4B  # any number that nobody else takes: PostgreSQL's advisory locks are named by numbers
 
 feedback = sa.table(
@@ -41,10 +42,14 @@ feedback = sa.table(
 """The table of feedback, as the last migration leaves it."""
 
 
-class Database:
-    """An open database, migrated to a step, by default the last."""
+class Gone(SQLAlchemyError):
+    """The file that a connection writes to is no longer the one that bears its name: what it stores would be lost."""
 
-    def __init__(self, url: str, step: str = LAST) -> None:
+
+class Database:
+    """An open database, migrated to a step, by default the last. make : a file that is not there is made."""
+
+    def __init__(self, url: str, step: str = LAST, *, make: bool = True) -> None:
         self.engine = _engine(url)
         self.name = self.engine.url.render_as_string(hide_password=True)
         self._sqlite = self.engine.dialect.name == "sqlite"
@@ -54,6 +59,8 @@ class Database:
             with _told(self.name):
                 if self._sqlite:
                     _checked(self.name)
+                    if make:
+                        _made(self.name)
                 if self._step() != step:
                     self._migrate(step)
         except BaseException:
@@ -70,14 +77,25 @@ class Database:
                 if not self._sqlite:
                     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
                 yield connection
+                self._must_be_there(connection)
 
-    def reading(self) -> sa.Connection:
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
         """A connection that sees what is stored."""
-        return self.engine.connect()
+        with self.engine.connect() as connection:
+            self._must_be_there(connection)
+            yield connection
 
     def close(self) -> None:
         """Let go of every connection."""
         self.engine.dispose()
+
+    def _must_be_there(self, connection: sa.Connection) -> None:
+        """Refuse a connection to a file that was removed or replaced; the next one is to what is there then."""
+        if self._sqlite and connection.info[_FILE] != _file(self.name):
+            connection.invalidate()
+            self.engine.dispose()
+            raise Gone(f"{self.name} is gone, or another file is in its place")
 
     def _migrate(self, to: str) -> None:
         """Take the tables to a step; of several processes one does it and the others wait."""
@@ -118,6 +136,21 @@ def _checked(path: str) -> None:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
             raise DataError(f"{path}: damaged: {found}; restore it from a copy, or move it away")
+
+
+def _made(path: str) -> None:
+    """An empty file is an empty database. Connections make none: one that vanishes later is missed, not replaced."""
+    with suppress(OSError):  # what cannot be made is refused where it is opened
+        Path(path).touch(mode=0o644)
+
+
+def _file(path: str) -> tuple[int, int] | None:
+    """Which file bears this name; None where there is none."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def shown_url(url: str) -> str:
@@ -166,12 +199,17 @@ def _postgres_engine(url: sa.URL) -> sa.Engine:
 
 
 def _sqlite_engine(url: sa.URL) -> sa.Engine:
-    if not url.database or url.database == ":memory:":
+    if not url.database or url.database == ":memory:" or "uri" in url.query:
         raise ConfigError("--database must name a file: what is kept in memory is lost")
     engine = sa.create_engine(url, connect_args={"timeout": WAIT, "check_same_thread": False})
 
+    @event.listens_for(engine, "do_connect")
+    def connect(dialect: Any, record: Any, words: Any, options: Any) -> Any:
+        return dialect.connect(f"{Path(words[0]).as_uri()}?mode=rw", uri=True, **options)
+
     @event.listens_for(engine, "connect")
     def connected(connection: Any, record: Any) -> None:
+        record.info[_FILE] = _file(url.database or "")
         connection.isolation_level = None  # transactions are begun below, not by the driver
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")

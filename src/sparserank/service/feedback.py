@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -39,7 +40,7 @@ class NotStored(SparseRankError, OSError):
 
 
 class FeedbackStore:
-    """All feedback, in the order of storing.
+    """All feedback, in the order of storing. make : a file that is not there is made.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -50,8 +51,8 @@ class FeedbackStore:
     >>> store.close(); folder.cleanup()
     """
 
-    def __init__(self, url: str) -> None:
-        self._database = Database(url)
+    def __init__(self, url: str, *, make: bool = True) -> None:
+        self._database = Database(url, make=make)
         self._waiting: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._writer: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -81,13 +82,13 @@ class FeedbackStore:
     def since(self, number: int, limit: int = 10_000) -> list[Feedback]:
         """What was stored after the one of this number, oldest first."""
         asked = sa.select(feedback).where(feedback.c.number > number).order_by(feedback.c.number).limit(limit)
-        with self._database.reading() as connection:
+        with self._reading() as connection:
             return [_feedback(row) for row in connection.execute(asked)]
 
     def of_queries(self, queries: Collection[str]) -> list[Feedback]:
         """All that was said about these queries, however they were spelled, oldest first."""
         wanted, found = {plain(query) for query in queries}, []
-        with self._database.reading() as connection:
+        with self._reading() as connection:
             for part in _parts(sorted({_digest(query) for query in wanted})):
                 asked = sa.select(feedback).where(feedback.c.query_digest.in_(part))
                 found += [_feedback(row) for row in connection.execute(asked)]
@@ -95,11 +96,8 @@ class FeedbackStore:
 
     def last(self) -> int:
         """The number of the last one, which is how many there are; 0 where there is none."""
-        try:
-            with self._database.reading() as connection:
-                return _last(connection)
-        except SQLAlchemyError as error:
-            raise NotStored(f"feedback cannot be read: {_said(error)}") from None
+        with self._reading() as connection:
+            return _last(connection)
 
     def close(self) -> None:
         """Store what waits, and let go of the database."""
@@ -110,6 +108,14 @@ class FeedbackStore:
         if self._writer is not None:
             self._writer.join()
         self._database.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        try:
+            with self._database.reading() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise NotStored(f"feedback cannot be read: {_said(error)}") from None
 
     def _write(self) -> None:
         while (first := self._waiting.get()) is not None:

@@ -138,7 +138,7 @@ class Learner:
         from .feedback import FeedbackStore
 
         if self._store is None:
-            self._store = FeedbackStore(self._told["database"])
+            self._store = FeedbackStore(self._told["database"], make=False)
         last = self._store.last()
         while due(self._versions, last) and not self._stopped.is_set():
             done = self._round()
@@ -186,7 +186,7 @@ def run(told: Mapping[str, Any]) -> Outcome:
 
     versions, store = Versions.open(told["model"]), None
     try:
-        store = FeedbackStore(told["database"])
+        store = FeedbackStore(told["database"], make=False)
         held_out, index = told["held_out"], told["index"]
         judgments = None if held_out is None else Judgments.of(held_out, told["held_out_split"])
         return learn(versions, store, index=None if index is None else Path(index), judgments=judgments)
