@@ -204,6 +204,14 @@ def test_a_file_that_is_not_there_is_made_only_where_it_may_be(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_who_gives_up_harms_nobody_who_waits(store):
+    with store._database.writing():
+        first, given_up, last = (store.submit(said(number)) for number in range(3))
+        assert given_up.cancel()
+    assert (first.result(60), last.result(60)) == (True, True)
+    assert store.add(said(1)) is True, "it was not stored, and may be sent again"
+
+
 def test_a_disk_that_is_full_loses_nothing_that_was_acknowledged(tmp_path):
     store = FeedbackStore(f"sqlite:///{tmp_path}/f.sqlite")
     pages = "PRAGMA max_page_count = 20"  # the same answer as of a full disk, and no disk need be filled

@@ -20,12 +20,18 @@ from ..errors import ConfigError, DataError, NotInstalled
 LAST = "0003"
 """The step of the migrations that this version of SparseRank works with."""
 
-WAIT = 20.0
-"""Seconds that a writer waits for another one before it gives up."""
+WAIT, OPENING = 4.0, 20.0
+"""Seconds that a writer waits for another one before it gives up; and at the start, when another may be migrating."""
 
 _STEPS = "sparserank_migrations"
 _FILE = "sparserank_file"
 _LOCK = 0x5B_A25E_4A4B  # any number that nobody else takes: PostgreSQL's advisory locks are named by numbers
+
+_NOTICE = {
+    "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}  # fmt: skip
+"""After how long (seconds; the last in milliseconds) a PostgreSQL server whose machine is gone is given up."""
 
 feedback = sa.table(
     "sparserank_feedback",
@@ -50,7 +56,7 @@ class Database:
     """An open database, migrated to a step, by default the last. make : a file that is not there is made."""
 
     def __init__(self, url: str, step: str = LAST, *, make: bool = True) -> None:
-        self.engine = _engine(url)
+        self.engine = _engine(url, OPENING)
         self.name = self.engine.url.render_as_string(hide_password=True)
         self._sqlite = self.engine.dialect.name == "sqlite"
         if self._sqlite:
@@ -63,9 +69,9 @@ class Database:
                         _made(self.name)
                 if self._step() != step:
                     self._migrate(step)
-        except BaseException:
+        finally:
             self.close()
-            raise
+        self.engine = _engine(url, WAIT)
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
@@ -129,7 +135,7 @@ def _checked(path: str) -> None:
         return
     if Path(path).is_dir():
         raise DataError(f"{path}: is a folder; give the name of a file")
-    with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True, timeout=WAIT)) as connection:
+    with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True, timeout=OPENING)) as connection:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and _STEPS not in tables:
             raise DataError(f"{path}: a database of something else; give another with --database")
@@ -162,15 +168,15 @@ def shown_url(url: str) -> str:
     return sa.make_url(url).render_as_string(hide_password=True)
 
 
-def _engine(url: str) -> sa.Engine:
+def _engine(url: str, wait: float) -> sa.Engine:
     try:
         made = sa.make_url(url)
         kind = made.get_backend_name()
         if kind not in ("sqlite", "postgresql"):
             raise ConfigError(f"--database must begin with sqlite:/// or postgresql+psycopg://; got {kind}://")
         if kind == "sqlite":
-            return _sqlite_engine(made)
-        return _postgres_engine(made)
+            return _sqlite_engine(made, wait)
+        return _postgres_engine(made, wait)
     except (ArgumentError, NoSuchModuleError, ValueError) as error:
         if isinstance(error, ConfigError):
             raise
@@ -181,13 +187,13 @@ def _engine(url: str) -> sa.Engine:
         raise NotInstalled("PostgreSQL needs psycopg; install it with: pip install 'sparserank[postgres]'") from None
 
 
-def _postgres_engine(url: sa.URL) -> sa.Engine:
+def _postgres_engine(url: sa.URL, wait: float) -> sa.Engine:
     url = url.set(drivername="postgresql+psycopg")
-    engine = sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+    engine = sa.create_engine(url, pool_pre_ping=True, connect_args=_NOTICE)
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, record: Any) -> None:
-        connection.execute(f"SET lock_timeout = '{WAIT:.0f}s'")
+        connection.execute(f"SET lock_timeout = '{wait:.0f}s'")
         # a server may be told to acknowledge what is not on the disk yet; not to us
         durable = (
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
@@ -198,10 +204,10 @@ def _postgres_engine(url: sa.URL) -> sa.Engine:
     return engine
 
 
-def _sqlite_engine(url: sa.URL) -> sa.Engine:
+def _sqlite_engine(url: sa.URL, wait: float) -> sa.Engine:
     if not url.database or url.database == ":memory:" or "uri" in url.query:
         raise ConfigError("--database must name a file: what is kept in memory is lost")
-    engine = sa.create_engine(url, connect_args={"timeout": WAIT, "check_same_thread": False})
+    engine = sa.create_engine(url, connect_args={"timeout": wait, "check_same_thread": False})
 
     @event.listens_for(engine, "do_connect")
     def connect(dialect: Any, record: Any, words: Any, options: Any) -> Any:

@@ -28,6 +28,9 @@ from .records import Feedback
 MOST_AT_ONCE = 500
 """The most that one transaction stores, and the most names that one question to the database holds."""
 
+PATIENCE = 9.0
+"""Seconds that anyone waits for the database: for two writers in turn, and less than a service has to stop."""
+
 _Waiting = tuple[Feedback, "Future[bool]"]
 
 
@@ -57,6 +60,7 @@ class FeedbackStore:
         self._writer: threading.Thread | None = None
         self._starting = threading.Lock()
         self._closed = False
+        self._looking: Future[int] | None = None
 
     @property
     def name(self) -> str:
@@ -99,15 +103,25 @@ class FeedbackStore:
         with self._reading() as connection:
             return _last(connection)
 
+    def look(self) -> Future[int]:
+        """`last`, to be waited for elsewhere; those who ask while one looks share what it finds."""
+        with self._starting:
+            if self._looking is None or self._looking.done():
+                self._looking = Future()
+                # a thread of its own: where the database hangs, this one waits with it, and no other
+                threading.Thread(target=self._look, args=(self._looking,), name="last", daemon=True).start()
+            return self._looking
+
     def close(self) -> None:
-        """Store what waits, and let go of the database."""
+        """Store what waits, and let go of the database; one that does not answer is left to itself."""
         with self._starting:
             self._closed = True
             if self._writer is not None:
                 self._waiting.put(None)
-        if self._writer is not None:
-            self._writer.join()
-        self._database.close()
+        if self._writer is None:
+            self._database.close()
+        else:
+            self._writer.join(PATIENCE)
 
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
@@ -130,8 +144,17 @@ class FeedbackStore:
                     break
                 batch.append(following)
             self._commit(batch)
+        self._database.close()  # here, since it may be long after `close` was called
 
-    def _commit(self, batch: Sequence[_Waiting]) -> None:
+    def _look(self, done: Future[int]) -> None:
+        try:
+            done.set_result(self.last())
+        except Exception as error:
+            done.set_exception(error)
+
+    def _commit(self, waiting: Sequence[_Waiting]) -> None:
+        # whoever has given up meanwhile sends it again; from here on nobody can
+        batch = [(one, done) for one, done in waiting if done.set_running_or_notify_cancel()]
         try:
             with self._database.writing() as connection:
                 outcomes = _store(connection, [one for one, _ in batch])

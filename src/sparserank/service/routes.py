@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from ..errors import SparseRankError
 from . import answers, schemas
+from . import feedback as feedback_store
 from .changes import Changes
-from .feedback import FeedbackStore
+from .feedback import FeedbackStore, NotStored
 from .learner import Learner
 from .metrics import TEXT, Metrics
 from .pages import files
@@ -20,6 +22,8 @@ from .problems import problem, responses
 from .records import Feedback
 from .served import Served
 from .settings import MOST_RESULTS
+
+Found = TypeVar("Found")
 
 router = APIRouter()
 TOKEN: dict[str, Any] = {"security": [{"token": []}]}
@@ -42,6 +46,14 @@ def answer(content: Any, status: int = 200) -> Response:
     """As JSON; in ASCII, so that half a character in some document harms no answer."""
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     return Response(text, status, media_type="application/json")
+
+
+async def _patiently(done: Future[Found]) -> Found:
+    """What the database answers; it may not answer at all. What was begun goes on, even where this request ends."""
+    try:
+        return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(done)), feedback_store.PATIENCE)
+    except TimeoutError:
+        raise NotStored("the database does not answer; send it again later with the same id") from None
 
 
 @router.post("/search", response_model=schemas.SearchAnswer, responses=responses(422))
@@ -80,7 +92,7 @@ async def feedback(asked: schemas.FeedbackAsked, request: Request) -> Response:
     if asked.kind == "click" and asked.document not in asked.shown:
         return problem(422, "body, shown: a click's document must be among those that were shown")
     one = Feedback(asked.id, asked.kind, asked.query, asked.document, tuple(asked.shown), asked.grade)
-    stored = await asyncio.wrap_future(service.store.submit(one))
+    stored = await _patiently(service.store.submit(one))
     if stored:
         service.metrics.stored.inc()
     return answer({"id": asked.id, "stored": stored}, 201 if stored else 200)
@@ -152,7 +164,7 @@ async def rollback(asked: schemas.RollbackAsked, request: Request) -> Response:
 async def health(request: Request) -> Response:
     """Whether it answers."""
     service = _service(request)
-    serving, last = service.served.now(), await asyncio.to_thread(service.store.last)
+    serving, last = service.served.now(), await _patiently(service.store.look())
     about = {"version": serving.version.number, "documents": len(serving.ranker.index_), "feedback": last}
     return answer({"status": "ok", **about})
 
