@@ -74,3 +74,27 @@ def test_a_file_that_is_no_model_is_refused_by_name(capsys, tmp_path):
     (tmp_path / "noise").write_bytes(b"noise")
     assert call("model", "list", tmp_path / "noise") == 2
     assert "noise: truncated, damaged or not a model file" in capsys.readouterr().err
+
+
+def test_a_mistyped_name_is_one_line_and_leaves_nothing_behind(capsys, tmp_path):
+    assert call("model", "list", tmp_path / "nosuch") == 2
+    assert capsys.readouterr() == ("", f"sparserank: {tmp_path / 'nosuch'}: no such file\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_to_ask_or_to_go_back_is_not_to_serve_what_was_trained_since(capsys, model):
+    sr.TextRanker("bm25").fit(world()[0]).save(model)
+    assert printed(capsys, "model", "list", model)["current"] == 2
+    assert printed(capsys, "model", "diff", model)["after"] == 2
+    assert printed(capsys, "model", "rollback", model)["current"] == 1
+    assert [one.number for one in Versions.open(model, take_up=False).list()] == [1, 2]
+    assert Versions.open(model).current().number == 3
+
+
+def test_rollback_goes_by_another_index_where_it_is_named(capsys, model):
+    index, other = model.with_name("model.index"), model.with_name("other.index")
+    index.rename(other)
+    index.write_bytes(b"damaged")
+    assert call("model", "rollback", model) == 2
+    assert str(index) in capsys.readouterr().err
+    assert printed(capsys, "model", "rollback", model, "--index", other)["current"] == 1

@@ -38,7 +38,10 @@ def test_what_cannot_be_served_is_one_line_and_exit_code_2(model, tmp_path, caps
 
 def test_a_model_that_is_not_there_is_one_line_and_exit_code_2(tmp_path, capsys):
     assert call("serve", tmp_path / "nothing", "--port", 0) == 2
-    assert "nothing: no such file" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "nothing: no such file" in err
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("workers", [1, 2])

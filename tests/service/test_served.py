@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import shutil
 import threading
+from pathlib import Path
 
 import pytest
 
+import sparserank as sr
 from sparserank.engine.versions import Versions
 from sparserank.errors import DataError, ModelError
 from sparserank.service.app import create_app
+from sparserank.service.learner import Learner
+from sparserank.service.served import Served
 from sparserank.service.settings import Settings
 
-from .conftest import TOKEN, wait_until
+from ..cli.calling import call
+from .conftest import TOKEN, wait_until, world
 
 
 def taught(model):
@@ -96,3 +101,49 @@ def test_a_model_that_cannot_be_served_is_refused_by_name(tmp_path, model):
     shutil.copy(model, alone)
     with pytest.raises(ModelError, match="has no index"):
         create_app(Settings(str(alone), TOKEN))
+
+
+@pytest.fixture(scope="module")
+def anew(tmp_path_factory):
+    """The model as it is trained anew, with one document more."""
+    docs, queries, qrels = world()
+    docs["x"] = {"title": "purple plane", "text": "It flies over violet mountains"}
+    path = tmp_path_factory.mktemp("anew") / "model.safetensors"
+    sr.TextRanker(max_pairs=200).fit(docs, queries, qrels).save(path)
+    return path
+
+
+def put(anew, model, ending=""):
+    """As training does it: the new file appears in the place of the old one."""
+    shutil.copy(f"{anew}{ending}", f"{model}.tmp")
+    Path(f"{model}.tmp").replace(f"{model}{ending}")
+
+
+def test_a_model_trained_anew_is_served_from_the_next_start_on_with_all_versions_before_it(serve, model, anew, capsys):
+    running = serve(learn=True)
+    for ending in ("", ".index"):
+        put(anew, model, ending)
+    assert call("model", "list", model) == 0
+    Learner(model, f"sqlite:///{model}.feedback.sqlite")
+    assert not running.app.state.service.served.look()
+    assert running.client.get("/health").json()["version"] == 1
+    create_app(Settings(str(model), TOKEN, learn=False), take_up=False).state.service.store.close()  # a worker
+
+    after = serve()
+    assert after.client.get("/health").json()["version"] == 2
+    assert after.client.post("/search", json={"query": "purple plane"}).json()["results"][0]["id"] == "x"
+    changed = after.client.get("/changes")
+    assert (changed.status_code, changed.json()["before"], changed.json()["after"]) == (200, 1, 2)
+    assert call("model", "rollback", model, "--to", 1) == 0
+    wait_until(lambda: after.client.get("/health").json()["version"] == 1)
+
+
+def test_a_version_whose_index_comes_later_is_taken_up_when_it_is_there(model, anew):
+    served = Served(Versions.open(model))
+    put(anew, model)
+    Versions.open(model)  # between the two files that training writes
+    assert (served.look(), served.now().version.number) == (False, 1)
+    assert not served.look()
+    put(anew, model, ".index")
+    assert (served.look(), served.now().version.number) == (True, 2)
+    assert served.now().ranker.search("purple plane")[0].id == "x"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import Json, ModelFile
+from .arguments import IndexFile, Json, ModelFile
 
 if TYPE_CHECKING:
     from ..engine.versions import Version, Versions
@@ -79,6 +79,7 @@ def rollback(
         int | None,
         typer.Option("--to", metavar="N", help="Serve this version: by default the parent of the one served."),
     ] = None,
+    index: IndexFile = None,
     as_json: Json = False,
 ) -> None:
     """Serve another version of MODEL; a running service takes it up within a second, and no version is lost.
@@ -89,7 +90,7 @@ def rollback(
 
     versions = _opened(file)
     before = versions.current()
-    now = versions.rollback(to)
+    now = versions.rollback(to, index)
     if as_json:
         print_json({"before": before.number, "current": now.number, "version": now.to_dict()})
     else:
@@ -99,7 +100,7 @@ def rollback(
 def _opened(file: ModelFile) -> Versions:
     from ..engine.versions import Versions
 
-    return Versions.open(file)
+    return Versions.open(file, take_up=False)  # to ask, or to go back, is not to serve what was trained since
 
 
 def _named(versions: Versions, number: int | None) -> Version:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ..rankers.by_query import ByQueryRanker
 
 
+class OtherIndex(ModelError):
+    """An index that was made for another model."""
+
+
 def load_model(path: PathLike) -> TextRanker:
     """Read a saved ranker without any index: enough to make one, whatever has become of the one beside it."""
     file = read_tensors(path, MODEL_KIND)
@@ -62,6 +66,6 @@ def load_text(path: PathLike, index: PathLike | None = None) -> TextRanker:
     if index is not None or where.exists():
         found = Index.load(where)
         if found.made_for != ranker.fingerprint() or found.n_terms != ranker.model_.n_terms:
-            raise ModelError(f"{where}: made for another model than {path}; make it again with `sparserank index`")
+            raise OtherIndex(f"{where}: made for another model than {path}; make it again with `sparserank index`")
         ranker.index_ = found
     return ranker

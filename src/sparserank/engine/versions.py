@@ -3,6 +3,7 @@
 `000001.safetensors` is a copy of MODEL when it was first served; what is learned later gets the next number. The file
 of a version is never changed or removed. `versions.json` names them all and says which one was served from when on; it
 is the only pointer, and it changes as a whole: whatever happens, one version or another is served, never half of one.
+`000001.index` is the index that lay beside MODEL, since MODEL trained anew puts another in its place.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import Any
 from ..data.files import PathLike, read_bytes, write_bytes
 from ..data.tensors import write_tensors
 from ..errors import DataError, ModelError
-from .files import load_model, load_text
+from .files import OtherIndex, load_model, load_text
+from .kept_index import keep
 from .ranker import MODEL_KIND, TextRanker, index_path
 from .version_list import Known, Version, now, read_known, write_known
 
@@ -48,13 +50,19 @@ class Versions:
         self._read: tuple[object, Known] | None = None
 
     @classmethod
-    def open(cls, model: PathLike) -> Versions:
-        """The versions of MODEL. On first use MODEL becomes the first; a MODEL that was trained anew, the next one."""
+    def open(cls, model: PathLike, *, take_up: bool = True) -> Versions:
+        """The versions of MODEL. On first use MODEL becomes the first.
+
+        take_up : a MODEL that was trained anew becomes the next one, and is served. Else it waits for who does that.
+        """
         found = cls(Path(model), writable=True)
+        if not found.model.exists() and not found._pointer.exists():
+            raise ModelError(f"{model}: no such file")
         try:
             found.folder.mkdir(exist_ok=True)
             with found._locked():
-                found._take_up()
+                if take_up or not found._pointer.exists():
+                    found._take_up()
         except (OSError, DataError) as error:
             found.writable = False
             log.warning("%s: no version can be added: %s", found.folder, getattr(error, "strerror", None) or error)
@@ -93,6 +101,7 @@ class Versions:
     def load(self, number: int | None = None, index: PathLike | None = None) -> TextRanker:
         """A version (by default the one that is served) with its index: its own, `index`, or the one beside MODEL.
 
+        Where another model's lies there, or none, the one that was kept.
         A file that is not the one that was written is refused by name.
         """
         version, path = self.current() if number is None else self._known().of(number), self.path(number)
@@ -101,14 +110,22 @@ class Versions:
                 raise ModelError(f"{path}: this version's file is missing")
             if _digest(read_bytes(path)) != version.sha256:
                 raise ModelError(f"{path}: damaged: it is not the file that was written as version {version.number}")
-        return load_text(path, self.index_of(version, index))
+        where = self.index_of(version, index)
+        try:
+            return load_text(path, where)
+        except OtherIndex:  # MODEL was trained anew since
+            kept = self._kept_index(version)
+            if index is not None or version.index is not None or not kept.exists():
+                raise
+            return load_text(path, kept)
 
     def index_of(self, version: Version, index: PathLike | None = None) -> Path | None:
         """Where the index of a version lies; None where there is none."""
         if version.index is not None:
             return self.folder / version.index
-        beside = index_path(self.model)
-        return Path(index) if index is not None else beside if beside.exists() else None
+        if index is not None:
+            return Path(index)
+        return next((found for found in (index_path(self.model), self._kept_index(version)) if found.exists()), None)
 
     def last_good(self, index: PathLike | None = None) -> tuple[Version, TextRanker]:
         """The version that is served; where its file is damaged, the newest earlier one that is whole."""
@@ -189,6 +206,10 @@ class Versions:
     def _pointer(self) -> Path:
         return self.folder / "versions.json"
 
+    def _kept_index(self, version: Version) -> Path:
+        """Where the index is kept that lay beside MODEL when this version's first one was MODEL."""
+        return self.folder / f"{self.root(version.number):06d}.index"
+
     def _known(self) -> Known:
         if self._alone is not None:
             return self._alone
@@ -207,6 +228,7 @@ class Versions:
                 return
         content = read_bytes(self.model)
         if _digest(content) == known.source:
+            self._keep_index()
             return
         try:
             pairs = load_model(self.model).model_.n_pairs
@@ -220,6 +242,12 @@ class Versions:
             known, lambda path: write_bytes(path, content, pack=False), why=why, parent=None, pairs=pairs
         )
         write_known(self._pointer, Known((*known.versions, made), known.served, made.sha256).with_served(made.number))
+        self._keep_index()
+
+    def _keep_index(self) -> None:
+        """Of the version that MODEL is."""
+        newest = max(set(self._known().roots.values()))
+        keep(self.path(newest), index_path(self.model), self._kept_index(self.of(newest)))
 
     def _written(self, known: Known, write: Callable[[Path], None], **about: Any) -> Version:
         """A new version's file, under a number that no file has (one may have been left where a writer was killed)."""

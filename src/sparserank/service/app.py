@@ -24,9 +24,12 @@ from .served import Served
 from .settings import Settings
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The service for one model. A model or a database that cannot be used is refused here, by name."""
-    versions = Versions.open(settings.model)
+def create_app(settings: Settings, *, take_up: bool = True) -> FastAPI:
+    """The service for one model. A model or a database that cannot be used is refused here, by name.
+
+    take_up : a model file that was trained anew is served, as the next version.
+    """
+    versions = Versions.open(settings.model, take_up=take_up)
     served = Served(versions, settings.index)
     store = FeedbackStore(settings.database)
     metrics = Metrics()

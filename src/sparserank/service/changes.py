@@ -6,7 +6,7 @@ import threading
 from datetime import datetime
 from typing import Any
 
-from ..engine import diff
+from ..engine import diff, load_model
 from .served import Served
 
 MOST = 1000
@@ -23,11 +23,12 @@ class Changes:
 
     def since(self, moment: datetime, k: int) -> dict[str, Any]:
         """The k largest changes, the largest first."""
-        serving, before = self._served.now(), self._served.versions.at(moment).number
+        serving, versions = self._served.now(), self._served.versions
+        before = versions.at(moment).number
         after = serving.version.number
         with self._lock:  # many may ask at once; one works it out
             if self._known is None or self._known[0] != (before, after):
-                found = [] if before == after else diff(self._served.versions.load(before), serving.ranker, MOST)
+                found = [] if before == after else diff(load_model(versions.path(before)), serving.ranker, MOST)
                 self._known = (before, after), [change._asdict() for change in found]
             changes = self._known[1]
         return {"before": before, "after": after, "changes": changes[:k]}

@@ -7,6 +7,7 @@ import logging
 import threading
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,13 +75,21 @@ def _largest(W: csr_array, row: int, words: tuple[str, ...], k: int) -> Weights:
     return [(words[W.indices[begin + i]], float(W.data[begin + i])) for i in best]
 
 
+def _stamp(file: Path) -> object:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
 class Served:
     """The current version, looked for every half second once `start` was called."""
 
     def __init__(self, versions: Versions, index: PathLike | None = None) -> None:
         self.versions = versions
         self._index = index
-        self._stamp = versions.stamp()
+        self._stamp = self._watched()
         self._serving = self._loaded()
         self._looking = threading.Lock()
         self._stopped = threading.Event()
@@ -93,7 +102,7 @@ class Served:
     def look(self) -> bool:
         """Take up another version where there is one; True where one was taken up."""
         with self._looking:
-            stamp = self.versions.stamp()
+            stamp = self._watched()
             if stamp == self._stamp:
                 return False
             before = self._serving.version.number
@@ -135,6 +144,12 @@ class Served:
                 self.look()
             except (SparseRankError, OSError) as error:
                 log.warning("version %d stays: %s", self._serving.version.number, error)
+
+    def _watched(self) -> object:
+        """What differs once there is another version, or the files of this one have changed: they may be whole now."""
+        version = self.versions.current()
+        files = self.versions.path(version.number), self.versions.index_of(version, self._index)
+        return self.versions.stamp(), [None if file is None else _stamp(file) for file in files]
 
     def _loaded(self) -> Serving:
         version, ranker = self.versions.last_good(self._index)
