@@ -260,12 +260,15 @@ def test_a_damaged_version_is_named_and_nothing_is_learned(place):
 
 
 def test_a_learner_whose_database_cannot_be_read_goes_on_trying(place, caplog):
-    folder = place.model.parent
-    learner = Learner(place.model, f"sqlite:///{folder}/nowhere/feedback.sqlite", held_out=place.held_out, every=0.01)
+    """It makes none: that is for the service, and one that is gone shall be missed."""
+    file = place.model.parent / "nowhere" / "feedback.sqlite"
+    file.parent.mkdir()
+    learner = Learner(place.model, f"sqlite:///{file}", held_out=place.held_out, every=0.01)
     learner.start()
     until(lambda: "the learner failed" in caplog.text)
-    (folder / "nowhere").mkdir()
-    until(lambda: not learner._failures or (folder / "nowhere" / "feedback.sqlite").exists())
+    assert not file.exists()
+    FeedbackStore(f"sqlite:///{file}").close()
+    until(lambda: learner._store is not None)
     learner.stop()
 
 
