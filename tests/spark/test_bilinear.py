@@ -82,29 +82,6 @@ def test_a_seed_and_a_number_of_partitions_decide_every_bit(spark):
     assert_array_equal(one.toarray(), two.toarray())
 
 
-def test_triples_of_a_dataframe_by_row_and_by_id_skewed_and_with_an_empty_partition(spark):
-    drawn = PREFS.draw(400, seed=5)
-    names = [f"r{i}" for i in range(len(X))]
-    rows = [tuple(map(int, one)) for one in zip(*drawn, strict=True)]
-    ids = [(*(names[i] for i in one), 1.0) for one in rows]
-    context = spark.sparkContext
-    skewed = {0: [0], 1: range(1, 20), 2: [], 3: range(20, 400)}  # the third partition is empty
-
-    def parts(values):
-        kept = {number: [values[i] for i in which] for number, which in skewed.items()}
-        return context.parallelize(range(4), 4).flatMap(lambda number: kept[number])
-
-    by_row = spark.createDataFrame(parts(rows), "query int, better int, worse int")
-    by_id = spark.createDataFrame(parts(ids), "query string, better string, worse string, weight double")
-    cluster = SparkBilinearRanker(settings(density=0.3), rounds=2)
-    one = cluster.fit(spark, X, X, by_row)
-    assert cluster.rounds_[-1].partitions == 3
-    assert one.n_iter_ == 1200
-    two = cluster.fit(spark, X, X, by_id, query_ids=names, document_ids=names)
-    assert_array_equal(one.W_.toarray(), two.W_.toarray())
-    assert share_of_errors(one.W_) < share_of_errors(csr_array(np.eye(X.shape[1])))
-
-
 def test_shards_of_labels_are_joined_and_taken_in_proportion(spark):
     half = len(X) // 2
     shards = [Shard.of_labels(X[:half], LABELS[:half]), Shard.of_labels(X[half:], LABELS[half:])]
@@ -155,24 +132,6 @@ def test_no_preferences_are_refused_without_a_cluster():
         SparkBilinearRanker().fit(None, X, X, [])
     with pytest.raises(DataError, match="the preferences speak of 120 rows of Q; it has 5"):
         SparkBilinearRanker().fit(None, X[:5], X, PREFS)
-
-
-@pytest.mark.parametrize(
-    ("schema", "row", "options", "words"),
-    [
-        ("query int, better int", (0, 1), {}, "need the columns query, better and worse; the DataFrame has query, b"),
-        ("query int, better int, worse string", (0, 1, "2"), {}, "column 'worse' must be row numbers .int.; it is str"),
-        ("query int, better int, worse int, weight string", (0, 1, 2, "a"), {}, "column 'weight' must be a number"),
-        ("query int, better int, worse int", (0, 1, None), {}, "a triple has no value in one of the columns"),
-        ("query int, better int, worse int", (0, 1, 1), {}, "item 0 cannot be better than itself"),
-        ("query string, better string, worse string", ("a", "b", "?"), {"query_ids": "ab", "document_ids": "ab"},
-         "id '\\?' of a triple is not among those given"),
-    ],
-)  # fmt: skip
-def test_a_wrong_dataframe_is_refused_before_anything_is_learned(spark, schema, row, options, words):
-    frame = spark.createDataFrame([row], schema)
-    with pytest.raises(DataError, match=words):
-        SparkBilinearRanker(settings()).fit(spark, X, X, frame, **options)
 
 
 def test_a_partition_of_one_class_is_refused_by_its_number(spark):

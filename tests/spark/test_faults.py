@@ -89,13 +89,38 @@ def test_an_executor_killed_in_the_middle_of_a_round_changes_no_bit(spark, by_va
     assert hurt.alpha_ == calm.alpha_
 
 
+def executors(spark) -> set[int]:
+    return set(spark.sparkContext.parallelize(range(8), 8).map(lambda _: executor_here()).collect())
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the executor's process is found in /proc")
+def test_triples_that_are_shuffled_anew_after_all_executors_are_lost_change_no_bit(spark, by_value):
+    X, labels = labelled_rows()
+    drawn = zip(*sr.Preferences.from_labels(labels).draw(2000, seed=5), strict=True)
+    rows = spark.sparkContext.parallelize([tuple(map(int, one)) for one in drawn], 6)
+    pairs = spark.createDataFrame(rows, "query int, better int, worse int").groupBy("query", "better", "worse")
+    frame = pairs.count().withColumnRenamed("count", "weight")
+    cluster = SparkBilinearRanker(sr.BilinearRanker(max_iter=900, random_state=1), rounds=2, partitions=3)
+    calm = cluster.fit(spark, X, X, frame)
+    pids = executors(spark)
+
+    def kill(message):
+        if message.startswith("round 1 "):
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+
+    hurt = cluster.fit(spark, X, X, frame, tell=kill)
+    assert pids.isdisjoint(executors(spark))
+    assert_array_equal(hurt.W_.toarray(), calm.W_.toarray())
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the executor's process is found in /proc")
 def test_all_executors_lost_between_two_trainings_change_no_bit(spark, by_value):
     X, y, qid = graded_rows(rows=100)
     cluster = SparkDominationRanker(sr.DominationRanker(penalty="l2", tol=1e-2), partitions=2)
     calm = cluster.fit(spark, X, y, qid)
-    pids = set(spark.sparkContext.parallelize(range(8), 8).map(lambda _: executor_here()).collect())
+    pids = executors(spark)
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     assert_array_equal(cluster.fit(spark, X, y, qid).coef_, calm.coef_)
-    assert pids.isdisjoint(spark.sparkContext.parallelize(range(8), 8).map(lambda _: executor_here()).collect())
+    assert pids.isdisjoint(executors(spark))

@@ -99,6 +99,22 @@ def weights(values: ArrayLike, n: int) -> Floats:
     return weight
 
 
+def triples(
+    query: ArrayLike, better: ArrayLike, worse: ArrayLike, weight: ArrayLike | None
+) -> tuple[Ints, Ints, Ints, Floats | None]:
+    """Columns of equal length, at least one row, in which nothing is better than itself."""
+    q, plus, minus = (whole_numbers(name, a) for name, a in (("query", query), ("better", better), ("worse", worse)))
+    n = len(q)
+    if not n == len(plus) == len(minus):
+        raise DataError(f"triples need three columns of equal length; got {n}, {len(plus)} and {len(minus)}")
+    if n == 0:
+        raise DataError("no triples")
+    if (plus == minus).any():
+        at = int(np.flatnonzero(plus == minus)[0])
+        raise DataError(f"triple {at}: item {plus[at]} cannot be better than itself")
+    return q, plus, minus, None if weight is None else weights(weight, n)
+
+
 def whole_numbers(name: str, values: ArrayLike) -> Ints:
     """One column of whole numbers from 0 on."""
     column = np.asarray(values)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import check
 from ..errors import DataError
-from .columns import Floats, Ints, groups_of, judged, numbers, places, weights, whole_numbers
+from .columns import Floats, Ints, groups_of, judged, numbers, places, triples, weights
 
 EACH = -1
 """In place of a query: every item of the row's better window is a query of its own, and does not beat itself."""
@@ -156,19 +156,9 @@ class Preferences:
         cls, query: ArrayLike, better: ArrayLike, worse: ArrayLike, weight: ArrayLike | None = None
     ) -> Preferences:
         """Triple i says that for query[i] item better[i] should beat item worse[i]; drawn in proportion to weight."""
-        q, plus, minus = (
-            whole_numbers(name, a) for name, a in (("query", query), ("better", better), ("worse", worse))
-        )
+        q, plus, minus, w = triples(query, better, worse, weight)
         n = len(q)
-        if not n == len(plus) == len(minus):
-            raise DataError(f"triples need three columns of equal length; got {n}, {len(plus)} and {len(minus)}")
-        if n == 0:
-            raise DataError("no triples")
-        if (plus == minus).any():
-            at = int(np.flatnonzero(plus == minus)[0])
-            raise DataError(f"triple {at}: item {plus[at]} cannot be better than itself")
         places = np.arange(2 * n, dtype=np.int64).reshape(n, 2)
-        w = None if weight is None else weights(weight, n)
         return cls(
             query=q,
             order=np.stack([plus, minus], axis=1).ravel(),

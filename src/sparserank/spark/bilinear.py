@@ -2,7 +2,8 @@
 
 The same kernel, settings and draws as `BilinearRanker.fit` on one machine, in rounds (see `mixing`); what comes out is
 an ordinary `BilinearRanker`. A round is a function of W, the seed and the partitions alone, and sums are exact, so
-executors that are lost, slow or run twice change no bit.
+executors that are lost, slow or run twice change no bit. The triples of a DataFrame are divided and ordered by what
+they are (see `triples`), so that their partitions are the same each time as well.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from ..solvers.solution import Curve, Told
 from .blocks import Csr
 from .mixing import Partitioned, Plan, Said, Start, finished, mean_hinge, mixed, unit_for
 from .refusals import told_plainly
-from .shards import Found, Shard, Source, of_rdd, of_triples, same_for_all
+from .shards import Found, Shard, Source, of_rdd, same_for_all
+from .triples import of_triples
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -93,8 +95,8 @@ class SparkBilinearRanker:
     ranker : its settings, those of one machine: max_iter triples in all, divided among the partitions. n_jobs is the
         threads of one task (1 unless given). Group penalties are not mixed, and the solvers from class labels need no
         cluster.
-    rounds : how often the partitions' W are combined. partitions : how many there are, where the data are this
-        machine's (by itself, the cluster's default parallelism); a DataFrame or RDD has its own.
+    rounds : how often the partitions' W are combined. partitions : how many there are; by itself, where the data are
+        this machine's, the cluster's default parallelism, and as many as a DataFrame has. An RDD has its own.
 
     After `fit`: rounds_ (and refit_rounds_), one record each.
     """
@@ -122,7 +124,9 @@ class SparkBilinearRanker:
         """Learn from preferences between rows of D for rows of Q.
 
         preferences : `Preferences`, or a DataFrame with the columns query, better, worse (and weight): numbers of rows,
-            or ids where query_ids and document_ids name the rows. Each of its partitions learns from its own triples.
+            or ids where query_ids and document_ids name the rows. They are divided among the partitions by a hash, and
+            each partition takes them by rising row numbers where shuffle is False. How many partitions a DataFrame has
+            may be Spark's choice (after a groupBy): give `partitions` where every bit should be the same again.
         """
         self._judged()
         score = Bilinear.of(Q, D)
@@ -133,7 +137,7 @@ class SparkBilinearRanker:
             source = same_for_all(spark, score.queries, score.items, preferences, partitions)
             watched = Shard.of_preferences(score.queries, score.items, preferences)
         elif hasattr(preferences, "mapInArrow"):
-            source, watched = of_triples(preferences, Q, D, query_ids, document_ids), None
+            source, watched = of_triples(preferences, Q, D, query_ids, document_ids, self.partitions), None
         else:
             raise DataError(f"Preferences or a DataFrame of triples is wanted; got {type(preferences).__name__}")
         return self._fitted(spark, source, words, watched, tell)
@@ -203,7 +207,7 @@ class SparkBilinearRanker:
             out.refit_curve_ = tuple(more.curve.points)
         out.seed_, (out.query_words_, out.document_words_) = seed, words
         out._take(W, told, (sum(f.empty[0] for f in found), sum(f.empty[1] for f in found)))
-        if source.together:  # every partition has the same rows
+        if source.same_rows:
             out.n_empty_queries_, out.n_empty_documents_ = found[0].empty
         return out
 

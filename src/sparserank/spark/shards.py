@@ -1,23 +1,23 @@
 """What each partition learns from: rows of queries and documents, and the preferences between them.
 
-Three ways lead here: rows and preferences of this machine, sent to every executor once; a DataFrame of triples, of
-which each partition keeps its own and the rows they speak of; or an RDD of `Shard` that the user has made. `survey`
-looks at all of them on the cluster, so that what cannot be learned from is refused before anything is learned.
+Three ways lead here: rows and preferences of this machine, sent to every executor once; a DataFrame of triples (see
+`triples`); or an RDD of `Shard` that the user has made. `survey` looks at all of them on the cluster, so that what
+cannot be learned from is refused before anything is learned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, SparseRankError
 from ..preferences import Preferences, Triples
-from ..preferences.columns import groups_of
+from ..preferences.columns import groups_of, triples
 from ..preferences.windows import EACH
 from ..scores import Bilinear
 
@@ -26,11 +26,46 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+LARGEST = 2_000_000_000
+"""Bytes that Spark passes on in one piece, less what lies around them: its arrays end at 2³¹."""
+
+
+class Columns(NamedTuple):
+    """Triples as they are sent and kept: 12 bytes each and those of the weight; preferences are made of them where they
+    are drawn from, and take six times as much."""
+
+    query: NDArray[np.int32]
+    better: NDArray[np.int32]
+    worse: NDArray[np.int32]
+    weight: NDArray[Any] | None = None
+
+    @classmethod
+    def of(cls, query: ArrayLike, better: ArrayLike, worse: ArrayLike, weight: ArrayLike | None = None) -> Columns:
+        """What users give, judged; a weight of float32 stays so."""
+        q, plus, minus, w = triples(query, better, worse, weight)
+        largest = max(int(column.max()) for column in (q, plus, minus))
+        if largest >= 2**31:
+            raise DataError(f"a triple speaks of row {largest}; rows are numbered below {2**31}")
+        kept = w if w is None or np.asarray(weight).dtype != np.float32 else w.astype(np.float32)
+        return cls(q.astype(np.int32), plus.astype(np.int32), minus.astype(np.int32), kept)
+
+    @property
+    def mass(self) -> float:
+        """The sum of the weights."""
+        return float(len(self.query) if self.weight is None else np.sum(self.weight, dtype=np.float64))
+
+    @property
+    def nbytes(self) -> int:
+        """What they take."""
+        return sum(column.nbytes for column in self if column is not None)
+
+
 @dataclass(frozen=True)
 class Shard:
     """Rows of queries and documents and who should beat whom; made by one of the `of_…` constructors.
 
-    mass : how often the shard is drawn from, against others. labels : where preferences are those of classes.
+    mass : how often the shard is drawn from, against others. labels, triples : where preferences are those of classes,
+    or of triples.
     """
 
     Q: csr_array
@@ -38,6 +73,10 @@ class Shard:
     prefs: Preferences | None
     mass: float
     labels: NDArray[Any] | None = None
+    triples: Columns | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "preferences"}  # they are made again
 
     @classmethod
     def of_preferences(cls, Q: Any, D: Any, prefs: Preferences) -> Shard:
@@ -52,9 +91,8 @@ class Shard:
         cls, Q: Any, D: Any, query: ArrayLike, better: ArrayLike, worse: ArrayLike, weight: ArrayLike | None = None
     ) -> Shard:
         """For query[i] item better[i] should beat item worse[i]; drawn from in proportion to the triples' weights."""
-        prefs = Preferences.from_triples(query, better, worse, weight)
-        score = Bilinear.of(Q, D)
-        return cls(score.queries, score.items, prefs, float(len(prefs) if weight is None else np.sum(weight)))
+        columns, score = Columns.of(query, better, worse, weight), Bilinear.of(Q, D)
+        return cls(score.queries, score.items, None, columns.mass, triples=columns)
 
     @classmethod
     def of_labels(cls, X: Any, labels: ArrayLike) -> Shard:
@@ -67,9 +105,11 @@ class Shard:
 
     @cached_property
     def preferences(self) -> Preferences:
-        """Made of the labels where these were given."""
+        """Made of the labels or triples where these were given."""
         if self.prefs is not None:
             return self.prefs
+        if self.triples is not None:
+            return Preferences.from_triples(*self.triples)
         distinct = groups_of("labels", self.labels if self.labels is not None else [])[0]
         if len(distinct) == 1:
             raise DataError(
@@ -82,6 +122,14 @@ class Shard:
     def score(self) -> Bilinear:
         """The rows as the solver takes them."""
         return Bilinear(self.Q, self.D)
+
+    @property
+    def nbytes(self) -> int:
+        """What is sent of it: rows, and the triples, labels or preferences."""
+        sides = (self.Q,) if self.D is self.Q else (self.Q, self.D)
+        rows = sum(int(part.nbytes) for side in sides for part in (side.data, side.indices, side.indptr))
+        others = (self.triples, self.labels, *(vars(self.prefs).values() if self.prefs is not None else ()))
+        return rows + sum(one.nbytes for one in others if isinstance(one, np.ndarray | Columns))
 
     def joined(self, other: Shard) -> Shard:
         """Both, where they have labels."""
@@ -108,12 +156,16 @@ class Found:
 
 @dataclass(frozen=True)
 class Source:
-    """Shards by partition. `together` : they all have the same, and take turns in one sequence of draws."""
+    """Shards by partition. `together` : they all have the same, and take turns in one sequence of draws.
+
+    same_rows : they all have the same rows, whatever their preferences.
+    """
 
     rdd: RDD[Any]
     open: Callable[[Any], Shard]
     together: bool
     close: Callable[[], None]
+    same_rows: bool
 
     @property
     def partitions(self) -> int:
@@ -170,7 +222,7 @@ def same_for_all(spark: Any, Q: Any, D: Any, prefs: Preferences, partitions: int
         found: Shard = sent.value
         return found
 
-    return Source(context.parallelize(range(partitions), partitions), open_shard, True, sent.destroy)
+    return Source(context.parallelize(range(partitions), partitions), open_shard, True, sent.destroy, same_rows=True)
 
 
 def of_rdd(shards: RDD[Shard]) -> Source:
@@ -182,106 +234,25 @@ def of_rdd(shards: RDD[Shard]) -> Source:
     def close() -> None:
         held.unpersist()
 
-    return Source(held, _as_it_is, False, close)
+    return Source(held, _as_it_is, False, close, same_rows=False)
 
 
 def _joined(shards: Iterable[Shard]) -> Iterator[Shard]:
     total: Shard | None = None
     for shard in shards:
         total = shard if total is None else total.joined(shard)
-    if total is not None:
-        yield total
+    if total is None:
+        return
+    if total.nbytes > LARGEST:
+        raise DataError(
+            f"a partition has {total.nbytes:,} bytes of rows and preferences, and Spark passes on {LARGEST:,} at once; "
+            "divide them among more partitions"
+        )
+    yield total
 
 
 def _as_it_is(shard: Shard) -> Shard:
     return shard
-
-
-TRIPLES = ("query", "better", "worse")
-
-
-def of_triples(
-    frame: Any, Q: Any, D: Any, query_ids: Sequence[str] | None = None, document_ids: Sequence[str] | None = None
-) -> Source:
-    """A DataFrame of columns query, better, worse (and weight): rows of Q and D, or ids where the lists are given.
-
-    Each partition keeps its triples and the rows they speak of.
-    """
-    weighted = _refuse_schema(frame, (query_ids, document_ids, document_ids))
-    score = Bilinear.of(Q, D)
-    context = frame.sparkSession.sparkContext
-    sent = context.broadcast((score.queries, score.items, _places(query_ids), _places(document_ids)))
-
-    def pack(batches: Iterator[Any]) -> Iterator[Any]:
-        yield from _packed(batches, *sent.value)
-
-    columns = [*TRIPLES, *(["weight"] if weighted else [])]
-    packed = frame.select(*columns).mapInArrow(pack, "shard binary").rdd.map(_unpacked)
-    source = of_rdd(packed)
-
-    def close() -> None:
-        source.close()
-        sent.destroy()
-
-    return replace(source, close=close)
-
-
-def _refuse_schema(frame: Any, ids: Sequence[Sequence[str] | None]) -> bool:
-    """Whether there is a weight; columns that are missing, or of another kind, are refused by name."""
-    kinds = dict(frame.dtypes)
-    for name, known in zip(TRIPLES, ids, strict=True):
-        wanted = ("int", "bigint", "smallint", "tinyint") if known is None else ("string",)
-        if name not in kinds:
-            raise DataError(f"triples need the columns query, better and worse; the DataFrame has {', '.join(kinds)}")
-        if kinds[name] not in wanted:
-            told = "row numbers" if known is None else "ids"
-            raise DataError(f"column {name!r} must be {told} ({wanted[0]}); it is {kinds[name]}")
-    if "weight" in kinds and kinds["weight"] not in ("double", "float", "int", "bigint"):
-        raise DataError(f"column 'weight' must be a number; it is {kinds['weight']}")
-    return "weight" in kinds
-
-
-def _places(ids: Sequence[str] | None) -> dict[str, int] | None:
-    return None if ids is None else {one: place for place, one in enumerate(ids)}
-
-
-def _packed(batches: Iterator[Any], Q: Any, D: Any, queries: Any, documents: Any) -> Iterator[Any]:
-    """One shard of all triples of a partition, pickled; none where there are no triples."""
-    import pickle
-
-    import pyarrow as pa
-
-    found = [batch for batch in batches if batch.num_rows]
-    if not found:
-        return
-    table = pa.Table.from_batches(found)
-    query, better, worse = (
-        _rows_of(table.column(name), place)
-        for name, place in zip(TRIPLES, (queries, documents, documents), strict=True)
-    )
-    weight = table.column("weight").to_numpy() if "weight" in table.column_names else None
-    asked, query = np.unique(query, return_inverse=True)
-    items, both = np.unique(np.concatenate([better, worse]), return_inverse=True)
-    shard = Shard.of_triples(Q[asked], D[items], query, both[: len(better)], both[len(better) :], weight)
-    yield pa.RecordBatch.from_pydict({"shard": [pickle.dumps(shard, protocol=5)]})
-
-
-def _rows_of(column: Any, place: dict[str, int] | None) -> NDArray[np.int64]:
-    if column.null_count:
-        raise DataError(f"a triple has no value in one of the columns {', '.join(TRIPLES)}; drop such rows")
-    if place is None:
-        return np.asarray(column.to_numpy(), dtype=np.int64)
-    unknown = [one for one in column.unique().to_pylist() if one not in place]
-    if unknown:
-        raise DataError(f"id {unknown[0]!r} of a triple is not among those given")
-    return np.fromiter((place[one] for one in column.to_pylist()), np.int64, len(column))
-
-
-def _unpacked(row: Any) -> Shard:
-    import pickle
-
-    found: Shard = pickle.loads(row.shard)
-    return found
 
 
 def drawn(shard: Shard, seed: int, first: int, last: int, shuffle: bool) -> Triples:
