@@ -106,6 +106,18 @@ def test_in_order_no_partition_takes_more_triples_than_it_has():
     assert plan.steps(0).tolist() == [30, 30]
 
 
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_in_order_as_many_triples_are_taken_as_there_are(spark, partitions):
+    few, ranker = sr.Preferences.from_triples(*PREFS.draw(300, seed=1)), settings(shuffle=False)
+    local = sr.BilinearRanker(**ranker.get_params()).fit(X, X, few)
+    cluster = SparkBilinearRanker(ranker, rounds=1, partitions=partitions)
+    found = cluster.fit(spark, X, X, few)
+    assert found.n_iter_ == local.n_iter_ == 300
+    assert cluster.rounds_[0].partitions == partitions
+    if partitions == 1:
+        assert_array_equal(found.W_.toarray(), local.W_.toarray())
+
+
 def test_shrinking_goes_towards_the_centre():
     W, centre = csr_array([[3.0, 0.5], [0.0, -2.0]]), csr_array([[1.0, 0.0], [0.0, -1.5]])
     assert shrunk(W, 1.0, centre).toarray().tolist() == [[2.0, 0.0], [0.0, -1.5]]

@@ -63,6 +63,8 @@ class Plan:
     def of(cls, found: Sequence[Found], partitions: int, steps: int, rounds: int, every: int, seed: int, together: bool,
            shuffle: bool) -> Plan:  # fmt: skip
         """Steps in proportion to what each partition is drawn from; rounds end at multiples of `every`."""
+        if together and not shuffle:
+            steps = min(steps, found[0].pairs)
         mass = np.zeros(partitions)
         for one in found:
             mass[one.partition] = one.mass
