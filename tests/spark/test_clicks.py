@@ -11,6 +11,7 @@ from sparserank.data import read_triples
 from sparserank.errors import DataError
 from sparserank.preferences import ClickLog, Propensity
 from sparserank.spark import click_grades, click_preferences, click_sessions, read_clicks
+from sparserank.spark.clicks import LONGEST
 
 SCHEMA = "session string, query string, document string, position int, clicked boolean"
 
@@ -113,6 +114,13 @@ def test_with_a_propensity_a_pair_weighs_more_the_deeper_the_click(spark):
     rows = [("s", "q", "a", 1, False), ("s", "q", "b", 2, True), ("t", "q", "a", 1, False), ("t", "q", "b", 4, True)]
     found = click_preferences(spark.createDataFrame(rows, SCHEMA), Propensity(eta=1.0))
     assert pairs_in(found) == [("q", "b", "a", 2.0 + 4.0)]
+
+
+def test_a_position_past_32_bits_counts_as_the_deepest(spark):
+    rows = [("s", "q", "a", 1, False), ("s", "q", "b", 3_000_000_000, True), ("t", "q", "b", LONGEST, True)]
+    visits = spark.createDataFrame(rows, SCHEMA.replace("position int", "position bigint"))
+    assert grades_in(click_grades(visits)) == {"q": {"b": pytest.approx(1 / Propensity().least)}}
+    assert pairs_in(click_preferences(visits, Propensity())) == [("q", "b", "a", pytest.approx(1 / Propensity().least))]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.data.records import Documents
-from sparserank.errors import ConfigError, DataError
+from sparserank.errors import ConfigError, DataError, NotFitted
 from sparserank.rankers.lexical import LexicalRanker
 from sparserank.rankers.query_words import QueryWords
 from sparserank.rankers.text_model import TextModel
@@ -109,6 +109,13 @@ def test_what_cannot_be_searched_is_refused_before_work(spark, model):
         score_topk(model, twice.limit(2), twice)
     with pytest.raises(ConfigError, match="'k' parameter"):
         score_topk(model, twice, {"q": "red"}, k=0)
+
+
+def test_what_is_no_text_model_is_refused_without_a_cluster():
+    with pytest.raises(NotFitted, match="this ranker has seen no documents yet; call fit first"):
+        score_topk(sr.TextRanker("bm25"), None, {"q": "red"})
+    with pytest.raises(DataError, match=r"a TextRanker or TextModel scores .* got BilinearRanker"):
+        score_topk(sr.BilinearRanker(), None, {"q": "red"})
 
 
 def test_one_partition_in_several_batches_is_one_index(collection, model):

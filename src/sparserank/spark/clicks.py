@@ -113,7 +113,8 @@ def _in_order(clicks: str, propensity: Propensity, deepest: int) -> Column:
     gains = 1.0 / propensity.of(np.arange(1, min(deepest, LONGEST) + 1))
     last = int(np.flatnonzero(gains != gains[-1]).max(initial=-1)) + 2  # from there on they are all the same
     table = F.lit(gains[:last].tolist())
-    positions = F.array_sort(F.collect_list(F.struct(F.col("position").cast("int").alias("position"), F.col(clicks))))
+    position = F.least(F.col("position"), F.lit(LONGEST)).cast("int").alias("position")
+    positions = F.array_sort(F.collect_list(F.struct(position, F.col(clicks))))
     return F.aggregate(
         positions,
         F.lit(0.0),

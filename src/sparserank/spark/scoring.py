@@ -45,7 +45,9 @@ def score_topk(
     answers has no row.
     """
     check.count("k", k, low=1)
-    model = ranker.model_ if isinstance(ranker, TextRanker) else ranker
+    model = ranker._fitted() if isinstance(ranker, TextRanker) else ranker
+    if not isinstance(model, TextModel):
+        raise DataError(f"a TextRanker or TextModel scores documents by their texts; got {type(model).__name__}")
     wanted = {"id": "text"} | ({"title": "text"} if "title" in documents.columns else {}) | {"text": "text"}
     table = judged(documents, wanted, "documents")
     asked = _asked(queries)
