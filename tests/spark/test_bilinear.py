@@ -131,12 +131,21 @@ def test_shrinking_goes_towards_the_centre():
         (sr.BilinearRanker(max_iter=0), {}, "'max_iter' parameter must be a whole number"),
         (sr.BilinearRanker(), {"rounds": 0}, "'rounds' parameter must be a whole number"),
         (sr.BilinearRanker(), {"partitions": 0}, "'partitions' parameter must be a whole number"),
+        (sr.BilinearRanker(random_state="x"), {}, "'random_state' parameter must be a whole number"),
+        (sr.BilinearRanker(random_state=1.5), {}, "'random_state' parameter must be a whole number"),
+        (sr.BilinearRanker(shuffle=1), {}, "'shuffle' parameter must be True or False"),
+        (sr.BilinearRanker(rank=3), {}, "rank is a setting of solver='low-rank'"),
+        (sr.BilinearRanker(loss="softmax"), {}, "needs solver='low-rank'"),
+        (sr.BilinearRanker(density=2), {}, "'density' parameter must be a number"),
+        (sr.BilinearRanker(max_pairs=9, slack=0.5), {}, "'slack' parameter must be a number"),
         (sr.PAMIR(), {}, "a BilinearRanker's settings are wanted; got PAMIR"),
     ],
 )
 def test_settings_that_cannot_be_mixed_are_refused_without_a_cluster(ranker, options, words):
     with pytest.raises(ConfigError, match=words):
         SparkBilinearRanker(ranker, **options).fit(None, X, X, PREFS)
+    with pytest.raises(ConfigError, match=words):
+        SparkBilinearRanker(ranker, **options).fit_shards(None, None)
 
 
 def test_no_preferences_are_refused_without_a_cluster():

@@ -241,7 +241,8 @@ class BilinearRanker(WordPairs, Parameters):
     def _seed(self) -> int:
         return secrets.randbits(63) if self.random_state is None else int(self.random_state)
 
-    def _checked(self, Q: Any, D: Any, prefs: Preferences) -> Bilinear:
+    def _judge_settings(self) -> None:
+        """Refuse what can be refused without data."""
         check.choice("solver", self.solver, ("sparse-sgd", *from_labels.LOSSES))
         if self.rank is not None:
             raise ConfigError("rank is a setting of solver='low-rank'; 'sparse-sgd' has none")
@@ -253,6 +254,9 @@ class BilinearRanker(WordPairs, Parameters):
             check.count("random_state", self.random_state)
         self._solver()
         settings.penalty(self.penalty, self.alpha)
+
+    def _checked(self, Q: Any, D: Any, prefs: Preferences) -> Bilinear:
+        self._judge_settings()
         if not isinstance(prefs, Preferences):
             raise DataError(f"preferences are wanted (Preferences.from_labels, …); got {type(prefs).__name__}")
         score = Bilinear.of(Q, D)

@@ -167,10 +167,14 @@ class SparkBilinearRanker:
             raise ConfigError(f"a BilinearRanker's settings are wanted; got {type(ranker).__name__}")
         if ranker.solver != "sparse-sgd":
             raise ConfigError(f"solver={ranker.solver!r} runs on one machine; on Spark there is 'sparse-sgd'")
-        if isinstance(settings.penalty(ranker.penalty, ranker.alpha), GroupL1):
+        penalty = settings.penalty(ranker.penalty, ranker.alpha)
+        if isinstance(penalty, GroupL1):
             raise ConfigError("group penalties are not mixed over partitions; use penalty='l1'")
         check.count("max_iter", ranker.max_iter, low=1)
-        ranker._solver()
+        ranker._judge_settings()
+        settings.hinge(ranker.loss)
+        if settings.wanted_pairs(ranker.density, ranker.max_pairs, (1, 1), penalty) is not None:
+            settings.held_pairs(ranker.slack, 1, (1, 1))
 
     def _fitted(
         self, spark: SparkSession, source: Source, words: tuple[Any, Any], watched: Shard | None,
