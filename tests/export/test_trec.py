@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections import Counter
 
 import numpy as np
@@ -54,6 +56,36 @@ def test_ciff_and_the_impacts_beside_it_agree(tmp_path):
     assert rows == trec.read_vectors(tmp_path / "trec/impacts/impacts.jsonl")
     topics = (tmp_path / "ciff/topics.txt").read_text().splitlines()
     assert [line.replace(":", "\t", 1) for line in topics] == (tmp_path / "trec/topics.tsv").read_text().splitlines()
+
+
+# of https://pisa-engine.github.io/pisa/book/cli/evaluate_queries.html and its neighbours, and of ciff2pisa --help
+PISA_OPTIONS = {
+    "ciff2pisa": {"--ciff-file", "--output", "--generate-lexicons"},
+    "compress_inverted_index": {"--encoding", "--collection", "--output"},
+    "create_wand_data": {"--collection", "--output", "--block-size", "--scorer"},
+    "evaluate_queries": {
+        "--encoding", "--algorithm", "--index", "--wand", "--terms", "--documents", "--tokenizer", "--weighted",
+        "--scorer", "--queries", "-k",
+    },
+}  # fmt: skip
+
+
+def test_pisa_is_given_lexicons_and_a_tokenizer_that_leaves_terms_whole(tmp_path):
+    ranker, queries = world(2)
+    export(ranker, "ciff", tmp_path / "made", queries)
+    readme = (tmp_path / "made/README.md").read_text().replace("\\\n", " ")
+    commands = [
+        shlex.split(line) for line in readme.splitlines() if line.split()[:1] and line.split()[0] in PISA_OPTIONS
+    ]
+    assert [command[0] for command in commands] == list(PISA_OPTIONS)
+    for tool, *words in commands:
+        assert {word for word in words if word.startswith("-")} <= PISA_OPTIONS[tool]
+    made, _, _, asked = (dict(re.findall(r"(-\S+) ([^-]\S*)", " ".join(command))) for command in commands)
+    assert "--generate-lexicons" in commands[0], "without it there is no .termlex and no .doclex"
+    assert (asked["--terms"], asked["--documents"]) == (f"{made['--output']}.termlex", f"{made['--output']}.doclex")
+    assert asked["--tokenizer"] == "whitespace"
+    assert asked["--scorer"] == "quantized"
+    assert "--weighted" in commands[3]
 
 
 def test_impacts_find_nearly_what_the_positive_weights_find():

@@ -47,14 +47,15 @@ README_CIFF = """# CIFF
 unit of weight being {scale:.6g}. PISA, Terrier, JASS and others read it; rank by the sum of products (PISA: the
 `quantized` scorer), not by BM25: the impacts are weights already. With PISA:
 
-    ciff2pisa --ciff-file index.ciff --output pisa
+    ciff2pisa --ciff-file index.ciff --output pisa --generate-lexicons
     compress_inverted_index --encoding block_simdbp --collection pisa --output index.simdbp
     create_wand_data --collection pisa --output index.wand --block-size 64 --scorer quantized
     evaluate_queries --encoding block_simdbp --algorithm block_max_wand --index index.simdbp --wand index.wand \\
-      --terms pisa.terms --documents pisa.documents --weighted --scorer quantized --queries topics.txt -k 1000
+      --terms pisa.termlex --documents pisa.doclex --tokenizer whitespace --weighted --scorer quantized \\
+      --queries topics.txt -k 1000
 
-`topics.txt` has the positive part of each query, a term as often as it counts; the first is {example!r}; any other one
-is made by the model:
+The tokenizer matters: PISA's own would cut `appl~` and `heart+attack` to pieces. `topics.txt` has the
+positive part of each query, a term as often as it counts; the first is {example!r}; any other one is made by the model:
 
     sparserank export MODEL --to ciff --query {quoted}
 """
