@@ -123,10 +123,9 @@ def test_a_file_that_is_cut_short_anywhere_is_refused(tmp_path):
     raw = (tmp_path / "x.ciff").read_bytes()
     for length in range(len(raw)):
         (tmp_path / "cut.ciff").write_bytes(raw[:length])
-        if length == 0:
-            assert read_ciff(tmp_path / "cut.ciff").ids == ()
-            continue
-        with pytest.raises(DataError, match=r"cut\.ciff: not a whole CIFF file"):
+        with pytest.raises(
+            DataError, match=r"cut\.ciff: not a whole CIFF file" + (": it is empty" if not length else "")
+        ):
             read_ciff(tmp_path / "cut.ciff")
 
 
@@ -159,7 +158,18 @@ def test_what_does_not_fit_together_is_refused(tmp_path, messages):
         read_ciff(tmp_path / "x.ciff")
 
 
-def test_impacts_of_0_are_not_written(tmp_path):
-    wrong = csr_array((np.array([0]), (np.array([0]), np.array([0]))), shape=(1, 1))
-    with pytest.raises(DataError, match="above 0"):
+@pytest.mark.parametrize("impact", [0, 2**31])
+def test_impacts_that_are_no_int32_above_0_are_not_written(tmp_path, impact):
+    wrong = csr_array((np.array([impact]), (np.array([0]), np.array([0]))), shape=(1, 1))
+    with pytest.raises(DataError, match="above 0 and below"):
         write_ciff(tmp_path / "x.ciff", Ciff(("a",), ("d",), wrong))
+
+
+@pytest.mark.parametrize("impact", [2**31, 2**63, 2**64 - 1])
+def test_impacts_that_are_no_int32_are_not_read(tmp_path, impact):
+    posting = b"\x10" + varint(impact)
+    postings = b"\x0a\x01x\x10\x01\x22" + varint(len(posting)) + posting
+    messages = (b"\x10\x01\x18\x01", postings, b"\x12\x01d")
+    (tmp_path / "x.ciff").write_bytes(b"".join(varint(len(message)) + message for message in messages))
+    with pytest.raises(DataError, match=rf"x\.ciff: not a whole CIFF file: 'x' has an impact of {impact}"):
+        read_ciff(tmp_path / "x.ciff")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 VERSION = 1
+MOST_IMPACT = 2**31 - 1
+"""`tf` is an int32."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _WIDTHS = {_FIXED64: 8, _FIXED32: 4}
 
@@ -69,8 +71,8 @@ def write_ciff(path: PathLike, index: Ciff) -> None:
     """Write an index; terms that no document has are left out, the others come in the order of their bytes."""
     columns = index.impacts.tocsc()
     columns.sort_indices()
-    if columns.nnz and columns.data.min() < 1:
-        raise DataError("impacts in a CIFF file are whole numbers above 0")
+    if columns.nnz and not (columns.data.min() >= 1 and columns.data.max() <= MOST_IMPACT):
+        raise DataError("impacts in a CIFF file are whole numbers above 0 and below 2**31")
     order = sorted(np.flatnonzero(np.diff(columns.indptr)).tolist(), key=lambda term: index.terms[term].encode())
     lengths = np.asarray(index.impacts.sum(axis=1)).ravel().astype(np.int64).tolist()
     with writing(path, pack=False) as file:
@@ -108,7 +110,10 @@ def read_ciff(path: PathLike) -> Ciff:
     raw = memoryview(read_bytes(path))
     try:
         messages = _messages(raw)
-        numbers, texts = _message(next(messages, raw[:0]))
+        header = next(messages, None)
+        if header is None:
+            raise ValueError("it is empty")
+        numbers, texts = _message(header)
         lists, documents = numbers.get(2, 0), numbers.get(3, 0)
         terms, rows, columns, values = _postings(messages, lists)
         ids = _records(messages, documents)
@@ -136,12 +141,18 @@ def _postings(messages: Iterator[memoryview], lists: int) -> tuple[list[str], li
                 posting, _ = _message(content)
                 document += posting.get(1, 0)
                 rows.append(document)
-                values.append(posting.get(2, 0))
+                values.append(_impact(term, posting.get(2, 0)))
         if len(rows) - before != frequency:
             raise ValueError(f"{term!r} says {frequency} documents and lists {len(rows) - before}")
         columns += [len(terms)] * frequency
         terms.append(term)
     return terms, rows, columns, values
+
+
+def _impact(term: str, value: int) -> int:
+    if value > MOST_IMPACT:
+        raise ValueError(f"{term!r} has an impact of {value}, which is no number of 31 bits")
+    return value
 
 
 def _records(messages: Iterator[memoryview], documents: int) -> list[str]:
