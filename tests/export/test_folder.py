@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -40,6 +41,36 @@ def test_where_writing_fails_the_old_export_stays_as_it_was(tmp_path):
     with pytest.raises(DataError, match="surrogate"), exporting(tmp_path / "made") as folder:
         folder.lines("lines", ["fine", "\ud800"])
     assert [path.name for path in (tmp_path / "made").iterdir()] == ["export.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+
+
+def test_a_link_stays_a_link_and_the_folder_it_leads_to_is_replaced(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real/made")
+    for name in ("old.txt", "new.txt"):
+        with exporting(tmp_path / "link") as folder:
+            folder.text(name, "text")
+            folder.json("export.json", {})
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(path.name for path in (tmp_path / "real/made").iterdir()) == ["export.json", "new.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+    assert [path.name for path in (tmp_path / "real").iterdir()] == ["made"]
+
+
+def test_where_the_new_export_cannot_take_its_place_the_old_one_is_put_back(tmp_path, monkeypatch):
+    with exporting(tmp_path / "made") as folder:
+        folder.json("export.json", {"old": True})
+    replace = Path.replace
+
+    def fails(self, target):
+        if Path(target).name == "made" and not self.name.endswith(".old"):
+            raise OSError("no room")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(DataError, match="no room"), exporting(tmp_path / "made") as folder:
+        folder.json("export.json", {"old": False})
+    assert json.loads((tmp_path / "made/export.json").read_text()) == {"old": True}
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
 

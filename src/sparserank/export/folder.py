@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -105,21 +106,35 @@ def check_free(path: PathLike) -> Path:
 
 @contextmanager
 def exporting(path: PathLike) -> Iterator[Folder]:
-    """A folder that appears under `path` when the block ends well; an earlier export there is replaced."""
-    path = check_free(path)
+    """A folder that appears under `path` when the block ends well; an earlier export there is replaced.
+
+    Where `path` is a link, the folder it leads to is replaced and the link stays.
+    """
+    path = Path(os.path.realpath(check_free(path)))
     try:
-        made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.absolute().parent))
+        made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror}") from None
     try:
         yield Folder(made)
         made.chmod(0o755)
-        old = made.with_name(made.name + ".old")
-        if path.exists():
-            path.replace(old)
-        made.replace(path)
-        shutil.rmtree(old, ignore_errors=True)
+        _take_place(made, path)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def _take_place(made: Path, path: Path) -> None:
+    """Put a folder where another may be; where that fails, the other one is there again."""
+    old = made.with_name(made.name + ".old")
+    there = path.exists()
+    if there:
+        path.replace(old)
+    try:
+        made.replace(path)
+    except OSError:
+        if there:
+            old.replace(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
