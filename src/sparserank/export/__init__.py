@@ -14,7 +14,7 @@ from ..data.files import PathLike
 from ..engine import TextRanker
 from ..errors import ConfigError, NotFitted
 from . import lucene, qdrant, synonyms, trec, vespa
-from .folder import MANIFEST, Folder, check_free, exporting
+from .folder import MANIFEST, Folder, check_free, exporting, utf8
 from .stages import RESCORED
 from .vectors import Vectors
 
@@ -44,10 +44,23 @@ def example(vectors: Vectors) -> dict[str, str]:
     """A query to show: the beginning of a document that has words."""
     records = vectors.index.documents
     for title, text in zip(records.titles, records.texts, strict=True):
-        words = " ".join((title or text).split()[:6])
+        words = " ".join((title or text).encode(errors="ignore").decode().split()[:6])
         if vectors.query(words):
             return {"example": words}
     raise ConfigError("no document of the index has a word the model knows; there is nothing to export")
+
+
+def _asked(vectors: Vectors, queries: Mapping[str, str] | None) -> Mapping[str, str]:
+    """The queries to write; ids and queries that are no UTF-8 are refused before anything is."""
+    if queries is not None and not queries:
+        raise ConfigError("there are no queries: give at least one, or leave them out and one is made up")
+    for number, doc_id in enumerate(vectors.index.documents.ids, start=1):
+        utf8(f"the id of document {number} of {len(vectors.index)} in the index", doc_id)
+    asked = example(vectors) if queries is None else queries
+    for number, (name, text) in enumerate(asked.items(), start=1):
+        utf8(f"the id of query {number} of {len(asked)}", name)
+        utf8(f"the text of query {name!r}", text)
+    return asked
 
 
 def export(
@@ -60,7 +73,7 @@ def export(
 ) -> dict[str, Any]:
     """Write a folder for one of TARGETS, with a README.md that tells how to use it; returns what export.json says.
 
-    queries : {id: text}, each of which is written as the target wants it; without any, one is made up.
+    queries : {id: text}, each of which is written as the target wants it; where there is None, one is made up.
     rescored : how many documents engines without signs score again, see `stages`.
     embedded : for Qdrant, also the folder `shard`, which Qdrant Edge opens in a process of yours.
 
@@ -78,7 +91,7 @@ def export(
     if embedded:
         check.installed("qdrant_edge", extra="export")
     vectors = vectors_of(ranker)
-    asked = queries or example(vectors)
+    asked = _asked(vectors, queries)
     with exporting(output) as folder:
         _writer(target, rescored)(folder, vectors, asked)
         if embedded:
@@ -115,6 +128,7 @@ def query_body(ranker: TextRanker, target: str, text: str, k: int = 10, rescored
     """
     check.choice("to", target, TARGETS)
     check.count("k", k, low=1, high=10_000)
+    utf8("the text of the query", text)
     vectors = vectors_of(ranker)
     if target in lucene.ENGINES:
         return lucene.body(lucene.ENGINES[target], vectors, text, k, rescored)

@@ -86,10 +86,15 @@ def json_line(content: Any) -> bytes:
     b'{"a":1}\\n'
     """
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return utf8("a line", text) + b"\n"
+
+
+def utf8(what: str, text: str) -> bytes:
+    """A text's bytes; one that has none, `what` names it, is refused."""
     try:
-        return text.encode() + b"\n"
+        return text.encode()
     except UnicodeEncodeError:
-        raise DataError(f"half of a surrogate pair cannot be written as UTF-8: {text!r:.80}") from None
+        raise DataError(f"{what}: half of a surrogate pair cannot be written as UTF-8: {text!r:.80}") from None
 
 
 def check_free(path: PathLike) -> Path:
