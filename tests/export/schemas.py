@@ -8,7 +8,8 @@ Elasticsearch   https://www.elastic.co/docs/reference/query-languages/query-dsl/
 OpenSearch      https://docs.opensearch.org/latest/query-dsl/specialized/neural-sparse/
                 https://docs.opensearch.org/latest/mappings/supported-field-types/rank/
 Vespa           https://docs.vespa.ai/en/reference/document-json-format.html
-                https://docs.vespa.ai/en/reference/query-api-reference.html
+                https://docs.vespa.ai/en/reference/query-api-reference.html#hits
+                https://docs.vespa.ai/en/reference/tensor.html#tensor-literal-form
 """
 
 from __future__ import annotations
@@ -97,6 +98,9 @@ BULK_ACTION = closed({"index": closed({"_id": {"type": "string", "minLength": 1,
 BULK_DOCUMENT = closed({"id": STRING, "title": STRING, "text": STRING}, {"sparserank": FEATURES})
 
 VESPA_WEIGHTS = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}}
+VESPA_MOST_HITS = 10_000  # of the application's query profile; where there is none, 400
+VESPA_LABEL = {"pattern": r'^[^"\\\x00-\x20]+$'}  # labels of a query are read as they stand between quotes
+VESPA_ASKED = {"type": "object", "propertyNames": VESPA_LABEL, "additionalProperties": {"type": "number"}}
 VESPA_TENSOR = closed({"cells": {"type": "object", "additionalProperties": {"type": "number"}}})
 VESPA_PUT = closed(
     {
@@ -111,8 +115,8 @@ VESPA_QUERY = closed(
         "yql": {"type": "string", "pattern": "^select "},
         "ranking.profile": constant("sparserank"),
         "ranking.rerankCount": {"type": "integer", "minimum": 1},
-        "hits": {"type": "integer", "minimum": 0},
-        "input.query(asked)": VESPA_TENSOR,
+        "hits": {"type": "integer", "minimum": 0, "maximum": VESPA_MOST_HITS},
+        "input.query(asked)": VESPA_ASKED,
     }
 )
 

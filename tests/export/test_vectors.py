@@ -25,6 +25,7 @@ def test_a_name_says_its_word_and_column_and_has_neither_dots_nor_blanks(word, l
     assert term_word(name) == (word, learned)
     assert "." not in name
     assert name.split() == [name]
+    assert not set(name) & set("\"'\\")
 
 
 def test_the_score_of_a_ranker_is_one_inner_product_of_exported_weights():

@@ -3,25 +3,55 @@
 from __future__ import annotations
 
 import json
-import re
 from xml.etree import ElementTree
 
 import jsonschema_rs
 import pytest
 import vespa.querybuilder as builder
-from vespa.package import Document, Field, RankProfile, Schema, SecondPhaseRanking
+from vespa.package import (
+    ApplicationPackage,
+    Document,
+    Field,
+    QueryField,
+    QueryProfile,
+    RankProfile,
+    Schema,
+    SecondPhaseRanking,
+)
 
+import sparserank as sr
 from sparserank.errors import ConfigError
-from sparserank.export import export, vespa
+from sparserank.export import export, query_body, vespa
 from sparserank.export.simulation import VespaEngine
 
 from . import schemas
 from .worlds import reachable, same_results, vectors_and_queries, world
 
 
-def words(schema):
-    """What a schema says, `a: b` and `a { b }` being the same, in any order."""
-    return sorted(re.sub(r"[{}:]", " ", schema).split())
+def blocks(schema):
+    """What a schema says, {line: what is in its block}, `a: b` and `a { b }` being the same, in any order."""
+    root = {}
+    stack = [root]
+    for line in filter(None, map(str.strip, schema.splitlines())):
+        if line == "}":
+            stack.pop()
+            continue
+        name, _, value = line.removesuffix(" {").partition(": ")
+        assert name not in stack[-1], f"{name!r} is there twice"
+        stack[-1][name] = {value: {}} if value else {}
+        if line.endswith(" {"):
+            stack.append(stack[-1][name])
+    assert stack == [root]
+    return root
+
+
+def test_a_setting_of_another_block_is_another_schema():
+    ours = vespa.SCHEMA.format(type="doc", rescored=100)
+    line = "            match: cased\n"
+    moved = ours.replace(line, "").replace("indexing: summary\n", "indexing: summary\n" + line, 1)
+    assert sorted(moved.split()) == sorted(ours.split())
+    assert blocks(moved) != blocks(ours)
+    assert blocks("a {\n b: c\n d\n}") == blocks("a {\n d\n b {\n c\n }\n}") == {"a": {"b": {"c": {}}, "d": {}}}
 
 
 def test_the_schema_is_the_one_that_vespas_own_package_writes():
@@ -38,10 +68,46 @@ def test_the_schema_is_the_one_that_vespas_own_package_writes():
         inputs=[("query(asked)", "tensor<float>(term{})")],
         second_phase=SecondPhaseRanking("sum(query(asked) * attribute(weights))", rerank_count=100),
     )
-    theirs = Schema("doc", Document(fields=fields), rank_profiles=[profile]).schema_to_text
-    ours = vespa.SCHEMA.format(type="doc", rescored=100)
+    theirs = blocks(Schema("doc", Document(fields=fields), rank_profiles=[profile]).schema_to_text)
     # it knows no dictionaries: https://docs.vespa.ai/en/reference/schema-reference.html#dictionary
-    assert words(ours) == words(theirs + "dictionary { hash cased }")
+    terms = theirs["schema doc"]["document doc"]["field terms type weightedset<string>"]
+    terms["dictionary"] = {"hash": {}, "cased": {}}
+    assert blocks(vespa.SCHEMA.format(type="doc", rescored=100)) == theirs
+
+
+def profile_fields(xml):
+    root = ElementTree.fromstring(xml)
+    assert (root.tag, root.attrib["id"]) == ("query-profile", "default")
+    return {field.attrib["name"]: field.text for field in root.findall("field")}
+
+
+def test_the_query_profile_is_the_one_that_vespas_own_package_writes_and_allows_every_k(tmp_path):
+    ranker, queries = world(1)
+    told = export(ranker, "vespa", tmp_path / "made", queries)
+    path = "application/search/query-profiles/default.xml"
+    assert path in told["files"]
+    most = schemas.VESPA_MOST_HITS
+    fields = [QueryField(name, most) for name in ("maxHits", "maxOffset")]
+    theirs = ApplicationPackage("doc", query_profile=QueryProfile(fields=fields)).query_profile_to_text
+    assert profile_fields((tmp_path / "made" / path).read_text()) == profile_fields(theirs)
+    body = query_body(ranker, "vespa", "alkan", k=10_000)
+    jsonschema_rs.validate(schemas.VESPA_QUERY, body)
+    assert body["hits"] == most
+    assert f"targetHits: {most}" in body["yql"]
+
+
+def test_a_query_tensor_is_terms_and_weights_signs_and_all():
+    vectors, queries = vectors_and_queries(2)
+    signs = set()
+    for text in queries.values():
+        asked = vespa.body(vectors, text, 10, 100)["input.query(asked)"]
+        assert asked == vectors.named(vectors.query(text))
+        signs |= {weight > 0.0 for weight in asked.values()}
+    assert signs == {True, False}
+    odd = sr.TextRanker("bm25", ngrams=2).fit({"a": "heart attack", "b": "größe"})
+    asked = query_body(odd, "vespa", "heart attack größe")["input.query(asked)"]
+    assert set(asked) >= {"heart", "attack", "heart+attack"}
+    jsonschema_rs.validate(schemas.VESPA_ASKED, asked)
 
 
 def test_everything_written_fits_the_engines_format(tmp_path):

@@ -15,7 +15,7 @@ import numpy as np
 
 from .folder import Folder
 from .impacts import Impacts
-from .vectors import Vectors, short, shorts
+from .vectors import Vectors, shorts
 
 TYPE = "doc"
 DOCUMENT_BITS, QUERY_BITS = 8, 10
@@ -75,6 +75,13 @@ SERVICES = """<?xml version="1.0" encoding="utf-8" ?>
   </content>
 </services>
 """
+MOST_HITS = 10_000
+QUERY_PROFILE = """<query-profile id="default">
+  <field name="maxHits">{most}</field>
+  <field name="maxOffset">{most}</field>
+</query-profile>
+"""
+"""Without it a query for more than 400 hits is refused."""
 README = """# For Vespa
 
 `application/` is an application package: a schema with {documents:,} documents' weighted terms twice, as a weighted set
@@ -93,7 +100,8 @@ Any other one is made by the model:
     sparserank export MODEL --to vespa --query {quoted} > query.json
 
 `wand` finds the best {rescored} by the positive weights, in whole numbers; the second phase scores those with all
-weights: `sum(query(asked) * attribute(weights))`. A relevance of 0 is no result: contributions cancel. `word` is the
+weights: `sum(query(asked) * attribute(weights))`. Up to {most:,} hits may be asked for: `search/query-profiles` in the
+application says so. A relevance of 0 is no result: contributions cancel. `word` is the
 word itself, `word~` what learned pairs look for. `queries.jsonl` has every query that was given, one a line.
 """
 
@@ -119,18 +127,21 @@ def tokens(vectors: Vectors, weights: Mapping[int, float]) -> dict[str, int]:
 
 
 def body(vectors: Vectors, text: str, k: int, rescored: int) -> dict[str, Any]:
-    """The query for the best k."""
+    """The query for the best k.
+
+    The tensor is an object, {term: weight}. Vespa reads labels between quotes as they stand, escapes and all; a term
+    has neither quotes nor backslashes in it (`vectors.term_name`).
+    """
     weights = vectors.query(text)
     found = tokens(vectors, weights)
     target = max(k, rescored)
     where = f"({{targetHits: {target}}}wand(terms, {json.dumps(found, ensure_ascii=False)}))" if found else "false"
-    asked = {vectors.names[term]: short(weight) for term, weight in weights.items()}
     return {
         "yql": f"select id, title from {TYPE} where {where}",
         "ranking.profile": "sparserank",
         "ranking.rerankCount": target,
         "hits": k,
-        "input.query(asked)": {"cells": asked},
+        "input.query(asked)": vectors.named(weights),
     }
 
 
@@ -138,10 +149,11 @@ def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str], rescored
     """An application package, the documents and queries."""
     folder.text(f"application/schemas/{TYPE}.sd", SCHEMA.format(type=TYPE, rescored=rescored))
     folder.text("application/services.xml", SERVICES)
+    folder.text("application/search/query-profiles/default.xml", QUERY_PROFILE.format(most=MOST_HITS))
     folder.lines("feed.jsonl", feed(vectors))
     first = next(iter(queries.values()))
     folder.json("query.json", body(vectors, first, 10, rescored))
     bodies = ({"id": name, "body": body(vectors, text, 10, rescored)} for name, text in queries.items())
     folder.lines("queries.jsonl", bodies)
-    told = {"documents": len(vectors.index), "rescored": rescored}
+    told = {"documents": len(vectors.index), "rescored": rescored, "most": MOST_HITS}
     folder.text("README.md", README.format(example=first, quoted=shlex.quote(first), **told))
