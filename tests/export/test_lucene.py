@@ -67,6 +67,19 @@ def test_the_client_of_elasticsearch_knows_every_key():
         assert set(told) <= set(inspect.signature(made.__init__).parameters)
 
 
+def bounds(body):
+    """What the rescorers of a request add to every score."""
+    scripts = [part["query"]["rescore_query"].get("script_score") for part in body.get("rescore", [])]
+    return sum(script["script"]["params"]["bound"] for script in scripts if script)
+
+
+def whole_products(vectors, text):
+    """By the definition: {document: Σ query weight · document weight of 9 bits}."""
+    query, rows = vectors.query(text), lucene_weights(vectors.matrix.toarray())
+    scores = (sum(weight * float(row[term]) for term, weight in query.items()) for row in rows)
+    return dict(zip(vectors.index.documents.ids, scores, strict=True))
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_engine_answers_as_exact_scoring_but_for_9_bits(target, seed):
@@ -74,11 +87,7 @@ def test_the_engine_answers_as_exact_scoring_but_for_9_bits(target, seed):
     engine = LuceneEngine(lucene.bulk(vectors))
     for text in queries.values():
         body = lucene.body(lucene.ENGINES[target], vectors, text, 10, 100)
-        bound = sum(
-            part["query"]["rescore_query"]["script_score"]["script"]["params"]["bound"]
-            for part in body.get("rescore", [])
-        )
-        found = [(doc, score - bound) for doc, score in engine.search(body)]
+        found = [(doc, score - bounds(body)) for doc, score in engine.search(body)]
         best = reachable(vectors, text)
         truth, near = dict(exact(vectors, text, 100)), 0.01 * sum(map(abs, vectors.query(text).values()))
         for (doc, score), (_, value) in zip(found, best, strict=False):
@@ -90,14 +99,40 @@ def test_the_engine_answers_as_exact_scoring_but_for_9_bits(target, seed):
 def test_a_query_of_many_terms_is_spread_over_rescorers_and_loses_nothing(monkeypatch):
     vectors, queries = vectors_and_queries(3)
     engine = LuceneEngine(lucene.bulk(vectors))
-    whole = [engine.search(lucene.body(lucene.ELASTICSEARCH, vectors, text, 10, 100)) for text in queries.values()]
     of = lucene.Signed.of
     monkeypatch.setattr(lucene.Signed, "of", lambda query, largest: of(query, largest, most=3))
-    for text, before in zip(queries.values(), whole, strict=True):
-        body = lucene.body(lucene.ELASTICSEARCH, vectors, text, 10, 100)
-        after = engine.search(body)
-        assert not body.get("rescore") or len(body["query"]["sparse_vector"]["query_vector"]) <= 3
-        assert {doc for doc, _ in after} <= {doc for doc, _ in before} or len(before) == 10
+    spread = 0
+    for text in queries.values():
+        body = lucene.body(lucene.ELASTICSEARCH, vectors, text, 100, 100)
+        found = {doc: score - bounds(body) for doc, score in engine.search(body)}
+        wanted = whole_products(vectors, text)
+        assert found == pytest.approx({doc: wanted[doc] for doc in found}, rel=1e-4, abs=1e-4)
+        asked = body["query"].get("sparse_vector", {"query_vector": {}})["query_vector"]
+        columns = [vectors.names.index(name) for name in asked]
+        shares = vectors.matrix.toarray()[:, columns].any(axis=1)
+        assert len(asked) <= 3
+        assert len(found) == shares.sum()
+        spread += len(body.get("rescore", [])) > 2
+    assert spread
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_score_less_its_bounds_times_its_scale_is_ours(tmp_path, target):
+    ranker, queries = world(4, gain=5000.0)
+    export(ranker, target, tmp_path / "made", queries)
+    vectors, scales = vectors_of(ranker), set()
+    engine = LuceneEngine(lucene.bulk(vectors))
+    for line in (tmp_path / "made/queries.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        assert set(record) == {"id", "scale", "body"}
+        wanted = whole_products(vectors, queries[record["id"]])
+        near = 1e-5 * sum(map(abs, vectors.query(queries[record["id"]]).values()))
+        for doc, score in engine.search(record["body"]):
+            assert (score - bounds(record["body"])) * record["scale"] == pytest.approx(wanted[doc], abs=near)
+        scales.add(record["scale"])
+    assert max(scales) > min(scales) == 1.0
+    first = json.loads((tmp_path / "made/queries.jsonl").read_text().splitlines()[0])
+    assert f"the query's scale: {first['scale']:g} in query.json" in (tmp_path / "made/README.md").read_text()
 
 
 def test_scores_are_never_below_0_and_weights_never_above_64():

@@ -3,7 +3,8 @@
 The query finds documents by the positive part of its weights. Then the best K (per shard) are scored again: a rescorer
 adds the positive terms that one query had no room for, and another adds `bound - Σ |negative weights| · d`. No engine
 on Lucene allows a score below 0; `bound` is at least what any document can lose, and the same for all, so the order is
-that of the signed scores and every score is above 0. A score less the query's `bound` is ours.
+that of the signed scores and every score is above 0. Where a weight is above 64, all are divided by a power of two, the
+query's scale: a score less the query's bounds, times its scale, is ours.
 """
 
 from __future__ import annotations
@@ -76,8 +77,10 @@ Any other one is made by the model:
 
 Lucene takes no negative weights. So `query` looks for the positive ones, at most {most:,} terms, and the best
 {rescored} documents of each shard are scored again under `rescore` with all weights; the negative ones as
-`{script}`, which moves every score up by the same bound. `word` is the word itself, `word~` what learned pairs look
-for. `queries.jsonl` has every query that was given, one a line.
+`{script}`, which moves every score up by the same bound. Where a weight is above {heaviest:g}, which Lucene refuses,
+all are divided by a power of two, the query's scale: {scale:g} in query.json. A score less the bounds, times the scale,
+is the model's. `word` is the word itself, `word~` what learned pairs look for. `queries.jsonl` has every query that was
+given, one a line: its `id`, its `scale`, and the `body` to send.
 """
 
 
@@ -104,16 +107,21 @@ def bulk(vectors: Vectors) -> Iterator[bytes]:
 
 def body(engine: Engine, vectors: Vectors, text: str, k: int, rescored: int) -> dict[str, Any]:
     """The search for the best k, of which the best `rescored` are scored with signs."""
-    signed, _ = Signed.of(vectors.query(text), vectors.largest).scaled(MOST_WEIGHT)
+    return scaled_body(engine, vectors, text, k, rescored)[0]
+
+
+def scaled_body(engine: Engine, vectors: Vectors, text: str, k: int, rescored: int) -> tuple[dict[str, Any], float]:
+    """`body`, and its scale: 1, or the power of two that its weights were divided by since one was above 64."""
+    signed, scale = Signed.of(vectors.query(text), vectors.largest).scaled(MOST_WEIGHT)
     found: dict[str, Any] = {"size": k, "_source": ["id", "title"]}
     if not signed.first:
-        return found | {"query": {"match_none": {}}}
+        return found | {"query": {"match_none": {}}}, scale
     found["query"] = engine.clause(vectors.named(signed.first))
     again = [engine.clause(vectors.named(part)) for part in signed.more]
     again += [_taken_away(engine, vectors, part) for part in signed.less]
     if again:
         found["rescore"] = [{"window_size": max(k, rescored), "query": _added(query)} for query in again]
-    return found
+    return found, scale
 
 
 def _added(query: dict[str, Any]) -> dict[str, Any]:
@@ -133,9 +141,11 @@ def write(target: str, folder: Folder, vectors: Vectors, queries: Mapping[str, s
     folder.json("index.json", index_body(engine))
     folder.parts("bulk-{}.ndjson", bulk(vectors))
     first = next(iter(queries.values()))
-    folder.json("query.json", body(engine, vectors, first, 10, rescored))
-    bodies = ({"id": name, "body": body(engine, vectors, text, 10, rescored)} for name, text in queries.items())
-    folder.lines("queries.jsonl", bodies)
+    request, scale = scaled_body(engine, vectors, first, 10, rescored)
+    folder.json("query.json", request)
+    bodies = ((name, scaled_body(engine, vectors, text, 10, rescored)) for name, text in queries.items())
+    folder.lines("queries.jsonl", ({"id": name, "scale": by, "body": made} for name, (made, by) in bodies))
     told = {"title": engine.title, "needs": engine.needs, "target": target, "field": FIELD, "script": SCRIPT}
-    numbers = {"documents": len(vectors.index), "rescored": rescored, "most": MOST_CLAUSES}
+    numbers = {"documents": len(vectors.index), "rescored": rescored, "most": MOST_CLAUSES, "scale": scale}
+    numbers["heaviest"] = MOST_WEIGHT
     folder.text("README.md", README.format(example=first, quoted=shlex.quote(first), **told, **numbers))
