@@ -5,6 +5,8 @@ Elasticsearch   https://www.elastic.co/docs/reference/query-languages/query-dsl/
                 https://www.elastic.co/docs/reference/elasticsearch/rest-apis/filter-search-results#rescore
                 https://www.elastic.co/docs/reference/query-languages/query-dsl/query-dsl-script-score-query
                 https://www.elastic.co/docs/reference/text-analysis/analysis-synonym-graph-tokenfilter
+                https://www.elastic.co/docs/reference/text-analysis/analysis-length-tokenfilter
+                https://www.elastic.co/docs/reference/text-analysis/analysis-pattern-tokenizer
 OpenSearch      https://docs.opensearch.org/latest/query-dsl/specialized/neural-sparse/
                 https://docs.opensearch.org/latest/mappings/supported-field-types/rank/
 Vespa           https://docs.vespa.ai/en/reference/document-json-format.html
@@ -124,7 +126,10 @@ ANALYSIS = closed(
     {
         "tokenizer": closed({"word": closed({"type": constant("pattern"), "pattern": STRING})}),
         "filter": closed(
-            {"pairs": closed({"type": constant("synonym_graph"), "synonyms_path": STRING})},
+            {
+                "pairs": closed({"type": constant("synonym_graph"), "synonyms_path": STRING}),
+                "long": closed({"type": constant("length"), "min": {"type": "integer", "minimum": 0}}),
+            },
             {
                 "stopped": closed({"type": constant("stop"), "stopwords": {"type": "array", "items": STRING}}),
                 "stems": closed({"type": constant("snowball"), "language": STRING}),
@@ -136,6 +141,14 @@ ANALYSIS = closed(
                 {"type": constant("custom"), "tokenizer": STRING, "filter": {"type": "array", "items": STRING}}
             ),
         },
+    }
+)
+SYNONYM_DOCUMENT = closed({"id": STRING, "title": STRING, "text": STRING})
+SYNONYM_SEARCH = closed(
+    {
+        "size": {"type": "integer", "minimum": 0, "maximum": 10_000},
+        "_source": {"type": "array", "items": STRING},
+        "query": closed({"match": closed({"content": closed({"query": STRING})})}),
     }
 )
 SYNONYM_INDEX = closed(

@@ -81,18 +81,49 @@ def test_what_is_written_fits_the_engines_format(ranker, tmp_path):
     assert read_synonyms(made / "synonyms.txt") == synonyms.rules(vectors_of(ranker))
     body = json.loads((made / "index.json").read_text())
     jsonschema_rs.validate(schemas.SYNONYM_INDEX, body)
-    asked = body["settings"]["analysis"]["analyzer"]["asked"]["filter"]
-    assert asked == ["lowercase", "pairs", "stopped", "stems"], (
+    analysis = body["settings"]["analysis"]
+    written, asked = (analysis["analyzer"][name]["filter"] for name in ("written", "asked"))
+    assert written == [name for name in asked if name != "pairs"]
+    assert asked == ["lowercase", "long", "pairs", "stopped", "stems"], (
         "before the stemmer, so that words are as they are spelled"
     )
-    assert body["settings"]["analysis"]["filter"]["stems"]["language"] == "English"
+    assert analysis["filter"]["stems"]["language"] == "English"
     assert json.loads((made / "query.json").read_text())["query"]["match"]["content"]["query"]
+
+
+def test_words_are_what_they_are_for_the_model_letters_beyond_ascii_and_all():
+    plain = sr.TextRanker("bm25", stem=None, stop_words=None).fit({"a": "Größe x"})
+    analysis = synonyms.index_body(vectors_of(plain))["settings"]["analysis"]
+    # https://docs.oracle.com/en/java/javase/21/docs/api/java.base/java/util/regex/Pattern.html#UNICODE_CHARACTER_CLASS
+    assert analysis["tokenizer"]["word"]["pattern"] == r"(?U)\W+"
+    shortest = plain.lexical_.settings.analyzer.shortest
+    assert analysis["filter"]["long"] == {"type": "length", "min": shortest}
+    assert shortest == 2
+    assert plain.lexical_.words == ("größe",)
+
+
+def test_every_document_and_every_query_is_written(ranker, tmp_path):
+    told = export(ranker, "synonyms", tmp_path / "made", QUERIES)
+    made = tmp_path / "made"
+    lines = (made / "bulk-00000.ndjson").read_bytes().splitlines()
+    for action, source in zip(lines[::2], lines[1::2], strict=True):
+        jsonschema_rs.validate(schemas.BULK_ACTION, json.loads(action))
+        jsonschema_rs.validate(schemas.SYNONYM_DOCUMENT, json.loads(source))
+    sources = [json.loads(line) for line in lines[1::2]]
+    assert {source["id"]: source["text"] for source in sources} == DOCS
+    records = [json.loads(line) for line in (made / "queries.jsonl").read_text().splitlines()]
+    for record in records:
+        jsonschema_rs.validate(schemas.SYNONYM_SEARCH, record["body"])
+    assert {record["id"]: record["body"]["query"]["match"]["content"]["query"] for record in records} == QUERIES
+    assert told["queries"] == len(records)
+    readme = (made / "README.md").read_text()
+    assert readme.index("_bulk") < readme.index("_search")
 
 
 def test_an_index_without_stems_and_stop_words_has_no_filters_for_them():
     plain, _ = world(0)
     plain = sr.TextRanker("bm25", stem=None, stop_words=None).fit({"a": "word"})
-    assert list(synonyms.index_body(vectors_of(plain))["settings"]["analysis"]["filter"]) == ["pairs"]
+    assert list(synonyms.index_body(vectors_of(plain))["settings"]["analysis"]["filter"]) == ["pairs", "long"]
 
 
 def test_the_rules_a_query_meets_are_told(ranker):

@@ -56,20 +56,22 @@ OPENSEARCH = Engine(
 )
 ENGINES = {"elasticsearch": ELASTICSEARCH, "opensearch": OPENSEARCH}
 
+LOADING = """    export ENGINE=http://localhost:9200
+    curl -X PUT $ENGINE/sparserank -H 'content-type: application/json' -d @index.json
+    for part in bulk-*.ndjson; do
+      curl -X POST $ENGINE/sparserank/_bulk -H 'content-type: application/x-ndjson' --data-binary @$part
+    done
+    curl -X POST $ENGINE/sparserank/_refresh"""
+"""How index.json and bulk files get into an engine."""
 README = """# For {title}
 
 {documents:,} documents as weighted terms in the field `{field}`. {needs}
 
-    export ENGINE=http://localhost:9200
-    curl -X PUT $ENGINE/{field} -H 'content-type: application/json' -d @index.json
-    for part in bulk-*.ndjson; do
-      curl -X POST $ENGINE/{field}/_bulk -H 'content-type: application/x-ndjson' --data-binary @$part
-    done
-    curl -X POST $ENGINE/{field}/_refresh
+{loading}
 
 A query – here {example!r}:
 
-    curl -X POST $ENGINE/{field}/_search -H 'content-type: application/json' -d @query.json
+    curl -X POST $ENGINE/sparserank/_search -H 'content-type: application/json' -d @query.json
 
 Any other one is made by the model:
 
@@ -90,8 +92,8 @@ def index_body(engine: Engine) -> dict[str, Any]:
     return {"mappings": {"dynamic": "strict", "properties": told | {FIELD: dict(engine.field)}}}
 
 
-def bulk(vectors: Vectors) -> Iterator[bytes]:
-    """An action and a document, two lines each."""
+def bulk(vectors: Vectors, weighted: bool = True) -> Iterator[bytes]:
+    """An action and a document, two lines each, with its weighted terms or without."""
     for name in vectors.names:
         if len(name.encode()) > LONGEST_TERM:
             raise DataError(f"the term {name[:40]!r}… has more than {LONGEST_TERM:,} bytes; Lucene takes no more")
@@ -99,7 +101,7 @@ def bulk(vectors: Vectors) -> Iterator[bytes]:
         if not 0 < len(document.id.encode("utf-8", "replace")) <= LONGEST_ID:
             raise DataError(f"an id there has 1 to {LONGEST_ID} bytes; got {document.id[:60]!r}")
         source: dict[str, Any] = {"id": document.id, "title": document.title, "text": document.text}
-        if len(document.terms):
+        if weighted and len(document.terms):
             names = [vectors.names[term] for term in document.terms.tolist()]
             source[FIELD] = dict(zip(names, shorts(document.weights), strict=True))
         yield json_line({"index": {"_id": document.id}}) + json_line(source)
@@ -145,7 +147,14 @@ def write(target: str, folder: Folder, vectors: Vectors, queries: Mapping[str, s
     folder.json("query.json", request)
     bodies = ((name, scaled_body(engine, vectors, text, 10, rescored)) for name, text in queries.items())
     folder.lines("queries.jsonl", ({"id": name, "scale": by, "body": made} for name, (made, by) in bodies))
-    told = {"title": engine.title, "needs": engine.needs, "target": target, "field": FIELD, "script": SCRIPT}
+    told = {
+        "title": engine.title,
+        "needs": engine.needs,
+        "target": target,
+        "field": FIELD,
+        "script": SCRIPT,
+        "loading": LOADING,
+    }
     numbers = {"documents": len(vectors.index), "rescored": rescored, "most": MOST_CLAUSES, "scale": scale}
     numbers["heaviest"] = MOST_WEIGHT
     folder.text("README.md", README.format(example=first, quoted=shlex.quote(first), **told, **numbers))

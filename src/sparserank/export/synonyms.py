@@ -21,6 +21,7 @@ from ..data.files import PathLike, numbered_lines
 from ..errors import DataError, ModelError
 from ..text.analyzer import read
 from .folder import Folder
+from .lucene import LOADING, bulk
 from .vectors import Vectors
 
 MOST, AT_LEAST = 5, 1 / 6
@@ -33,13 +34,15 @@ weights and signs are lost, so expect far less than the model itself gives (docs
 
 `index.json` makes an index of Elasticsearch or OpenSearch whose queries, and only those, go through the rules, before
 stop words and the {stem} stemmer, which documents go through as well. Put `synonyms.txt` under `config/analysis/` of
-every node, then:
+every node, then make the index and load the {documents:,} documents:
 
-    curl -X PUT http://localhost:9200/sparserank -H 'content-type: application/json' -d @index.json
+{loading}
 
-A query – here {example!r}:
+A query – here {example!r} – finds something only when the documents are loaded:
 
-    curl -X POST http://localhost:9200/sparserank/_search -H 'content-type: application/json' -d @query.json
+    curl -X POST $ENGINE/sparserank/_search -H 'content-type: application/json' -d @query.json
+
+`queries.jsonl` has every query that was given, one a line: its `id`, and the `body` to send.
 
 In Solr, use the same order: SynonymGraphFilterFactory with synonyms="synonyms.txt" in the query analyzer, behind
 LowerCaseFilterFactory and before the stemmer. Which rules a query meets is what
@@ -128,10 +131,14 @@ def met(made: Iterable[Rule], vectors: Vectors, text: str) -> list[Rule]:
 
 
 def index_body(vectors: Vectors) -> dict[str, Any]:
-    """An index that analyses words as the model does, and queries through the rules first."""
+    """An index that analyses words as the model does, and queries through the rules first.
+
+    In Java, where no (?U) says otherwise, a letter beyond ASCII is no part of a word.
+    """
     analyzer = vectors.model.lexical.settings.analyzer
     filters: dict[str, Any] = {"pairs": {"type": "synonym_graph", "synonyms_path": "analysis/synonyms.txt"}}
-    lower = ["lowercase"] if analyzer.lowercase else []
+    filters["long"] = {"type": "length", "min": analyzer.shortest}
+    before = [*(["lowercase"] if analyzer.lowercase else []), "long"]
     after = []
     if analyzer.stopped:
         filters["stopped"] = {"type": "stop", "stopwords": sorted(analyzer.stopped)}
@@ -139,8 +146,8 @@ def index_body(vectors: Vectors) -> dict[str, Any]:
     if analyzer.stem:
         filters["stems"] = {"type": "snowball", "language": analyzer.stem.capitalize()}
         after.append("stems")
-    tokens = {"word": {"type": "pattern", "pattern": r"\W+"}}
-    kinds = {"written": [*lower, *after], "asked": [*lower, "pairs", *after]}
+    tokens = {"word": {"type": "pattern", "pattern": r"(?U)\W+"}}
+    kinds = {"written": [*before, *after], "asked": [*before, "pairs", *after]}
     analyzers = {name: {"type": "custom", "tokenizer": "word", "filter": chain} for name, chain in kinds.items()}
     searched = {"type": "text", "analyzer": "written", "search_analyzer": "asked"}
     analysis = {"tokenizer": tokens, "filter": filters, "analyzer": analyzers}
@@ -155,11 +162,14 @@ def body(text: str, k: int = 10) -> dict[str, Any]:
 
 
 def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
-    """Rules, and an index that uses them."""
+    """Rules, an index that uses them, its documents and queries."""
     made = rules(vectors)
     folder.text("synonyms.txt", "".join(f"{rule}\n" for rule in made))
     folder.json("index.json", index_body(vectors))
+    folder.parts("bulk-{}.ndjson", bulk(vectors, weighted=False))
     first = next(iter(queries.values()))
     folder.json("query.json", body(first))
-    told = {"rules": len(made), "stem": vectors.model.lexical.settings.analyzer.stem or "missing"}
-    folder.text("README.md", README.format(example=first, quoted=shlex.quote(first), **told))
+    folder.lines("queries.jsonl", ({"id": name, "body": body(text)} for name, text in queries.items()))
+    numbers = {"rules": len(made), "documents": len(vectors.index)}
+    told = {"stem": vectors.model.lexical.settings.analyzer.stem or "missing", "loading": LOADING}
+    folder.text("README.md", README.format(example=first, quoted=shlex.quote(first), **told, **numbers))
