@@ -101,8 +101,8 @@ Any other one is made by the model:
 
 `wand` finds the best {rescored} by the positive weights, in whole numbers; the second phase scores those with all
 weights: `sum(query(asked) * attribute(weights))`. Up to {most:,} hits may be asked for: `search/query-profiles` in the
-application says so. A relevance of 0 is no result: contributions cancel. `word` is the
-word itself, `word~` what learned pairs look for. `queries.jsonl` has every query that was given, one a line.
+application says so. A relevance of 0 is no result: contributions cancel. `word` is the word itself, `word~` what
+learned pairs look for. `queries.jsonl` has every query that was given, one a line.
 """
 
 
