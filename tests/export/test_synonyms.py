@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from unicodedata import category
 
 import jsonschema_rs
 import pytest
@@ -94,8 +96,9 @@ def test_what_is_written_fits_the_engines_format(ranker, tmp_path):
 def test_words_are_what_they_are_for_the_model_letters_beyond_ascii_and_all():
     plain = sr.TextRanker("bm25", stem=None, stop_words=None).fit({"a": "Größe x"})
     analysis = synonyms.index_body(vectors_of(plain))["settings"]["analysis"]
-    # https://docs.oracle.com/en/java/javase/21/docs/api/java.base/java/util/regex/Pattern.html#UNICODE_CHARACTER_CLASS
-    assert analysis["tokenizer"]["word"]["pattern"] == r"(?U)\W+"
+    assert analysis["tokenizer"]["word"]["pattern"] == r"[^\p{L}\p{N}_]+"
+    for code in range(0x110000):  # Python's word characters are Java's classes L and N, and the low line
+        assert (re.match(r"\w", chr(code)) is not None) == (category(chr(code))[0] in "LN" or chr(code) == "_"), code
     shortest = plain.lexical_.settings.analyzer.shortest
     assert analysis["filter"]["long"] == {"type": "length", "min": shortest}
     assert shortest == 2

@@ -133,7 +133,7 @@ def met(made: Iterable[Rule], vectors: Vectors, text: str) -> list[Rule]:
 def index_body(vectors: Vectors) -> dict[str, Any]:
     """An index that analyses words as the model does, and queries through the rules first.
 
-    In Java, where no (?U) says otherwise, a letter beyond ASCII is no part of a word.
+    Java's own word class knows no letter beyond ASCII, or combining marks too; letters and digits are what ours has.
     """
     analyzer = vectors.model.lexical.settings.analyzer
     filters: dict[str, Any] = {"pairs": {"type": "synonym_graph", "synonyms_path": "analysis/synonyms.txt"}}
@@ -146,7 +146,7 @@ def index_body(vectors: Vectors) -> dict[str, Any]:
     if analyzer.stem:
         filters["stems"] = {"type": "snowball", "language": analyzer.stem.capitalize()}
         after.append("stems")
-    tokens = {"word": {"type": "pattern", "pattern": r"(?U)\W+"}}
+    tokens = {"word": {"type": "pattern", "pattern": r"[^\p{L}\p{N}_]+"}}
     kinds = {"written": [*before, *after], "asked": [*before, "pairs", *after]}
     analyzers = {name: {"type": "custom", "tokenizer": "word", "filter": chain} for name, chain in kinds.items()}
     searched = {"type": "text", "analyzer": "written", "search_analyzer": "asked"}
