@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sparserank.errors import DataError
 from sparserank.service import database as databases
+from sparserank.service import feedback as stores
 from sparserank.service.feedback import Conflict, FeedbackStore, NotStored
 from sparserank.service.records import Feedback
 
@@ -166,6 +167,21 @@ def test_a_database_that_cannot_be_written_says_so_and_works_again_when_it_can(t
     holder.execute("ROLLBACK")
     holder.close()
     assert store.add(said(1))
+    store.close()
+
+
+def test_no_more_is_held_for_a_database_that_hangs_than_there_is_room_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(stores, "MOST_WAITING", 3)
+    store = FeedbackStore(f"sqlite:///{tmp_path}/f.sqlite")
+    holder = sqlite3.connect(tmp_path / "f.sqlite", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    taken = []
+    with pytest.raises(NotStored, match="does not keep up; send it again later"):
+        taken.extend(store.submit(said(number)) for number in range(100))
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert all(one.result(30) for one in taken)
+    assert store.last() == len(taken) < 100
     store.close()
 
 

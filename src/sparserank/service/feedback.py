@@ -28,6 +28,9 @@ from .records import Feedback
 MOST_AT_ONCE = 500
 """The most that one transaction stores, and the most names that one question to the database holds."""
 
+MOST_WAITING = 10_000
+"""The most that a process holds for a database that does not answer."""
+
 PATIENCE = 9.0
 """Seconds that anyone waits for the database: for two writers in turn, and less than a service has to stop."""
 
@@ -77,6 +80,8 @@ class FeedbackStore:
         with self._starting:
             if self._closed:
                 raise NotStored("the service is stopping; send it again with the same id")
+            if self._waiting.qsize() >= MOST_WAITING:
+                raise NotStored("the database does not keep up; send it again later with the same id")
             self._waiting.put((one, done))
             if self._writer is None:
                 self._writer = threading.Thread(target=self._write, name="feedback", daemon=True)

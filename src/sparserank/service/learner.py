@@ -107,10 +107,10 @@ class Learner:
             try:
                 if self._versions.writable and self._holds():
                     self._look()
-            except Exception:  # a thread that dies would leave the lock held and nothing learned
+            except Exception as error:  # a thread that dies would leave the lock held and nothing learned
                 self._failures += 1
                 self._close()
-                log.exception("the learner failed")
+                log.error("the learner failed: %s", error, exc_info=not isinstance(error, SparseRankError))
             self._stopped.wait(self._every * 2 ** min(self._failures, SLOWER))
         self._close()
 
