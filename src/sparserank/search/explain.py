@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+Met = tuple[str, str, float, bool]
+"""A word of the query, one of the document, what the two add, and whether that was learned."""
+
+
 def explain(index: Index, query: csr_array, doc_id: str, words: Sequence[str]) -> Explanation:
     """Explain the score of one document for one query row.
 
@@ -46,10 +50,35 @@ class Explaining:
         value = weight * self.index.weights_of(doc_id, behind).astype(np.float64)
         return lexical, _explanation(value, rows, columns, self.model.words.words, self.model.lexical.words)
 
+    def listed(self, doc_id: str) -> tuple[float, list[Met]]:
+        """The score, and `parts` as one list, the largest first: for those who show them and no more."""
+        terms, rows, columns, weight, learned = self._all
+        value = weight * self.index.weights_of(doc_id, terms).astype(np.float64)
+        met = np.flatnonzero(value)
+        met = met[np.argsort(-np.abs(value[met]), kind="stable")]
+        words = self.model.lexical.words
+        named = words if self.model.words is None else self.model.words.words
+        listed = zip(
+            rows[met].tolist(), columns[met].tolist(), value[met].tolist(), (met >= learned).tolist(), strict=True
+        )
+        pairs = [(named[row] if new else words[row], words[column], added, new) for row, column, added, new in listed]
+        return float(np.float32(value.sum())), pairs
+
     def whole(self, doc_id: str) -> Explanation:
         """Both together."""
         lexical, learned = self.parts(doc_id)
         return lexical.plus(learned) if learned.pairs else lexical
+
+    @cached_property
+    def _all(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int]:
+        """Terms of the index, rows and columns of what meets there, its weights; how many of them were not learned."""
+        own = self._lexical.indices.astype(np.int64)
+        weight = self._lexical.data.astype(np.float64)
+        if self._pairs is None:
+            return own, own, own, weight, len(own)
+        rows, columns, adds = self._pairs
+        terms = np.concatenate([own, columns + len(self.model.lexical.words)])
+        return terms, np.r_[own, rows], np.r_[own, columns], np.r_[weight, adds], len(own)
 
     @cached_property
     def _lexical(self) -> csr_array:

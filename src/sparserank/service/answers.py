@@ -71,19 +71,16 @@ def _weights(found: list[tuple[str, float]]) -> list[dict[str, Any]]:
 
 def _explained(serving: Serving, explaining: Explaining, document: str, scored: bool = False) -> dict[str, Any]:
     ranker = serving.ranker
-    lexical, learned = explaining.parts(document)
-    pairs = [(pair, False) for pair in lexical.pairs] + [(pair, True) for pair in learned.pairs]
-    pairs.sort(key=lambda one: -abs(one[0].contribution))
+    score, pairs = explaining.listed(document)
     analyzer = ranker.lexical_.settings.analyzer
-    words = [(pair.document, pair.contribution) for pair, _ in pairs]
-    found = passage(analyzer, ranker.index_.text_of(document), words)
+    found = passage(analyzer, ranker.index_.text_of(document), [(word, added) for _, word, added, _ in pairs])
     out: dict[str, Any] = {
         "passage": {"text": found.text, "marks": [mark._asdict() for mark in found.marks]},
         "pairs": [
-            {"query": query, "document": word, "contribution": contribution, "learned": is_learned}
-            for (query, word, contribution), is_learned in pairs
+            {"query": query, "document": word, "contribution": added, "learned": learned}
+            for query, word, added, learned in pairs
         ],
     }
     if scored:
-        out["score"] = lexical.plus(learned).score if learned.pairs else lexical.score
+        out["score"] = score
     return out

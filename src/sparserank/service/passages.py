@@ -71,8 +71,12 @@ def passage(analyzer: Analyzer, text: str, pairs: Iterable[tuple[str, float]], l
     numbers: dict[str, list[int]] = {}
     adds: dict[str, int] = {}  # billionths: sums are exact, whatever is added and taken away again
     for number, (word, contribution) in enumerate(pairs):
-        numbers.setdefault(word, []).append(number)
-        adds[word] = adds.get(word, 0) + round(1e9 * max(contribution, 0.0))
+        added = round(1e9 * contribution) if contribution > 0.0 else 0
+        if word in numbers:
+            numbers[word].append(number)
+            adds[word] += added
+        else:
+            numbers[word], adds[word] = [number], added
     places = _places(analyzer, line, numbers)
     start, end = _around(line, *_best(places, adds, length), length)
     before = f"{_CUT} " if start else ""
@@ -163,15 +167,16 @@ def _best(places: list[_Place], adds: dict[str, int], length: int) -> tuple[int,
     left, total = 0, 0
     inside: dict[str, int] = {}
     for right, (_, end, word, _) in enumerate(places):
-        if not inside.get(word):
+        count = inside.get(word, 0)
+        if not count:
             total += adds[word]
-        inside[word] = inside.get(word, 0) + 1
+        inside[word] = count + 1
         while end - places[left][0] > length and left < right:
             gone = places[left][2]
             inside[gone] -= 1
             total -= 0 if inside[gone] else adds[gone]
             left += 1
-        if (total, right + 1 - left) > best:
+        if total >= best[0] and (total, right + 1 - left) > best:
             best, extent = (total, right + 1 - left), (places[left][0], end)
     return extent
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic_core import PydanticSerializationError, to_json
 
 from ..errors import SparseRankError
 from . import answers, schemas
@@ -43,8 +44,11 @@ def _service(request: Request) -> Service:
 
 
 def answer(content: Any, status: int = 200) -> Response:
-    """As JSON; in ASCII, so that half a character in some document harms no answer."""
-    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    """As JSON; where some document has half a character in it, in ASCII."""
+    try:
+        text = to_json(content)
+    except PydanticSerializationError:
+        text = json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
     return Response(text, status, media_type="application/json")
 
 

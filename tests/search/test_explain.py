@@ -1,0 +1,33 @@
+"""What is listed of an explanation is what its parts say, in one order."""
+
+from __future__ import annotations
+
+import pytest
+
+import sparserank as sr
+
+from ..motors import DOCS, QRELS, QUERIES
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["learned", "bm25"])
+def ranker(request):
+    return sr.TextRanker().fit(DOCS, QUERIES, QRELS) if request.param else sr.TextRanker("bm25").fit(DOCS)
+
+
+@pytest.mark.parametrize("text", ["motor boat", "car", "a plum car engine", "zebra", ""])
+@pytest.mark.parametrize("document", DOCS)
+def test_the_list_has_all_pairs_of_both_parts_the_largest_first(ranker, text, document):
+    explaining = ranker.explaining(text)
+    score, listed = explaining.listed(document)
+    lexical, learned = explaining.parts(document)
+    told = [(*pair, False) for pair in lexical.pairs] + [(*pair, True) for pair in learned.pairs]
+    assert listed == sorted(told, key=lambda one: -abs(one[2]))
+    assert score == pytest.approx(explaining.whole(document).score, rel=1e-6, abs=1e-7)
+    assert score == pytest.approx(sum(added for _, _, added, _ in listed), rel=1e-6, abs=1e-7)
+
+
+def test_learned_pairs_are_told_from_words_that_meet_themselves():
+    ranker = sr.TextRanker().fit(DOCS, QUERIES, QRELS)
+    _, listed = ranker.explaining("motor car").listed("a")
+    assert {(query, document, learned) for query, document, _, learned in listed} >= {("car", "car", False)}
+    assert any(learned and query == "motor" for query, _, _, learned in listed)
