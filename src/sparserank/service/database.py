@@ -6,6 +6,7 @@ A commit is on the disk when it returns. A file that is damaged, or that somethi
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from ..errors import ConfigError, DataError, NotInstalled
 
@@ -22,6 +23,9 @@ LAST = "0003"
 
 WAIT, OPENING = 4.0, 20.0
 """Seconds that a writer waits for another one before it gives up; and at the start, when another may be migrating."""
+
+NAP = 0.001
+"""Seconds between two tries to be the only writer."""
 
 _STEPS = "sparserank_migrations"
 _FILE = "sparserank_file"
@@ -224,9 +228,30 @@ def _sqlite_engine(url: sa.URL, wait: float) -> sa.Engine:
     def begun(connection: sa.Connection) -> None:
         writes = connection.get_execution_options().get("sparserank_write", False)
         # a writer takes the lock at once: one that reads first and then writes may be refused without waiting
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if writes:
+            _begin_alone(connection, wait)
+        else:
+            connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def _begin_alone(connection: sa.Connection, wait: float) -> None:
+    """Wait for other writers in steps of `NAP`: those of SQLite grow, so that who waits long is passed by newcomers."""
+    given_up = time.monotonic() + wait
+    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                return
+            except OperationalError as error:
+                busy = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() > given_up:
+                    raise
+            time.sleep(NAP)
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * wait:.0f}")
 
 
 @contextmanager
