@@ -96,8 +96,7 @@ def writing(path: PathLike, *, pack: bool = True) -> Iterator[IO[bytes]]:
     """
     path = Path(path)
     try:
-        if path.is_dir():  # so is "", the name of no file
-            raise DataError(f"{path}: cannot be written: it is a folder; give the name of a file")
+        _refuse_folder(path)
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror}") from None
@@ -120,8 +119,7 @@ def writing(path: PathLike, *, pack: bool = True) -> Iterator[IO[bytes]]:
 def refuse_unwritable(path: PathLike) -> None:
     """Refuse a path that `writing` would refuse, before the work whose result is to be written there."""
     path = Path(path)
-    if path.is_dir():
-        raise DataError(f"{path}: cannot be written: it is a folder; give the name of a file")
+    _refuse_folder(path)
     try:
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
@@ -143,6 +141,20 @@ def _packing(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
             yield packed
     else:
         yield raw
+
+
+def _refuse_folder(path: Path) -> None:
+    if path.is_dir():  # so is "", the name of no file
+        raise DataError(f"{path}: cannot be written: it is a folder; give the name of a file")
+
+
+def stamp(path: PathLike) -> object:
+    """Something that differs once another file has this name, or the file has changed; None where there is none."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 @contextmanager

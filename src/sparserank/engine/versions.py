@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..data.files import PathLike, read_bytes, write_bytes
+from ..data.files import PathLike, read_bytes, stamp, write_bytes
 from ..data.tensors import write_tensors
 from ..errors import DataError, ModelError
 from .files import OtherIndex, load_model, load_text
@@ -84,11 +84,7 @@ class Versions:
 
     def stamp(self) -> object:
         """Something that differs once anything here has changed; it costs one look at the folder."""
-        try:
-            found = self._pointer.stat()
-        except OSError:
-            return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
+        return stamp(self._pointer)
 
     def path(self, number: int | None = None) -> Path:
         """The file of a version, by default of the one that is served."""

@@ -54,8 +54,7 @@ class Explaining:
         """The score, and `parts` as one list, the largest first: for those who show them and no more."""
         terms, rows, columns, weight, learned = self._all
         value = weight * self.index.weights_of(doc_id, terms).astype(np.float64)
-        met = np.flatnonzero(value)
-        met = met[np.argsort(-np.abs(value[met]), kind="stable")]
+        met = _largest_first(value)
         words = self.model.lexical.words
         named = words if self.model.words is None else self.model.words.words
         listed = zip(
@@ -95,6 +94,12 @@ class Explaining:
         return query.indices[entries.row].astype(np.int64), entries.col.astype(np.int64), weight
 
 
+def _largest_first(value: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Where there is any, whatever its sign; of equal ones the first."""
+    met = np.flatnonzero(value)
+    return met[np.argsort(-np.abs(value[met]), kind="stable")]
+
+
 def _explanation(
     value: NDArray[np.float64],
     rows: NDArray[Any],
@@ -103,8 +108,7 @@ def _explanation(
     looked_for: Sequence[str],
 ) -> Explanation:
     """The largest first; what adds nothing is left out."""
-    met = np.flatnonzero(value)
-    met = met[np.argsort(-np.abs(value[met]), kind="stable")]
+    met = _largest_first(value)
     listed = zip(rows[met].tolist(), columns[met].tolist(), value[met].tolist(), strict=True)
     pairs = tuple(Contribution(named[row], looked_for[column], added) for row, column, added in listed)
     return Explanation(float(np.float32(value.sum())), pairs)

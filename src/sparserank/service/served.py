@@ -7,11 +7,11 @@ import logging
 import threading
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..data.files import stamp
 from ..engine.versions import Version, Versions
 from ..errors import DataError, ModelError, SparseRankError
 
@@ -73,14 +73,6 @@ def _largest(W: csr_array, row: int, words: tuple[str, ...], k: int) -> Weights:
     begin, end = W.indptr[row], W.indptr[row + 1]
     best = np.argsort(-W.data[begin:end], kind="stable")[:k]
     return [(words[W.indices[begin + i]], float(W.data[begin + i])) for i in best]
-
-
-def _stamp(file: Path) -> object:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 class Served:
@@ -149,7 +141,7 @@ class Served:
         """What differs once there is another version, or the files of this one have changed: they may be whole now."""
         version = self.versions.current()
         files = self.versions.path(version.number), self.versions.index_of(version, self._index)
-        return self.versions.stamp(), [None if file is None else _stamp(file) for file in files]
+        return self.versions.stamp(), [None if file is None else stamp(file) for file in files]
 
     def _loaded(self) -> Serving:
         version, ranker = self.versions.last_good(self._index)
