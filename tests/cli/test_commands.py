@@ -281,3 +281,12 @@ def test_bm25_on_nfcorpus_reaches_the_known_figure(capsys, real, tmp_path):
     shown = (Path(__file__).parents[2] / "docs/index.md").read_text()
     words, document = re.search(r'explain model.safetensors "(.*)" (\S+)', shown).groups()
     assert len(printed(capsys, "explain", tmp_path / "m", words, document)["pairs"]) == 2, "the example has an answer"
+
+
+@pytest.mark.parametrize("output", ["no/such/model", "."])
+@pytest.mark.parametrize("ranker", ["bm25", "ranksvm"])
+def test_a_model_that_could_not_be_written_is_refused_before_anything_is_read(capsys, output, ranker):
+    assert call("train", "no-such-data", "--ranker", ranker, "--output", output) == 2
+    err = capsys.readouterr().err
+    assert "cannot be written" in err
+    assert "no-such-data" not in err

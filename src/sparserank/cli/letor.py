@@ -29,10 +29,12 @@ def train_rows(
         return
     if data is None:
         raise ConfigError(f"--ranker {ranker} learns from a LETOR file: give one, or --folds DIR")
+    from ..data.files import refuse_unwritable
     from ..data.letor import read_letor
     from ..rankers.chosen import choose
 
     started = perf_counter()
+    refuse_unwritable(output)
     with working(f"reading {data}"):
         rows = read_letor(data)
         held = None if vali is None else read_letor(vali, n_features=rows.X.shape[1])

@@ -13,7 +13,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ..data.files import refuse_unwritable
 from ..data.records import Collection, Documents, Qrels
 from ..engine import TextRanker, index_path
 from ..errors import ConfigError, DataError
@@ -62,7 +61,7 @@ def train_on_spark(
 
     started = perf_counter()
     given = dict(_setting(one) for one in conf)
-    collection = _judged(ranker, tables, split, output)
+    collection = _judged(ranker, tables, split)
     with telling() as tell:
         tell(f"starting Spark on {master}")
         with opened(master, **given) as spark:
@@ -76,7 +75,7 @@ def train_on_spark(
     _say(trained, output, master, round(perf_counter() - started, 3), as_json)
 
 
-def _judged(ranker: TextRanker, tables: Tables, split: str | None, output: Path) -> Collection | None:
+def _judged(ranker: TextRanker, tables: Tables, split: str | None) -> Collection | None:
     """Refuse what can be refused without a cluster; the collection, where the documents are a folder's."""
     from ..rankers.lexical import LexicalRanker
     from ..spark import SparkTextRanker
@@ -87,7 +86,6 @@ def _judged(ranker: TextRanker, tables: Tables, split: str | None, output: Path)
     if learns:
         SparkTextRanker(ranker)._judged()
     tables.judge(learns)
-    refuse_unwritable(output)
     if tables.is_parquet:
         if split not in (None, "train"):
             raise ConfigError(f"--split {split} names a split of a folder; judgments in Parquet have none")

@@ -146,6 +146,7 @@ def train(
         raise ConfigError("give the DATA to train on: a BEIR folder, or the name of a known collection")
     if vali is not None or folds is not None or given:
         raise ConfigError(f"--vali, --folds and --set are for rankers of LETOR files; --ranker {ranker} reads texts")
+    from ..data.files import refuse_unwritable
     from ..engine import TextRanker, index_path
     from .collections import open_collection
     from .output import print_json, telling
@@ -158,6 +159,7 @@ def train(
         stem=None if stem == "none" else stem, stop_words=None if stop_words == "none" else stop_words,
         random_state=seed,
     )  # fmt: skip
+    refuse_unwritable(output)
     if engine is Engine.spark:
         from .spark import Tables, train_on_spark
 
