@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from sparserank.data import read_triples
 from sparserank.errors import DataError
-from sparserank.preferences import ClickLog, Propensity
+from sparserank.preferences import ClickLog, Propensity, won_shares
 from sparserank.spark import click_grades, click_preferences, click_sessions, read_clicks
-from sparserank.spark.clicks import LONGEST
+from sparserank.spark.clicks import LONGEST, triple_grades
+from sparserank.spark.clicks import read_triples as read_triples_of
 
 SCHEMA = "session string, query string, document string, position int, clicked boolean"
 
@@ -153,3 +154,39 @@ def test_an_empty_log_and_a_path_without_one_are_refused(spark, tmp_path):
     with pytest.raises(DataError, match="cannot be read as Parquet") as refused:
         read_clicks(spark, str(tmp_path / "text.parquet"))
     assert "\n" not in str(refused.value)
+
+
+ITEMS = st.sampled_from("abcd")
+ROW = st.tuples(st.sampled_from("qr"), ITEMS, ITEMS, st.sampled_from([0, 0.1, 3, 7.7]))
+COMPARED = st.lists(ROW.filter(lambda row: row[1] != row[2]), min_size=1, max_size=30)
+
+
+@settings(max_examples=10, deadline=None)
+@given(rows=COMPARED)
+def test_what_documents_won_is_the_same_to_the_bit_in_any_order(spark, rows):
+    schema = "query string, better string, worse string, weight double"
+    named = [(q, b, w, float(weight)) for q, b, w, weight in rows]
+    expected = won_shares(*zip(*named, strict=True))
+    assert grades_in(triple_grades(spark.createDataFrame(named[::-1], schema))) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (("q", "a", "b", -1.0), "'weight' must be finite, 0 or more; it is not in 1 rows"),
+        (("q", "a", "b", float("nan")), "'weight' must be finite, 0 or more"),
+        (("q", "a", "a", 1.0), "1 rows name one document as better and as worse"),
+        (("q", None, "a", 1.0), "column 'better' is empty in 1 rows"),
+    ],
+)
+def test_triples_that_say_nothing_are_refused(spark, row, said):
+    frame = spark.createDataFrame([row], "query string, better string, worse string, weight double")
+    with pytest.raises(DataError, match=said):
+        triple_grades(frame)
+
+
+def test_triples_in_parquet_without_weights_weigh_one(spark, tmp_path):
+    spark.createDataFrame([("q", "a", "b")], "query string, better string, worse string").write.parquet(
+        str(tmp_path / "t.parquet")
+    )
+    assert grades_in(triple_grades(read_triples_of(spark, str(tmp_path / "t.parquet")))) == {"q": {"a": 1.0, "b": 0.0}}

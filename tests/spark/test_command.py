@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.cli.spark import Tables, _collected
+from sparserank.cli.spark import _collected
+from sparserank.cli.tables import Tables, open_tables
 from sparserank.data.beir import write_beir
 from sparserank.data.records import Collection, Documents
 from sparserank.engine.files import load_model
 from sparserank.errors import DataError
+from sparserank.preferences import won_shares
 
 from ..cli.calling import call, printed
 from .conftest import MASTER
@@ -48,6 +50,7 @@ def tables(collection, tmp_path_factory):
         "queries": {"id": list(collection.queries), "text": list(collection.queries.values())},
         "judgments": {"query": query, "document": document, "grade": grade},
         "clicks": dict(zip(("session", "query", "document", "position", "clicked"), shown, strict=True)),
+        "triples": {"query": query, "better": document, "worse": ["d60" if d == "d0" else "d0" for d in document]},
     }.items():
         pq.write_table(pa.table({key: list(value) for key, value in columns.items()}), folder / f"{name}.parquet")
     return folder
@@ -106,10 +109,39 @@ def test_pairs_learned_on_spark_are_those_of_one_machine(spark, collection, tabl
 def test_clicks_are_taken_for_judgments(spark, collection, tables):
     paths = [str(tables / f"{name}.parquet") for name in ("docs", "queries", "clicks")]
     docs, queries, clicks = paths
-    found = _collected(spark, Tables(docs, queries, clicks=clicks))
-    assert found.qrels == collection.qrels
+    found, left_out = _collected(spark, Tables(docs, queries=queries, clicks=clicks), None, None)
+    assert (found.qrels, left_out) == (collection.qrels, 0)
     assert found.queries == collection.queries
     assert set(found.documents.ids) == set(collection.documents.ids)
+
+
+@pytest.mark.parametrize("kind", ["judgments", "clicks", "triples"])
+@pytest.mark.parametrize("beside", [True, False])
+def test_the_same_words_say_the_same_on_both_sides(spark, tables, kind, beside):
+    """A table beside the documents, or in their place with --texts; d60, which is not there, is left out."""
+    docs, told = str(tables / "docs.parquet"), str(tables / f"{kind}.parquet")
+    where = {"data": docs, kind: told} if beside else {"data": told, "texts": docs}
+    named = Tables(**where, queries=str(tables / "queries.parquet"), drop=True)
+    found, left_out = _collected(spark, named, None, None)
+    here, grades, left_out_here = open_tables(named, learns=True)
+    if kind == "triples":
+        grades = won_shares(grades.query, grades.better, grades.worse, grades.weight)
+        assert left_out_here > 0  # a triple is left out whole, and of a document's grade only its own row
+    else:
+        assert left_out == left_out_here == 0
+        assert found.qrels["train"] == grades
+    assert found.qrels["train"].keys() == grades.keys()
+    assert found.queries == here.queries
+    assert sorted(found.documents.ids) == sorted(here.documents.ids)
+
+
+def test_a_folder_with_clicks_of_its_own(spark, collection, tables, tmp_path, capsys):
+    write_beir(tmp_path / "fruit", collection)
+    given = ("--clicks", tables / "clicks.parquet", "--loss", "squared", "--output")
+    cluster = printed(capsys, "train", tmp_path / "fruit", *SPARK, *given, tmp_path / "m")
+    local = printed(capsys, "train", tmp_path / "fruit", *given, tmp_path / "n")
+    assert cluster["pairs"] == local["pairs"] > 0
+    assert cluster["chosen"]["queries"] == local["chosen"]["queries"] == 40
 
 
 def test_a_folder_is_taken_as_well(spark, collection, tmp_path, capsys):
@@ -129,8 +161,11 @@ def test_without_json_it_says_what_was_written(spark, tables, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["docs", "--ranker", "text"], "give --queries, and --judgments or --clicks; --ranker bm25 needs none"),
-        (["docs", "--queries", "q", "--judgments", "j", "--clicks", "c"], "--judgments and --clicks both say"),
+        (
+            ["docs", "--ranker", "text"],
+            "give --judgments, --clicks or --triples, and --queries; --ranker bm25",
+        ),
+        (["docs", "--queries", "q", "--judgments", "j", "--clicks", "c"], "--judgments and --clicks all say"),
         (["docs", "--ranker", "bm25", "--conf", "memory=3"], "--conf must be spark.NAME=VALUE; got 'memory=3'"),
         (["docs", "--ranker", "domination"], "--engine spark trains --ranker text, bm25 or cosine; got domination"),
         (["docs", "--ranker", "bm25", "--master", "spark:/x"], "there is no master 'spark:/x'"),
@@ -177,9 +212,9 @@ def test_a_refusal_is_all_that_is_said_even_where_the_package_lies_in_a_folder_w
     ],
 )
 def test_tables_that_contradict_themselves_are_refused(spark, wrong, queries, judgments, said):
-    paths = [str(wrong / f"{name}.parquet") for name in ("docs", queries, judgments)]
+    docs, asked, told = (str(wrong / f"{name}.parquet") for name in ("docs", queries, judgments))
     with pytest.raises(DataError) as refused:
-        _collected(spark, Tables(*paths))
+        _collected(spark, Tables(docs, queries=asked, judgments=told), None, None)
     assert said in str(refused.value)
 
 
@@ -209,10 +244,10 @@ def test_a_split_that_a_folder_has_not_is_refused_before_a_cluster_is_asked(coll
 
 
 def test_options_of_spark_need_it(tables, tmp_path, capsys):
-    assert call("train", tables, "--master", "yarn", "--clicks", "c", "-o", tmp_path / "m") == 2
-    assert "--master, --clicks needs --engine spark" in capsys.readouterr().err
+    assert call("train", tables, "--master", "yarn", "--conf", "spark.a=1", "-o", tmp_path / "m") == 2
+    assert "--master, --conf needs --engine spark" in capsys.readouterr().err
 
 
 def test_a_folder_brings_its_own_queries(tables, tmp_path, capsys):
     assert call("train", tables, *SPARK, "--queries", "q", "-o", tmp_path / "m") == 2
-    assert "go with documents in Parquet" in capsys.readouterr().err
+    assert "--queries go with documents in a table; a folder has its own" in capsys.readouterr().err

@@ -20,7 +20,23 @@ DataOrNone = Annotated[
     typer.Argument(
         metavar="DATA",
         help="A BEIR folder (corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv), the name of a known collection "
-        "(see: sparserank datasets), or a LETOR / svmlight file with qids.",
+        "(see: sparserank datasets), a table of documents (.tsv or .parquet: id, title, text), or a LETOR / svmlight "
+        "file with qids.",
+        show_default=False,
+    ),
+]
+QueriesTable = Annotated[
+    str | None,
+    typer.Option(
+        "--queries", metavar="TABLE", help="Beside a table of documents: a table id, text.", show_default=False
+    ),
+]
+JudgmentsTable = Annotated[
+    str | None,
+    typer.Option(
+        "--judgments",
+        metavar="TABLE",
+        help="In place of a split: a table query, document, grade.",
         show_default=False,
     ),
 ]

@@ -10,18 +10,23 @@ from .output import working
 
 
 def open_collection(data: str) -> Collection:
-    """A BEIR folder, or a known collection by name; anything else is refused with what would work."""
+    """A BEIR folder, a table of documents, or a known collection by name; what is none is told what would work."""
     from .. import data as sets
     from ..data.beir import read_beir
+    from ..data.tables import is_table
+    from ..data.text_tables import read_documents
 
     path = Path(data)
+    if is_table(path):
+        with working(f"reading {data}"):
+            return Collection(path.name, read_documents(path), {}, {})
     if path.is_dir():
         with working(f"reading {data}"):
             return read_beir(path)
     if path.exists():
         raise DataError(
-            f"{data}: a file, but text rankers need a BEIR folder with corpus.jsonl and queries.jsonl; "
-            "to learn from a LETOR file say --ranker domination (or ranksvm, …)"
+            f"{data}: a file, but text rankers need a BEIR folder with corpus.jsonl and queries.jsonl, or tables "
+            "(.tsv, .parquet); to learn from a LETOR file say --ranker domination (or ranksvm, …)"
         )
     with working(f"reading {data}"):
         found = sets.load(data)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from ..errors import ConfigError
-from .arguments import DataOrNone, FoldsFolder, Json, ModelFile
+from .arguments import DataOrNone, FoldsFolder, Json, JudgmentsTable, ModelFile, QueriesTable
 
 if TYPE_CHECKING:
+    from ..data.records import Qrels
     from ..engine import TextRanker
 
 DEPTH = 1000
@@ -21,6 +22,8 @@ def evaluate(
     model: ModelFile,
     data: DataOrNone = None,
     folds: FoldsFolder = None,
+    queries: QueriesTable = None,
+    judgments: JudgmentsTable = None,
     split: Annotated[str, typer.Option(help="Which judgments to measure against.")] = "dev",
     measures: Annotated[str, typer.Option(help="Names as in ir-measures, with blanks between.")] = "nDCG@10 AP R@100",
     report: Annotated[
@@ -40,6 +43,8 @@ def evaluate(
 
     Example: sparserank evaluate model.safetensors nfcorpus --split dev --measures "nDCG@10 AP R@100"
 
+    Example: sparserank evaluate model.safetensors docs.parquet --queries queries.parquet --judgments dev.parquet
+
     A model of graded rows is measured on a LETOR file, or with --folds on the test parts of all folds.
 
     Example: sparserank evaluate model.safetensors test.txt --measures "nDCG-letor4@10 AP"
@@ -47,27 +52,30 @@ def evaluate(
     if folds is not None or (model.is_file() and of_rows(model)):
         from .letor import evaluate_rows
 
+        if queries is not None or judgments is not None:
+            raise ConfigError("--queries and --judgments are for text models; a LETOR file has its own grades")
         if report is not None or run is not None:
             raise ConfigError("--report and --run are for text models; --json prints the figures of a LETOR file")
         evaluate_rows(model, data, folds, measures, seed, as_json)
         return
     if data is None:
-        raise ConfigError("give the DATA to measure on: a BEIR folder, or the name of a known collection")
+        raise ConfigError("give the DATA to measure on: a BEIR folder, a table, or the name of a known collection")
     from ..data.trec import write_run
     from ..evaluate import Report, evaluate_run
     from ..evaluate.report import report_suffix
     from ..measures import parse_all
-    from .collections import open_collection
     from .output import print_json, working
     from .systems import bm25_for, ranking
+    from .tables import Tables, open_tables
 
     wanted = parse_all(measures)
     depth = max([DEPTH, *(int(cutoff) for cutoff in re.findall(r"@(\d+)", " ".join(map(str, wanted))))])
     if report is not None:
         report_suffix(report)
     ranker = _ranker(model)
-    collection = open_collection(data)
-    qrels = collection.split(split)
+    collection, told, _ = open_tables(Tables(data, queries=queries, judgments=judgments), learns=False)
+    qrels = collection.split(split) if told is None else cast("Qrels", told)
+    split = split if judgments is None else judgments
     with working(f"searching for {len(qrels)} queries"):
         found = ranking(ranker, collection, qrels, depth)
         lexical = ranking(bm25_for(collection), collection, qrels, depth)

@@ -8,49 +8,23 @@ holds: there the index is written too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..data.records import Collection, Documents, Qrels
+from ..data.text_tables import refuse_two_grades
 from ..engine import TextRanker, index_path
 from ..errors import ConfigError, DataError
 from .collections import open_collection
 from .output import print_json, telling
+from .tables import LEFT_OUT, Tables, asked_in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 JUDGMENTS = {"query": "id", "document": "id", "grade": "number"}
-
-
-@dataclass(frozen=True)
-class Tables:
-    """Where the documents, the queries and the judgments lie."""
-
-    documents: str
-    queries: str | None = None
-    judgments: str | None = None
-    clicks: str | None = None
-
-    @property
-    def is_parquet(self) -> bool:
-        """Whether the documents are a table, rather than a BEIR folder or the name of a known collection."""
-        return self.documents.rstrip("/").endswith(".parquet") or "://" in self.documents
-
-    def judge(self, learns: bool) -> None:
-        """Refuse tables that do not go together."""
-        if not self.is_parquet:
-            if self.queries or self.judgments or self.clicks:
-                raise ConfigError("--queries, --judgments and --clicks go with documents in Parquet; a folder has both")
-        elif self.judgments and self.clicks:
-            raise ConfigError("--judgments and --clicks both say what is relevant; give one of them")
-        elif learns and not (self.queries and (self.judgments or self.clicks)):
-            raise ConfigError(
-                "word pairs are learned from judged queries: give --queries, and --judgments or --clicks; "
-                "--ranker bm25 needs none"
-            )
 
 
 def train_on_spark(
@@ -61,18 +35,19 @@ def train_on_spark(
 
     started = perf_counter()
     given = dict(_setting(one) for one in conf)
-    collection = _judged(ranker, tables, split)
+    collection, left_out = _judged(ranker, tables, split), 0
     with telling() as tell:
         tell(f"starting Spark on {master}")
         with opened(master, **given) as spark:
             if ranker.ranker == "text":
-                trained = _learned(spark, ranker, collection or _collected(spark, tables), split, tell)
+                known, left_out = _collected(spark, tables, collection, split)
+                trained = _learned(spark, ranker, known, tell)
             elif collection is None:
                 trained = _counted(ranker, _documents(spark, tables.documents), tell)
             else:
                 trained = _counted(ranker, _frame(spark, collection.documents), tell)
         trained.save(output)
-    _say(trained, output, master, round(perf_counter() - started, 3), as_json)
+    _say(trained, output, master, left_out, round(perf_counter() - started, 3), as_json)
 
 
 def _judged(ranker: TextRanker, tables: Tables, split: str | None) -> Collection | None:
@@ -85,13 +60,18 @@ def _judged(ranker: TextRanker, tables: Tables, split: str | None) -> Collection
     LexicalRanker(ranker._lexical_settings())
     if learns:
         SparkTextRanker(ranker)._judged()
-    tables.judge(learns)
-    if tables.is_parquet:
+    tables.judge(ranker.ranker, learns, split)
+    if tables.in_parquet:
+        if learns and not (tables.told or tables.texts):
+            raise ConfigError(
+                "word pairs are learned from judged queries: give --judgments, --clicks or --triples, and --queries; "
+                "--ranker bm25 needs none"
+            )
         if split not in (None, "train"):
             raise ConfigError(f"--split {split} names a split of a folder; judgments in Parquet have none")
         return None
     collection = open_collection(tables.documents)
-    if learns or (split is not None and collection.qrels):
+    if not tables.told and not tables.texts and (learns or (split is not None and collection.qrels)):
         collection.split(split or "train")
     return collection
 
@@ -129,27 +109,52 @@ def _frame(spark: SparkSession, documents: Documents) -> DataFrame:
     return spark.createDataFrame(sent.flat_map(lambda _, part: part), "id string, title string, text string")
 
 
-def _collected(spark: SparkSession, tables: Tables) -> Collection:
-    """All that word pairs are learned from, on this machine; schemas are judged before any row is moved."""
-    from ..spark.clicks import click_grades, read_clicks
+def _collected(
+    spark: SparkSession, tables: Tables, known: Collection | None, split: str | None
+) -> tuple[Collection, int]:
+    """All that word pairs are learned from, on this machine; schemas are judged before any row is moved.
+
+    known : the collection, where the documents are a folder's. What is learned from is the split 'train' of what is
+    handed back, with how many rows are left out of it.
+    """
     from ..spark.frames import judged, refuse_nulls, table
 
-    documents = _documents(spark, tables.documents)
-    queries = judged(table(spark, str(tables.queries)), {"id": "id", "text": "text"}, str(tables.queries))
-    refuse_nulls(queries, str(tables.queries))
+    tables = tables.settled(lambda path: table(spark, path).columns)
+    documents = None if known else _documents(spark, tables.data)
+    queries = None
+    if tables.queries:
+        queries = judged(table(spark, tables.queries), {"id": "id", "text": "text"}, tables.queries)
+        refuse_nulls(queries, tables.queries)
+    grades = _grades(spark, tables)
+    if known is None:
+        found = cast("DataFrame", documents).toArrow()
+        columns = (tuple(found.column(name).to_pylist()) for name in ("id", "title", "text"))
+        known = Collection(tables.data, Documents(*columns), {}, {})
+    if queries is not None:
+        known = replace(known, queries=_texts(queries, str(tables.queries)))
+    if grades is None:
+        return replace(known, qrels={"train": known.split(split or "train")}), 0
+    told = _nested(*grades)
+    if not known.queries:
+        known = replace(known, queries=asked_in_words(told, grades[1]))
+    qrels, left_out = tables.kept(told, known)
+    return replace(known, qrels={"train": cast("Qrels", qrels)}), left_out
+
+
+def _grades(spark: SparkSession, tables: Tables) -> tuple[DataFrame, str] | None:
+    """query, document, grade, and the table it comes from; None where no table says what is relevant."""
+    from ..spark.clicks import click_grades, read_clicks, read_triples, triple_grades
+    from ..spark.frames import judged, refuse_nulls, table
+
     if tables.clicks:
-        grades = click_grades(read_clicks(spark, tables.clicks))
-    else:
-        grades = judged(table(spark, str(tables.judgments)), JUDGMENTS, str(tables.judgments))
-        refuse_nulls(grades, str(tables.judgments))
-    found = documents.toArrow()
-    columns = (tuple(found.column(name).to_pylist()) for name in ("id", "title", "text"))
-    return Collection(
-        tables.documents,
-        Documents(*columns),
-        _texts(queries, str(tables.queries)),
-        {"train": _nested(grades, str(tables.judgments or tables.clicks))},
-    )
+        return click_grades(read_clicks(spark, tables.clicks)), tables.clicks
+    if tables.triples:
+        return triple_grades(read_triples(spark, tables.triples)), tables.triples
+    if tables.judgments:
+        grades = judged(table(spark, tables.judgments), JUDGMENTS, tables.judgments)
+        refuse_nulls(grades, tables.judgments)
+        return grades, tables.judgments
+    return None
 
 
 def _texts(queries: DataFrame, path: str) -> dict[str, str]:
@@ -167,20 +172,14 @@ def _nested(grades: DataFrame, path: str) -> Qrels:
     for row in grades.orderBy("query", "document").collect():
         query, document, grade = str(row["query"]), str(row["document"]), float(row["grade"])
         first = out.setdefault(query, {}).setdefault(document, grade)
-        if first != grade:
-            raise DataError(
-                f"{path}: document {document!r} has the grades {min(first, grade):g} and {max(first, grade):g} for "
-                f"query {query!r}; leave one of them"
-            )
+        refuse_two_grades(path, query, document, first, grade)
     return out
 
 
-def _learned(
-    spark: SparkSession, ranker: TextRanker, known: Collection, split: str | None, tell: Callable[[str], None]
-) -> TextRanker:
+def _learned(spark: SparkSession, ranker: TextRanker, known: Collection, tell: Callable[[str], None]) -> TextRanker:
     from ..spark import SparkTextRanker
 
-    qrels = known.split(split or "train")
+    qrels = known.split("train")
     learner: Any = SparkTextRanker(ranker)
     out: TextRanker = learner.fit(spark, known.documents, known.queries, qrels, drop_self=known.drop_self, tell=tell)
     return out
@@ -204,7 +203,7 @@ def _counted(ranker: TextRanker, documents: DataFrame, tell: Callable[[str], Non
     return ranker
 
 
-def _say(trained: TextRanker, output: Path, master: str, seconds: float, as_json: bool) -> None:
+def _say(trained: TextRanker, output: Path, master: str, left_out: int, seconds: float, as_json: bool) -> None:
     model = trained.model_
     index = str(index_path(output)) if hasattr(trained, "index_") else None
     features = model.lexical.features
@@ -217,6 +216,7 @@ def _say(trained: TextRanker, output: Path, master: str, seconds: float, as_json
         "documents": features.documents_,
         "words": len(features.words_),
         "pairs": model.n_pairs,
+        "left_out": left_out,
         "chosen": dict(model.told),
         "seconds": seconds,
     }
@@ -228,5 +228,7 @@ def _say(trained: TextRanker, output: Path, master: str, seconds: float, as_json
         f"{trained.ranker} on {features.documents_:,} documents and {len(features.words_):,} words "
         f"by Spark on {master} in {seconds:.1f} s: {written}; {model.n_pairs:,} word pairs"
     )
+    if left_out:
+        print(LEFT_OUT.format(left_out))
     if index is None:
         print("no index: the documents stay where they are; `sparserank index` makes one of those that fit here")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from .arguments import DataOrNone, FoldsFolder, Json
+from .arguments import DataOrNone, FoldsFolder, Json, JudgmentsTable, QueriesTable
 
 if TYPE_CHECKING:
     from ..data.records import Collection, Qrels
@@ -40,6 +40,13 @@ class Engine(StrEnum):
 
     local = "local"
     spark = "spark"
+
+
+class Missing(StrEnum):
+    """What becomes of judgments, clicks and triples of documents and queries that are not there."""
+
+    error = "error"
+    drop = "drop"
 
 
 LEARNED = (Ranker.text, Ranker.bilinear)
@@ -107,16 +114,33 @@ def train(
         list[str] | None,
         typer.Option("--conf", metavar="NAME=VALUE", help="Spark: a setting of it, such as spark.executor.memory=4g."),
     ] = None,
-    queries: Annotated[
-        str | None, typer.Option(help="Spark: a Parquet table id, text of the queries.", show_default=False)
-    ] = None,
-    judgments: Annotated[
-        str | None, typer.Option(help="Spark: a Parquet table query, document, grade.", show_default=False)
-    ] = None,
+    queries: QueriesTable = None,
+    judgments: JudgmentsTable = None,
     clicks: Annotated[
         str | None,
         typer.Option(
-            help="Spark: instead of judgments, a Parquet click log session, query, document, position, clicked.",
+            metavar="TABLE",
+            help="Learn from a click log: a table session, query, document, position, clicked.",
+            show_default=False,
+        ),
+    ] = None,
+    triples: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE",
+            help="Learn from preferences: a table query, better, worse and, if wanted, weight.",
+            show_default=False,
+        ),
+    ] = None,
+    missing: Annotated[
+        Missing,
+        typer.Option(help="What becomes of rows of these tables that name a document or a query which is not there."),
+    ] = Missing.error,
+    texts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXTS",
+            help="Where the documents are, if DATA itself is a table of clicks, triples or judgments.",
             show_default=False,
         ),
     ] = None,
@@ -130,9 +154,11 @@ def train(
 
     Example: sparserank train --folds MQ2008 --ranker ranksvm --output models
 
+    Example: sparserank train docs.parquet --queries queries.parquet --clicks log.parquet --output model.safetensors
+
     Example: sparserank train docs.parquet --engine spark --master yarn --ranker bm25 --output model.safetensors
     """
-    on_spark = {"--master": master, "--conf": conf, "--queries": queries, "--judgments": judgments, "--clicks": clicks}
+    on_spark = {"--master": master, "--conf": conf}
     if engine is not Engine.spark and any(on_spark.values()):
         raise ConfigError(f"{', '.join(name for name, value in on_spark.items() if value)} needs --engine spark")
     if engine is Engine.spark and ranker not in (Ranker.text, Ranker.bm25, Ranker.cosine):
@@ -140,16 +166,21 @@ def train(
     if ranker not in TEXT:
         from .letor import train_rows
 
+        named = {"queries": queries, "judgments": judgments, "clicks": clicks, "triples": triples, "texts": texts}
+        for option, table in named.items():
+            if table is not None:
+                raise ConfigError(f"--{option} is for rankers of texts; --ranker {ranker} reads LETOR files")
         train_rows(data, output, str(ranker), vali, folds, given or [], measure, seed, as_json)
         return
     if data is None:
-        raise ConfigError("give the DATA to train on: a BEIR folder, or the name of a known collection")
+        raise ConfigError("give the DATA to train on: a BEIR folder, a table, or the name of a known collection")
     if vali is not None or folds is not None or given:
         raise ConfigError(f"--vali, --folds and --set are for rankers of LETOR files; --ranker {ranker} reads texts")
     from ..data.files import refuse_unwritable
+    from ..data.logs import Triples
     from ..engine import TextRanker, index_path
-    from .collections import open_collection
     from .output import print_json, telling
+    from .tables import LEFT_OUT, Tables, open_tables
 
     started = perf_counter()
     model = TextRanker(
@@ -160,15 +191,15 @@ def train(
         random_state=seed,
     )  # fmt: skip
     refuse_unwritable(output)
+    tables = Tables(data, texts, queries, judgments, clicks, triples, missing is Missing.drop)
     if engine is Engine.spark:
-        from .spark import Tables, train_on_spark
+        from .spark import train_on_spark
 
-        train_on_spark(
-            model, Tables(data, queries, judgments, clicks), split, output, master or "local[*]", conf or [], as_json
-        )
+        train_on_spark(model, tables, split, output, master or "local[*]", conf or [], as_json)
         return
-    collection = open_collection(data)
-    qrels = _judgments(collection, ranker, split)
+    tables.judge(str(ranker), ranker in LEARNED, split)
+    collection, told, left_out = open_tables(tables, ranker in LEARNED)
+    qrels = _judgments(collection, ranker, split) if told is None else told
     with telling() as tell:
         model.fit(collection.documents, collection.queries, qrels, drop_self=collection.drop_self, tell=tell)
         model.save(output)
@@ -180,6 +211,7 @@ def train(
         "documents": len(collection.documents),
         "words": len(model.lexical_.words),
         "pairs": learned.n_pairs,
+        "left_out": left_out,
         "chosen": dict(learned.told),
         "seconds": round(perf_counter() - started, 3),
     }
@@ -190,8 +222,10 @@ def train(
         f"{ranker} on {summary['documents']:,} documents and {summary['words']:,} words of {collection.name} "
         f"in {summary['seconds']:.1f} s: {output}, {index_path(output)}"
     )
+    if left_out:
+        print(LEFT_OUT.format(left_out))
     if ranker in LEARNED:
-        print(_learned(learned, len(qrels)))
+        print(_learned(learned, len(set(qrels.query if isinstance(qrels, Triples) else qrels))))
 
 
 def _judgments(collection: Collection, ranker: Ranker, split: str | None) -> Qrels:
@@ -206,7 +240,10 @@ def _judgments(collection: Collection, ranker: Ranker, split: str | None) -> Qre
 def _learned(model: TextModel, queries: int) -> str:
     told = model.told
     if queries == 0:
-        return "no word pairs: there is no split 'train' to learn from; --split names another"
+        return (
+            "no word pairs: there is no split 'train' to learn from; --split names another, and --judgments, --clicks "
+            "or --triples a table"
+        )
     if model.W is None:
         return f"no word pairs: on held-out queries of {queries:,} they did not help; the model is its lexical part"
     return (

@@ -23,8 +23,11 @@ _HOME = {
     "load": "sets",
     "parse_letor": "letor",
     "read_beir": "beir",
+    "read_documents": "text_tables",
+    "read_judgments": "text_tables",
     "read_letor": "letor",
     "read_qrels": "trec",
+    "read_query_texts": "text_tables",
     "read_run": "trec",
     "read_smart": "smart",
     "read_smart_qrels": "smart",
@@ -53,8 +56,11 @@ __all__ = [
     "load",
     "parse_letor",
     "read_beir",
+    "read_documents",
+    "read_judgments",
     "read_letor",
     "read_qrels",
+    "read_query_texts",
     "read_run",
     "read_smart",
     "read_smart_qrels",
@@ -75,6 +81,7 @@ if TYPE_CHECKING:
     from .records import Collection, Documents, Fold, Labelled, Letor, Split, Stories
     from .sets import Known, known, load
     from .smart import read_smart, read_smart_qrels
+    from .text_tables import read_documents, read_judgments, read_query_texts
     from .trec import read_qrels, read_run, write_qrels, write_run
 
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import check
+from ..data.logs import Triples
 from ..data.records import Documents, Qrels
 from ..errors import ConfigError, DataError
+from ..preferences import won_shares
 from ..rankers.judged import Judged, Product, grades_of
 from ..rankers.lexical import LexicalRanker
 from ..rankers.pair_edits import PairEdits
@@ -98,6 +100,7 @@ class Lesson:
     qrels: Qrels
     drop_self: bool = False
     weight: Mapping[str, float] | None = None
+    triples: Triples | None = None
 
     @classmethod
     def of(
@@ -105,7 +108,7 @@ class Lesson:
         documents: Documents,
         weighted: csr_array,
         queries: Mapping[str, str] | None,
-        qrels: Qrels | None,
+        qrels: Qrels | Triples | None,
         drop_self: bool,
         weight: Mapping[str, float] | None = None,
         below: bool = False,
@@ -114,7 +117,10 @@ class Lesson:
 
         below : grades below 0 teach too (that a document is worse than those nobody judged), else they are left out.
         """
-        queries, qrels = queries or {}, qrels or {}
+        queries, triples = queries or {}, None
+        if isinstance(qrels, Triples):
+            triples, qrels = qrels, won_shares(qrels.query, qrels.better, qrels.worse, qrels.weight)
+        qrels = qrels or {}
         unknown = [q for q in qrels if q not in queries]
         if unknown:
             raise DataError(f"{len(unknown)} judged queries have no text, the first is {unknown[0]!r}")
@@ -134,7 +140,7 @@ class Lesson:
             if not 0.0 < check.number(f"query_weight[{q!r}]", value) < np.inf:
                 raise DataError(f"a query counts as a number above 0; {q!r} is said to count as {value}")
         kept = {q: judged for q, judged in teaching.items() if judged}
-        return cls(documents, weighted, queries, kept, drop_self, weight)
+        return cls(documents, weighted, queries, kept, drop_self, weight, triples)
 
     @property
     def texts(self) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from .. import check
 from ..data.files import PathLike
+from ..data.logs import Triples
 from ..data.records import Documents, Qrels
 from ..data.tensors import write_tensors
 from ..errors import ConfigError, DataError, NotFitted
@@ -108,7 +109,7 @@ class TextRanker(Searching, Parameters):
         self,
         docs: Docs,
         queries: Mapping[str, str] | None = None,
-        qrels: Qrels | Preferences | None = None,
+        qrels: Qrels | Triples | Preferences | None = None,
         *,
         query_weight: Mapping[str, float] | None = None,
         drop_self: bool = False,
@@ -121,7 +122,9 @@ class TextRanker(Searching, Parameters):
         query_weight : how many queries each counts as, 1 unless it is named (how often it was asked, say).
         drop_self : a query never finds the document of its own id. tell : called with what is being done.
 
-        With Preferences.from_labels in place of qrels, every document is a query for those of its class.
+        Triples (`data.read_triples`) in place of qrels: a document's grade is the share it won of what it took part in;
+        'bilinear' takes its steps on those very triples. With Preferences.from_labels every document is a query for
+        those of its class.
         """
         size = self._judged()
         documents = Documents.of(docs)
@@ -133,9 +136,9 @@ class TextRanker(Searching, Parameters):
                 lexical, documents, weighted, qrels, size, edits, self.random_state, self.n_jobs, tell
             )
             return self._indexed(weighted, documents)
-        Lesson.of(documents, None, queries, qrels, drop_self, query_weight)  # refused before any work
+        lesson = Lesson.of(documents, None, queries, qrels, drop_self, query_weight)  # refused before any work
         weighted = lexical.fit(documents)
-        lesson = Lesson.of(documents, weighted, queries, qrels, drop_self, query_weight)
+        lesson = replace(lesson, weighted=weighted)
         if self.ranker not in LEXICAL and lesson.qrels:
             learn = learned if self.ranker == "text" else learned_by_steps
             self.model_ = learn(lexical, lesson, self._how(size), edits, tell)

@@ -34,7 +34,7 @@ def learned_by_steps(lexical: LexicalRanker, lesson: Lesson, how: How, edits: Pa
 
     def pairs(some: NDArray[np.intp]) -> csr_array:
         names = [ids[i] for i in some]
-        prefs = Preferences.from_qrels({q: lesson.qrels[q] for q in names}, names, list(lesson.documents.ids))
+        prefs = _preferences(lesson, names)
         ranker = BilinearRanker(
             start="zero", max_pairs=learner.budget.pairs, random_state=how.seed, n_jobs=how.n_jobs, watch=0
         )
@@ -46,3 +46,12 @@ def learned_by_steps(lexical: LexicalRanker, lesson: Lesson, how: How, edits: Pa
     choice = learner.gain(scores_of(pairs(rest), asked), asked, 0.0, Ridge())
     tell("learning pairs step by step, from all queries")
     return finished(lexical, edits, choice, {"queries": len(ids)}, lambda: (words, pairs(np.arange(len(ids)))))
+
+
+def _preferences(lesson: Lesson, queries: list[str]) -> Preferences:
+    """What these queries prefer: the triples themselves where they were given, else what the grades say."""
+    documents = list(lesson.documents.ids)
+    if lesson.triples is None:
+        qrels = {q: lesson.qrels[q] for q in queries}
+        return Preferences.from_qrels(qrels, queries, documents, drop_self=lesson.drop_self)
+    return next(Preferences.stream([lesson.triples.named()], queries, documents, missing="drop"))

@@ -3,5 +3,6 @@
 from .classes import classes_of
 from .clicks import ClickLog, Propensity
 from .windows import EACH, Preferences, Triples
+from .won import won_shares
 
-__all__ = ["EACH", "ClickLog", "Preferences", "Propensity", "Triples", "classes_of"]
+__all__ = ["EACH", "ClickLog", "Preferences", "Propensity", "Triples", "classes_of", "won_shares"]

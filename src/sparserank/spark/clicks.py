@@ -23,6 +23,7 @@ _CLICKED = "true or false, 0 or 1"
 COLUMNS = {
     "session": "id", "query": "id", "document": "id", "position": "whole number", "clicked": _CLICKED,
 }  # fmt: skip
+TRIPLES = {"query": "id", "better": "id", "worse": "id", "weight": "number"}
 LONGEST = 100_000
 """The deepest position whose propensity is looked up; below it, that of this position counts."""
 
@@ -84,6 +85,48 @@ def click_sessions(visits: DataFrame) -> DataFrame:
 
     log, _ = _checked(visits)
     return log.groupBy("query").agg(F.count_distinct("session").alias("sessions"))
+
+
+def read_triples(spark: SparkSession, path: str) -> DataFrame:
+    """Parquet triples query, better, worse and weight (1, where there is none); of another schema they are refused."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    found = table(spark, path)
+    return judged(found if "weight" in found.columns else found.withColumn("weight", F.lit(1.0)), TRIPLES, path)
+
+
+def triple_grades(triples: DataFrame) -> DataFrame:
+    """query, document, grade: the weight a document won over all it won or lost (`preferences.won_shares`).
+
+    Weights are added from the smallest on, so that the sums are the same however the triples are partitioned.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    told = judged(triples, TRIPLES, "triples")
+    refuse_nulls(told, "triples")
+    weight = F.col("weight").cast("double")
+    wrong = F.isnan(weight) | (weight < 0.0) | (weight == float("inf"))
+    said = told.select(
+        F.count_if(wrong).alias("weight"), F.count_if(F.col("better") == F.col("worse")).alias("worse")
+    ).first()
+    if said is not None and said["weight"]:
+        raise DataError(f"triples: column 'weight' must be finite, 0 or more; it is not in {said['weight']:,} rows")
+    if said is not None and said["worse"]:
+        raise DataError(f"triples: {said['worse']:,} rows name one document as better and as worse")
+    winners = told.select("query", F.col("better").alias("document"), weight.alias("won"), F.lit(None).alias("lost"))
+    losers = told.select("query", F.col("worse").alias("document"), F.lit(None).alias("won"), weight.alias("lost"))
+    both = winners.union(losers).groupBy("query", "document")
+    sums = both.agg(_rising("won").alias("won"), _rising("lost").alias("lost"))
+    total = F.col("won") + F.col("lost")
+    share = F.when(total > 0.0, F.col("won") / total).otherwise(0.0)
+    return sums.select("query", "document", share.alias("grade"))
+
+
+def _rising(name: str) -> Column:
+    """The sum of a column's numbers, the smallest first."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.aggregate(F.array_sort(F.collect_list(name)), F.lit(0.0), lambda total, one: total + one)
 
 
 def _checked(visits: DataFrame) -> tuple[DataFrame, int]:

@@ -1,0 +1,77 @@
+"""A search experiment as tables, TSV or Parquet, instead of a BEIR folder.
+
+    documents   id, text and, where it is there, title
+    queries     id, text
+    judgments   query, document, grade
+
+Ids are text: a whole number is taken as its digits. How a table is read is told in `tables`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import DataError
+from .files import PathLike
+from .records import Documents, Qrels
+from .tables import Table, scan
+
+_DOCUMENTS = {"id": "id", "title": "title", "text": "text"}
+_QUERIES = {"id": "id", "text": "text"}
+_JUDGMENTS = {"query": "id", "document": "id", "grade": "grade"}
+
+
+def read_documents(path: PathLike) -> Documents:
+    """All documents of a table, in its order.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "docs.tsv").write_text("id\\ttext\\nd1\\theat in slabs\\n")
+    ...     read_documents(f"{folder}/docs.tsv").texts
+    ('heat in slabs',)
+    """
+    rows = _rows(Table(Path(path), _DOCUMENTS, may_lack="title"))
+    ids = rows["id"]
+    _refuse_twice(path, "document", ids)
+    return Documents(tuple(ids), tuple(rows.get("title", [""] * len(ids))), tuple(rows["text"]))
+
+
+def read_query_texts(path: PathLike) -> dict[str, str]:
+    """{query id: text} of a table."""
+    rows = _rows(Table(Path(path), _QUERIES))
+    _refuse_twice(path, "query", rows["id"])
+    return dict(zip(rows["id"], rows["text"], strict=True))
+
+
+def read_judgments(path: PathLike) -> Qrels:
+    """{query id: {document id: grade}} of a table; a document may be judged twice, as long as both say the same."""
+    rows = _rows(Table(Path(path), _JUDGMENTS))
+    out: dict[str, dict[str, float]] = {}
+    for query, document, grade in zip(rows["query"], rows["document"], rows["grade"], strict=True):
+        first = out.setdefault(query, {}).setdefault(document, grade)
+        refuse_two_grades(path, query, document, first, grade)
+    return out
+
+
+def refuse_two_grades(path: PathLike, query: str, document: str, one: float, other: float) -> None:
+    """Refuse two judgments of one document for one query that disagree."""
+    if one != other:
+        raise DataError(
+            f"{path}: document {document!r} has the grades {min(one, other):g} and {max(one, other):g} for "
+            f"query {query!r}; leave one of them"
+        )
+
+
+def _rows(table: Table) -> dict[str, list]:  # type: ignore[type-arg]  # of texts or of numbers, by column
+    import polars as pl
+
+    ids = [name for name, kind in table.kinds.items() if kind == "id"]
+    return scan(table).with_columns(pl.col(ids).cast(pl.String)).collect().to_dict(as_series=False)
+
+
+def _refuse_twice(path: PathLike, what: str, ids: list[str]) -> None:
+    seen: set[str] = set()
+    for one in ids:
+        if one in seen:
+            raise DataError(f"{path}: {what} id {one!r} occurs more than once")
+        seen.add(one)
