@@ -392,3 +392,13 @@ def test_nfcorpus_dev_is_ranked_far_better_than_by_bm25(real):
     queries = {q: collection.queries[q] for q in collection.qrels["dev"]}
     found = sr.evaluate.evaluate_run(ranker.run(queries, 100), collection.qrels["dev"], "nDCG@10")
     assert found.to_dict()["nDCG@10"]["value"] > 0.36
+
+
+def test_steps_never_take_a_query_s_own_document_where_it_is_dropped():
+    from sparserank.engine.learning import Lesson
+    from sparserank.engine.steps import _preferences
+
+    documents = Documents.of({f"d{i}": "word" for i in range(4)})
+    lesson = Lesson.of(documents, None, {"d0": "word", "d1": "word"}, {"d0": {"d2": 1.0}, "d1": {"d3": 1.0}}, True)
+    drawn = _preferences(lesson, ["d0", "d1"]).draw(200, seed=0)
+    assert set(zip(drawn.query.tolist(), drawn.worse.tolist(), strict=True)) == {(0, 1), (0, 3), (1, 0), (1, 2)}

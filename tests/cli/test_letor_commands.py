@@ -49,6 +49,34 @@ def test_a_ranker_is_trained_and_measured(capsys, files, tmp_path, ranker):
     assert said["measures"]["PairError"]["value"] < 0.2
 
 
+def test_a_model_remembers_what_its_file_counts_from(capsys, files, tmp_path):
+    """A test file without feature 0, read alone, would have every feature one column too far to the left."""
+
+    def from_zero(name, without=()):
+        lines = (files / name).read_text().splitlines()
+        moved = []
+        for line in lines:
+            grade, qid, *features = line.split()
+            pairs = [(int(index) - 1, value) for index, value in (one.split(":") for one in features)]
+            moved.append(" ".join([grade, qid, *(f"{i}:{value}" for i, value in pairs if i not in without)]))
+        (tmp_path / name).write_text("\n".join(moved) + "\n")
+        return tmp_path / name
+
+    model, given = tmp_path / "m", ("--ranker", "ranksvm", "--set", "C=1", "--output", tmp_path / "m")
+    printed(capsys, "train", from_zero("train.txt"), "--vali", from_zero("vali.txt", without=(0,)), *given)
+    assert sr.load(model).zero_based_
+    found = printed(capsys, "evaluate", model, from_zero("test.txt", without=(0,)))
+    blank = rows(2)
+    X = blank.X.toarray()
+    X[:, 0] = 0.0
+    expected = sr.load(model).score(X, blank.y, qid=blank.qid)
+    assert found["measures"]["nDCG@10"]["value"] == pytest.approx(expected)
+    printed(capsys, "train", files / "train.txt", *given)
+    assert not sr.load(model).zero_based_
+    assert call("evaluate", model, tmp_path / "train.txt") == 2
+    assert "train.txt:1: feature index 0 in a file that counts from 1" in capsys.readouterr().err
+
+
 def test_people_get_sentences_and_a_table(capsys, files, tmp_path):
     given = ("--set", "C=0.1", "--set", "penalty=l1", "--set", "max_iter=2000")
     assert call("train", files / "train.txt", "--ranker", "ranksvm", "--output", tmp_path / "m", *given) == 0

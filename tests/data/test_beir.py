@@ -179,6 +179,17 @@ def test_text_is_written_to_be_read_by_people(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "tiny" / "qrels" / "test.tsv").read_text() == "query-id\tcorpus-id\tscore\nq\té\t1\n"
 
 
+def test_half_of_a_surrogate_pair_is_written_as_an_escape_and_refused_in_judgments(tmp_path: Path) -> None:
+    half = "half \ud800 a pair"
+    made = Collection("odd", Documents.of({"d": half}), {"q": half}, {})
+    write_beir(tmp_path / "odd", made)
+    assert read_beir(tmp_path / "odd") == made
+    named = Collection("odd", Documents.of({half: "text"}), {"q": "x"}, {"train": {"q": {half: 1.0}}})
+    with pytest.raises(DataError, match="judged ids must hold no half of a surrogate pair"):
+        write_beir(tmp_path / "named", named)
+    assert not (tmp_path / "named").exists()
+
+
 def test_a_folder_with_files_in_it_is_not_written_into(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is there already; give a new or an empty folder"):
         write_beir(folder_of(tmp_path), Collection("tiny", Documents.of({"d": "x"}), {}, {}))

@@ -284,6 +284,8 @@ def test_indices_count_from_what_the_file_or_the_caller_says() -> None:
     assert parse_letor(one, "made").X.toarray().tolist() == [[5, 6]]
     assert parse_letor(one, "made", zero_based=True).X.toarray().tolist() == [[0, 5, 6]]
     assert parse_letor(zero, "made").X.toarray().tolist() == [[5, 0, 6]]
+    assert [parse_letor(text, "made").zero_based for text in (one, zero, b"1 qid:3\n")] == [False, True, False]
+    assert parse_letor(one, "made", zero_based=True).zero_based
     with pytest.raises(DataError, match=r"^made:2: feature index 0 in a file that counts from 1"):
         parse_letor(one + zero, "made", zero_based=False)
     with pytest.raises(ConfigError, match="'zero_based'"):

@@ -35,6 +35,26 @@ def test_five_subsets_rotate_and_have_equal_columns(tmp_path):
     assert (set(folds[1].vali.qid.tolist()), set(folds[1].test.qid.tolist())) == ({5}, {1})
 
 
+def test_files_that_happen_to_have_no_feature_0_count_from_0_with_those_that_have(tmp_path):
+    """Read alone, `1:5 2:6` would be columns 0 and 1."""
+    for number in range(1, 6):
+        (tmp_path / f"S{number}.txt").write_text(f"1 qid:{number} {'0:4 ' * (number == 3)}1:5 2:6\n")
+    for fold in read_folds(tmp_path):
+        for part in (fold.train, fold.vali, fold.test):
+            assert part.zero_based
+            assert {tuple(row[1:]) for row in part.X.toarray().tolist()} == {(5.0, 6.0)}
+    (tmp_path / "Fold1").mkdir()
+    for name, text in (("train", "1 qid:1 0:4 1:5 2:6\n"), ("vali", "1 qid:2 1:5\n"), ("test", "1 qid:3 2:6\n")):
+        (tmp_path / "Fold1" / f"{name}.txt").write_text(text)
+    (fold,) = read_folds(tmp_path)
+    assert fold.vali.X.toarray().tolist() == [[0, 5, 0]]
+    assert fold.test.X.toarray().tolist() == [[0, 0, 6]]
+    (tmp_path / "Fold1" / "train.txt").write_text("1 qid:1 1:5 2:6\n")
+    (tmp_path / "Fold1" / "test.txt").write_text("1 qid:3 0:6\n")
+    with pytest.raises(DataError, match=r"test\.txt:1: feature index 0 in a file that counts from 1"):
+        read_folds(tmp_path)
+
+
 def test_a_test_file_with_more_features_than_the_training_file_is_refused_by_its_line(tmp_path):
     (tmp_path / "Fold1").mkdir()
     for name, text in (("train.txt", lines(1)), ("vali.txt", lines(2)), ("test.txt", lines(3) + "0 qid:3 1:1 7:2\n")):

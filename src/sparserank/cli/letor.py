@@ -37,9 +37,10 @@ def train_rows(
     refuse_unwritable(output)
     with working(f"reading {data}"):
         rows = read_letor(data)
-        held = None if vali is None else read_letor(vali, n_features=rows.X.shape[1])
+        held = None if vali is None else read_letor(vali, n_features=rows.X.shape[1], zero_based=rows.zero_based)
     with telling() as tell:
         chosen = choose(ranker, rows, held, measure=measure, given=settings, seed=seed, tell=tell)
+    chosen.ranker.zero_based_ = rows.zero_based
     chosen.ranker.save(output)
     summary = {
         "model": str(output),
@@ -73,6 +74,7 @@ def train_folds(
                 tell(f"fold {number} of {len(folds)}: {message}")
 
             chosen = choose(ranker, fold.train, fold.vali, measure=measure, given=settings, seed=seed, tell=of_fold)
+            chosen.ranker.zero_based_ = fold.train.zero_based
             chosen.ranker.save(output / f"fold{number}.safetensors")
             told.append(_told(ranker, chosen, measure))
     scores = _scored(output, folds)
@@ -102,7 +104,8 @@ def evaluate_rows(model: Path, data: str | None, folds: Path | None, measures: s
 
         ranker: Any = load(model)
         with working(f"reading {data}"):
-            rows = [read_letor(data, n_features=ranker.n_features_in_)]
+            from_zero: Any = getattr(ranker, "zero_based_", "auto")
+            rows = [read_letor(data, n_features=ranker.n_features_in_, zero_based=from_zero)]
         scores, about = [ranker.predict(rows[0].X)], data
     shown = _measured(scores, rows, measures, seed)
     if as_json:

@@ -177,7 +177,14 @@ def write_beir(folder: PathLike, collection: Collection) -> None:
 def _write_jsonl(path: Path, records: list[dict[str, str]]) -> None:
     if not all(record["_id"] for record in records):
         raise DataError("an id in a BEIR folder must not be empty")
-    write_bytes(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode())
+    write_bytes(path, b"".join(_json_line(record) for record in records))
+
+
+def _json_line(record: dict[str, str]) -> bytes:
+    try:
+        return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:  # half of a surrogate pair has no UTF-8, but JSON has an escape for it
+        return json.dumps(record).encode() + b"\n"
 
 
 def _write_judgments(path: Path, qrels: Qrels) -> None:
@@ -186,5 +193,7 @@ def _write_judgments(path: Path, qrels: Qrels) -> None:
         for document, grade in grades.items():
             if any(mark in query + document for mark in "\t\n\r"):
                 raise DataError(f"ids in a BEIR folder must hold no tab and no line end; got {query!r}, {document!r}")
+            if any("\ud800" <= mark <= "\udfff" for mark in query + document):
+                raise DataError(f"judged ids must hold no half of a surrogate pair; got {query!r}, {document!r}")
             lines.append(f"{query}\t{document}\t{shortest(finite('grade', query, document, grade))}")
     write_bytes(path, ("\n".join(lines) + "\n").encode())

@@ -41,7 +41,8 @@ def read_letor(
     """Read a LETOR / svmlight file, plain or packed as .gz, .xz or .zst.
 
     Feature indices count from 1, as LETOR has it, and index 1 becomes column 0 of X; with zero_based="auto" a file in
-    which index 0 occurs counts from 0. X has `n_features` columns, or as many as the largest index asks for. Zeros
+    which index 0 occurs counts from 0 (give a test file what its training file's `zero_based` says: it may happen to
+    have no index 0). X has `n_features` columns, or as many as the largest index asks for. Zeros
     that are written out stay stored. In a file without qid every row has qid 0. The arrays do not depend on `n_jobs`.
 
     >>> from tempfile import TemporaryDirectory
@@ -82,8 +83,10 @@ def parse_letor(
     if any(part.doubts for part in parts):
         _settle(text, "grade", grades)
         _settle(text, "feature's value", values)
-    X = _matrix(text, parts, values, n_features, zero_based)
-    return Letor(X, grades, _qid(text, parts), _comments(text, np.concatenate([part.at[:, 2] for part in parts])))
+    X, base = _matrix(text, parts, values, n_features, zero_based)
+    comments = _comments(text, np.concatenate([part.at[:, 2] for part in parts]))
+    from_zero = zero_based is True or (base == 0 and len(values) > 0)
+    return Letor(X, grades, _qid(text, parts), comments, from_zero)
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,8 @@ def _settle(text: _Text, what: str, numbers: NDArray[np.float64]) -> None:
 
 def _matrix(
     text: _Text, parts: list[_Part], values: NDArray[np.float64], n_features: int | None, zero_based: ZeroBased
-) -> csr_array:
+) -> tuple[csr_array, int]:
+    """X, and what the file counts features from."""
     from scipy.sparse import csr_array
 
     smallest, largest = min(part.smallest for part in parts), max(part.largest for part in parts)
@@ -202,7 +206,7 @@ def _matrix(
         row, done = row + len(part.ends), done + len(part.values)
     X = csr_array((values, indices, indptr), shape=(len(indptr) - 1, n_features or width))
     X.has_canonical_format = True
-    return X
+    return X, base
 
 
 def _first(parts: list[_Part], wrong: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> int:

@@ -36,9 +36,12 @@ def read_folds(folder: PathLike) -> tuple[Fold, ...]:
             f"{place}: neither folders Fold1 to Fold5 nor files S1.txt to S5.txt ({missing.name} is missing)"
         )
     read = [read_letor(path) for path in subsets]
-    width = max(one.X.shape[1] for one in read)
+    from_zero = any(one.zero_based for one in read)
+    width = max(one.X.shape[1] + (from_zero and not one.zero_based) for one in read)
     read = [
-        one if one.X.shape[1] == width else read_letor(path, n_features=width)
+        one
+        if (one.X.shape[1], one.zero_based) == (width, from_zero)
+        else read_letor(path, n_features=width, zero_based=from_zero)
         for one, path in zip(read, subsets, strict=True)
     ]
     return tuple(fold_of(read, number) for number in FOLDS)
@@ -47,7 +50,9 @@ def read_folds(folder: PathLike) -> tuple[Fold, ...]:
 def _fold(folder: Path) -> Fold:
     train = read_letor(_part(folder, "train"))
     width = train.X.shape[1]
-    vali, test = (read_letor(_part(folder, part), n_features=width) for part in ("vali", "test"))
+    vali, test = (
+        read_letor(_part(folder, part), n_features=width, zero_based=train.zero_based) for part in ("vali", "test")
+    )
     return Fold(train, vali, test)
 
 

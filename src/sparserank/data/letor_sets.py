@@ -66,4 +66,5 @@ def _together(parts: Sequence[Letor]) -> Letor:
         y=np.concatenate([part.y for part in parts]),
         qid=np.concatenate([part.qid for part in parts]),
         comments=tuple(comment for part in parts for comment in part.comments),
+        zero_based=parts[0].zero_based,
     )

@@ -101,12 +101,14 @@ class Letor:
     """Query-document rows with features: X[i] has grade y[i] for query qid[i].
 
     `qid` holds integers where every id in the file is one, else strings; `comments` what follows '#', row by row.
+    `zero_based`: the file counts features from 0.
     """
 
     X: csr_array
     y: NDArray[np.float64]
     qid: NDArray[Any]
     comments: tuple[str, ...] = ()
+    zero_based: bool = False
 
     def __len__(self) -> int:
         return len(self.y)

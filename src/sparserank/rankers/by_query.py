@@ -42,8 +42,10 @@ class ByQueryRanker(BaseEstimator, ABC):  # type: ignore[misc]
     """
 
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
-    _told: ClassVar[tuple[str, ...]] = ("skipped_queries_", "n_iter_", "converged_")
+    _told: ClassVar[tuple[str, ...]] = ("skipped_queries_", "n_iter_", "converged_", "zero_based_")
     """Plain numbers and texts that were learned, which the model file keeps."""
+    zero_based_: bool
+    """Whether the LETOR file that was learned from counts features from 0; only where it was a file."""
     _compares = True
     """Whether some row must have another one to beat, for there to be anything to learn."""
 
