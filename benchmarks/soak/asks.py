@@ -15,7 +15,7 @@ from .load import Ask
 from .service import TOKEN
 
 SHARES = {"search": 55, "search as the page": 5, "explain": 20, "feedback": 20}
-"""Of a hundred requests. The page wants every result explained and the lexical ranking beside it."""
+"""Of a hundred requests. The page wants the largest pairs of every result, and the lexical ranking beside it."""
 MOST_QUERIES = 1000
 
 
@@ -53,7 +53,7 @@ class Users:
         text, shown, _ = self._draw.choice(self._lists)
         if kind == "explain":
             return Ask(kind, post("/explain", {"query": text, "document": self._draw.choice(shown)}))
-        page = {"explain": True, "lexical": True} if kind == "search as the page" else {}
+        page = {"explain": True, "pairs": 20, "lexical": True} if kind == "search as the page" else {}
         return Ask(kind, post("/search", {"query": text, **page}))
 
     def _said(self, phase: str, lists: Sequence[tuple[str, list[str], list[str]]]) -> Iterator[Ask]:

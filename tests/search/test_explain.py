@@ -18,7 +18,8 @@ def ranker(request):
 @pytest.mark.parametrize("document", DOCS)
 def test_the_list_has_all_pairs_of_both_parts_the_largest_first(ranker, text, document):
     explaining = ranker.explaining(text)
-    score, listed = explaining.listed(document)
+    score, listed, rest = explaining.listed(document)
+    assert rest == (0, 0.0, 0.0, 0.0)
     lexical, learned = explaining.parts(document)
     told = [(*pair, False) for pair in lexical.pairs] + [(*pair, True) for pair in learned.pairs]
     assert listed == sorted(told, key=lambda one: -abs(one[2]))
@@ -28,6 +29,6 @@ def test_the_list_has_all_pairs_of_both_parts_the_largest_first(ranker, text, do
 
 def test_learned_pairs_are_told_from_words_that_meet_themselves():
     ranker = sr.TextRanker().fit(DOCS, QUERIES, QRELS)
-    _, listed = ranker.explaining("motor car").listed("a")
+    listed = ranker.explaining("motor car").listed("a").pairs
     assert {(query, document, learned) for query, document, _, learned in listed} >= {("car", "car", False)}
     assert any(learned and query == "motor" for query, _, _, learned in listed)

@@ -50,6 +50,26 @@ def test_a_search_explains_every_result_and_pairs_sum_to_its_score(service, rank
     assert {pair["learned"] for pair in found["results"][0]["pairs"]} == {True, False}
 
 
+@pytest.mark.parametrize("pairs", [0, 1, 3, 1000])
+def test_a_search_may_want_the_largest_pairs_only_and_is_told_what_the_others_add(service, pairs):
+    query = "red blue green car ship"
+    every = post(service, "/search", query=query, explain=True)["results"]
+    some = post(service, "/search", query=query, explain=True, pairs=pairs)["results"]
+    assert max(len(result["pairs"]) for result in every) > 3
+    for result, whole in zip(some, every, strict=True):
+        assert result["pairs"] == whole["pairs"][:pairs]
+        left = whole["pairs"][pairs:]
+        assert result["rest"]["pairs"] == len(left)
+        for part, chosen in {
+            "lexical": [one for one in left if not one["learned"] and one["contribution"] > 0],
+            "learned": [one for one in left if one["learned"] and one["contribution"] > 0],
+            "away": [one for one in left if one["contribution"] < 0],
+        }.items():
+            assert result["rest"][part] == pytest.approx(sum(one["contribution"] for one in chosen))
+        assert all(number < len(result["pairs"]) for mark in result["passage"]["marks"] for number in mark["pairs"])
+    assert "rest" not in every[0]
+
+
 def test_an_explanation_is_the_rankers(service, ranker):
     found = post(service, "/explain", query="red car", document="automobile-red")
     why = ranker.explain("red car", "automobile-red")

@@ -7,7 +7,7 @@ holds: there the index is written too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -101,12 +101,16 @@ def _documents(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _frame(spark: SparkSession, documents: Documents) -> DataFrame:
+    rows = list(zip(documents.ids, documents.titles, documents.texts, strict=True))
+    return _sent(spark, rows, "id string, title string, text string")
+
+
+def _sent(spark: SparkSession, rows: Sequence[tuple[str, ...]], schema: str) -> DataFrame:
     from ..spark.sent import Sent
 
-    rows = list(zip(documents.ids, documents.titles, documents.texts, strict=True))
     parts = spark.sparkContext.defaultParallelism
     sent = Sent(spark, [rows[part::parts] for part in range(parts)])
-    return spark.createDataFrame(sent.flat_map(lambda _, part: part), "id string, title string, text string")
+    return spark.createDataFrame(sent.flat_map(lambda _, part: part), schema)
 
 
 def _collected(
@@ -125,36 +129,56 @@ def _collected(
     if tables.queries:
         queries = judged(table(spark, tables.queries), {"id": "id", "text": "text"}, tables.queries)
         refuse_nulls(queries, tables.queries)
-    grades = _grades(spark, tables)
+    told = _told(spark, tables)
     if known is None:
         found = cast("DataFrame", documents).toArrow()
         columns = (tuple(found.column(name).to_pylist()) for name in ("id", "title", "text"))
         known = Collection(tables.data, Documents(*columns), {}, {})
     if queries is not None:
         known = replace(known, queries=_texts(queries, str(tables.queries)))
-    if grades is None:
+    if told is None:
         return replace(known, qrels={"train": known.split(split or "train")}), 0
-    told = _nested(*grades)
-    if not known.queries:
-        known = replace(known, queries=asked_in_words(told, grades[1]))
-    qrels, left_out = tables.kept(told, known)
-    return replace(known, qrels={"train": cast("Qrels", qrels)}), left_out
+    return _graded(spark, tables, known, told)
 
 
-def _grades(spark: SparkSession, tables: Tables) -> tuple[DataFrame, str] | None:
-    """query, document, grade, and the table it comes from; None where no table says what is relevant."""
-    from ..spark.clicks import click_grades, read_clicks, read_triples, triple_grades
+def _told(spark: SparkSession, tables: Tables) -> DataFrame | None:
+    """The table that says what is relevant; None where there is none."""
+    from ..spark.clicks import read_clicks, read_triples
     from ..spark.frames import judged, refuse_nulls, table
 
     if tables.clicks:
-        return click_grades(read_clicks(spark, tables.clicks)), tables.clicks
+        return read_clicks(spark, tables.clicks)
     if tables.triples:
-        return triple_grades(read_triples(spark, tables.triples)), tables.triples
+        return read_triples(spark, tables.triples)
     if tables.judgments:
         grades = judged(table(spark, tables.judgments), JUDGMENTS, tables.judgments)
         refuse_nulls(grades, tables.judgments)
-        return grades, tables.judgments
+        return grades
     return None
+
+
+def _graded(spark: SparkSession, tables: Tables, known: Collection, told: DataFrame) -> tuple[Collection, int]:
+    """The collection with the grades that a table gives as its split 'train', and how many rows were left out."""
+    from ..spark.clicks import click_grades, known_triples, triple_grades
+
+    ((kind, path),) = tables.told.items()
+    left_out = 0
+    if kind == "triples":
+        if tables.drop:
+            asked = known.queries or {str(row["query"]) for row in told.select("query").distinct().collect()}
+            queries, documents = (
+                _sent(spark, [(one,) for one in ids], "id string") for ids in (asked, known.documents.ids)
+            )
+            every, told = told.count(), known_triples(told, queries, documents)
+            left_out = every - told.count()
+        told = triple_grades(told)
+    elif kind == "clicks":
+        told = click_grades(told)
+    grades = _nested(told, path)
+    if not known.queries:
+        known = replace(known, queries=asked_in_words(grades, path))
+    kept, unknown = tables.kept(grades, known)
+    return replace(known, qrels={"train": cast("Qrels", kept)}), left_out + unknown
 
 
 def _texts(queries: DataFrame, path: str) -> dict[str, str]:

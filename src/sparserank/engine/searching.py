@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import lru_cache
 from time import process_time
 from typing import Self
 
@@ -22,6 +23,7 @@ from ..search import Explanation, Hit, Index
 from ..search.compare import Comparison, compare
 from ..search.expansion import MOST_BYTES, Expansion
 from ..search.explain import Explaining
+from ..text import Analyzer
 
 Docs = Documents | Mapping[str, "str | Mapping[str, str]"]
 
@@ -113,7 +115,7 @@ class Searching:
 
     def search_lexical(self, text: str, k: int = 10) -> list[Hit]:
         """`search` by the lexical score alone, as if no pair had been learned."""
-        return self._searched().search(self._fitted().lexical_asked([text]), k)[0]
+        return self._searched().search(self._fitted().lexical_asked(text), k)[0]
 
     def search_many(self, texts: Iterable[str], k: int = 10, n_jobs: int | None = None) -> list[list[Hit]]:
         """`search` for many texts at once, on all cores."""
@@ -155,12 +157,10 @@ class Searching:
         >>> TextRanker().fit({"d1": "apples"}).unknown("The Plums and the apple")
         ['Plums']
         """
-        lexical = self._fitted().lexical
-        analyzer = replace(lexical.settings.analyzer, ngrams=1)
-        as_written = replace(analyzer, lowercase=False, stem=None, stop_words=None)
+        analyzer = self._fitted().lexical.settings.analyzer
         spelled: dict[str, str] = {}
-        for word in as_written.tokens(text):
-            for form in analyzer.tokens(word):
+        for word in _as_written(analyzer).tokens(text):
+            for form in _forms(analyzer, word):
                 spelled.setdefault(form, word)
         return list(dict.fromkeys(word for form, word in spelled.items() if not self._occurs(form)))
 
@@ -217,3 +217,15 @@ class Searching:
                 "this ranker has no index; make one with `sparserank index MODEL DATA --output MODEL.index`"
             )
         return self.index_
+
+
+@lru_cache(maxsize=4)
+def _as_written(analyzer: Analyzer) -> Analyzer:
+    """Finds words as a text spells them."""
+    return replace(analyzer, ngrams=1, lowercase=False, stem=None, stop_words=None)
+
+
+@lru_cache(maxsize=16_384)
+def _forms(analyzer: Analyzer, word: str) -> tuple[str, ...]:
+    """What a word is counted as; queries have much the same words."""
+    return tuple(replace(analyzer, ngrams=1).tokens(word))

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+KEPT = 32
+"""Queries that are not read again when they are asked again soon."""
+
+
 class PairTable(WordPairs):
     """W with the words of its rows and columns."""
 
@@ -92,18 +96,38 @@ class TextModel:
     def asked(self, texts: Iterable[str]) -> Asked:
         """Queries for an index."""
         texts = list(texts)
+        rows, words = self.one(texts[0]) if len(texts) == 1 else self._rows(texts)
+        if words is None:
+            return Asked(rows)
+        return Asked(rows, words, self.W, self.gain, len(self.lexical.words), self.pairs_digest)
+
+    def lexical_asked(self, text: str) -> Asked:
+        """A query for an index, without what was learned."""
+        return Asked(self.one(text)[0])
+
+    def one(self, text: str) -> tuple[csr_array, csr_array | None]:
+        """One query in the columns of an index, and its words that W has (None without a W); not to be written into.
+
+        The last ones are kept: a search, its explanation and the lexical ranking beside it read a text once.
+        """
+        found = self._last.get(text)
+        if found is None:
+            found = self._rows([text])
+            if len(self._last) >= KEPT:
+                self._last.clear()
+            self._last[text] = found
+        return found
+
+    @cached_property
+    def _last(self) -> dict[str, tuple[csr_array, csr_array | None]]:
+        return {}
+
+    def _rows(self, texts: list[str]) -> tuple[csr_array, csr_array | None]:
         rows = self.lexical.queries(texts)
         if self.W is None or self.words is None:
-            return Asked(rows)
+            return rows, None
         rows.resize((len(texts), self.n_terms))
-        shift = len(self.lexical.words)
-        return Asked(rows, self.words.rows(texts), self.W, self.gain, shift, self.pairs_digest)
-
-    def lexical_asked(self, texts: Iterable[str]) -> Asked:
-        """Queries for an index, without what was learned."""
-        rows = self.lexical.queries(texts)
-        rows.resize((rows.shape[0], self.n_terms))
-        return Asked(rows)
+        return rows, self.words.rows(texts)
 
     @cached_property
     def pairs_digest(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,23 @@ if TYPE_CHECKING:
 
 Met = tuple[str, str, float, bool]
 """A word of the query, one of the document, what the two add, and whether that was learned."""
+
+
+class Rest(NamedTuple):
+    """Pairs that are not listed: how many, and what they add as words themselves, as learned pairs, and below 0."""
+
+    pairs: int
+    lexical: float
+    learned: float
+    away: float
+
+
+class Listed(NamedTuple):
+    """A score, the pairs that made it, the largest first, and those that were left out."""
+
+    score: float
+    pairs: list[Met]
+    rest: Rest
 
 
 def explain(index: Index, query: csr_array, doc_id: str, words: Sequence[str]) -> Explanation:
@@ -50,18 +67,19 @@ class Explaining:
         value = weight * self.index.weights_of(doc_id, behind).astype(np.float64)
         return lexical, _explanation(value, rows, columns, self.model.words.words, self.model.lexical.words)
 
-    def listed(self, doc_id: str) -> tuple[float, list[Met]]:
-        """The score, and `parts` as one list, the largest first: for those who show them and no more."""
+    def listed(self, doc_id: str, most: int | None = None) -> Listed:
+        """`parts` as one list, the largest first, of at most `most`: for those who show them and no more."""
         terms, rows, columns, weight, learned = self._all
         value = weight * self.index.weights_of(doc_id, terms).astype(np.float64)
-        met = _largest_first(value)
+        every = _largest_first(value)
+        met, left = every[:most], every[len(every) if most is None else most :]
         words = self.model.lexical.words
         named = words if self.model.words is None else self.model.words.words
         listed = zip(
             rows[met].tolist(), columns[met].tolist(), value[met].tolist(), (met >= learned).tolist(), strict=True
         )
         pairs = [(named[row] if new else words[row], words[column], added, new) for row, column, added, new in listed]
-        return float(np.float32(value.sum())), pairs
+        return Listed(float(np.float32(value.sum())), pairs, _rest(value[left], left >= learned))
 
     def whole(self, doc_id: str) -> Explanation:
         """Both together."""
@@ -81,17 +99,23 @@ class Explaining:
 
     @cached_property
     def _lexical(self) -> csr_array:
-        return self.model.lexical.queries([self.text])
+        return self.model.one(self.text)[0]
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None:
         """Every pair of the query's words: its row and column of W, and what it adds where the document counts 1."""
-        if self.model.W is None or self.model.words is None:
+        query = self.model.one(self.text)[1]
+        if query is None or self.model.W is None:
             return None
-        query = self.model.words.rows([self.text])
         entries = self.model.W[query.indices].tocoo()
         weight = self.model.gain * query.data.astype(np.float64)[entries.row] * entries.data
         return query.indices[entries.row].astype(np.int64), entries.col.astype(np.int64), weight
+
+
+def _rest(value: NDArray[np.float64], learned: NDArray[np.bool_]) -> Rest:
+    below = value < 0.0
+    parts = (~below & ~learned, ~below & learned, below)
+    return Rest(len(value), *(float(value[part].sum()) for part in parts))
 
 
 def _largest_first(value: NDArray[np.float64]) -> NDArray[np.int64]:

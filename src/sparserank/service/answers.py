@@ -29,7 +29,7 @@ def searched(serving: Serving, asked: SearchAsked) -> Iterator[dict[str, Any] | 
     if asked.explain:
         explaining = ranker.explaining(asked.query)
         for number, result in enumerate(results, start=1):
-            result.update(_explained(serving, explaining, result["id"]))
+            result.update(_explained(serving, explaining, result["id"], asked.pairs))
             if number % TOGETHER == 0:
                 yield None
     if asked.lexical:
@@ -42,7 +42,7 @@ def searched(serving: Serving, asked: SearchAsked) -> Iterator[dict[str, Any] | 
 def explained(serving: Serving, query: str, document: str) -> dict[str, Any]:
     """Why a document has its score."""
     there(serving, document)
-    found = _explained(serving, serving.ranker.explaining(query), document, scored=True)
+    found = _explained(serving, serving.ranker.explaining(query), document, None, scored=True)
     return {"version": serving.version.number, **found}
 
 
@@ -69,9 +69,12 @@ def _weights(found: list[tuple[str, float]]) -> list[dict[str, Any]]:
     return [{"word": word, "weight": weight} for word, weight in found]
 
 
-def _explained(serving: Serving, explaining: Explaining, document: str, scored: bool = False) -> dict[str, Any]:
+def _explained(
+    serving: Serving, explaining: Explaining, document: str, most: int | None, scored: bool = False
+) -> dict[str, Any]:
+    """Passage and pairs: all of them, or at most `most` and what the rest adds."""
     ranker = serving.ranker
-    score, pairs = explaining.listed(document)
+    score, pairs, rest = explaining.listed(document, most)
     analyzer = ranker.lexical_.settings.analyzer
     found = passage(analyzer, ranker.index_.text_of(document), [(word, added) for _, word, added, _ in pairs])
     out: dict[str, Any] = {
@@ -81,6 +84,8 @@ def _explained(serving: Serving, explaining: Explaining, document: str, scored: 
             for query, word, added, learned in pairs
         ],
     }
+    if most is not None:
+        out["rest"] = rest._asdict()
     if scored:
         out["score"] = score
     return out

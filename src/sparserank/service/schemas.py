@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .settings import ID_LENGTH, MOST_RESULTS, MOST_SHOWN, QUERY_LENGTH
+from .settings import ID_LENGTH, MOST_PAIRS, MOST_RESULTS, MOST_SHOWN, QUERY_LENGTH
 
 # no database keeps a NUL in a text
 NO_NUL = r"^[^\x00]*$"
@@ -27,6 +27,10 @@ class SearchAsked(Asked):
     query: Query
     k: Annotated[int, Field(ge=1, le=MOST_RESULTS, description="How many results at most.")] = 10
     explain: Annotated[bool, Field(description="With the word pairs and a passage of every result.")] = False
+    pairs: Annotated[
+        int | None,
+        Field(ge=0, le=MOST_PAIRS, description="At most so many pairs of a result; what the others add is its `rest`."),
+    ] = None
     lexical: Annotated[bool, Field(description="With the results of the lexical score alone beside them.")] = False
 
 
@@ -79,6 +83,15 @@ class Pair(BaseModel):
     learned: bool
 
 
+class Rest(BaseModel):
+    """Pairs that were left out: how many, and what they add as words themselves, as learned pairs, and below 0."""
+
+    pairs: int
+    lexical: float
+    learned: float
+    away: float
+
+
 class Mark(BaseModel):
     """Characters [start, end) of a passage, and the numbers of the pairs that they belong to."""
 
@@ -107,6 +120,7 @@ class Explained(Result):
 
     passage: Passage | None = None
     pairs: list[Pair] | None = None
+    rest: Rest | None = None
 
 
 class SearchAnswer(BaseModel):

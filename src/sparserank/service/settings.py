@@ -12,6 +12,7 @@ BODY_BYTES = 64 * 1024
 QUERY_LENGTH = 1000
 MOST_RESULTS = 100
 MOST_SHOWN = 100
+MOST_PAIRS = 1000
 ID_LENGTH = 512
 """Limits on what a request may hold; each is a 4xx that says so."""
 

@@ -95,6 +95,13 @@ def read_triples(spark: SparkSession, path: str) -> DataFrame:
     return judged(found if "weight" in found.columns else found.withColumn("weight", F.lit(1.0)), TRIPLES, path)
 
 
+def known_triples(triples: DataFrame, queries: DataFrame, documents: DataFrame) -> DataFrame:
+    """The triples whose ids, as text, are all in these tables of one column `id`."""
+    for name, ids in (("query", queries), ("better", documents), ("worse", documents)):
+        triples = triples.join(ids, triples[name].cast("string") == ids["id"], "left_semi")
+    return triples
+
+
 def triple_grades(triples: DataFrame) -> DataFrame:
     """query, document, grade: the weight a document won over all it won or lost (`preferences.won_shares`).
 

@@ -44,6 +44,36 @@ def test_the_bars_of_an_opened_result_sum_to_its_score(service, visits):
     assert card.locator(".title").get_attribute("aria-expanded") == "true"
 
 
+def test_pairs_that_the_search_did_not_tell_come_when_a_result_is_opened(service, visits):
+    """The page asks for twenty a result; here for two, so that this small world has more."""
+
+    def for_two(route):
+        route.continue_(post_data=route.request.post_data.replace('"pairs":20', '"pairs":2'))
+
+    page = visits.open(service.url)
+    page.route("**/search", for_two)
+    search(page, "red green car ship")
+    card = page.locator(".card").first
+    expect(card.locator(".pair")).to_have_count(2)
+    score = number(card.locator(".score").inner_text().split()[-1])
+    shown = card.locator(".pair .value, .rest .value")
+    assert sum(map(number, shown.all_inner_texts())) == pytest.approx(score, abs=0.02)
+    left = int(card.locator(".rest button").inner_text().split()[0])
+    with page.expect_response("**/explain"):
+        card.locator(".title").click()
+    expect(card.locator(".pair")).to_have_count(2 + left)
+    values = card.locator(".pair .value").all_inner_texts()
+    assert sum(map(number, values)) == pytest.approx(score, abs=0.01 * len(values))
+    card.locator(".title").click()
+    expect(card.locator(".pair")).to_have_count(min(5, 2 + left))
+    visits.expected = "500"
+    page.route("**/explain", lambda route: route.fulfill(status=500, body="{}"))
+    other = page.locator(".card").nth(1)
+    other.locator(".title").click()
+    expect(page.locator("#notes")).to_contain_text("could not answer")
+    assert "smaller" in other.locator(".rest").first.inner_text()
+
+
 def test_a_search_waits_for_a_pause_in_typing(service, visits):
     page = visits.open(service.url)
     asked = []

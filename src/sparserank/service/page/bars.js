@@ -27,42 +27,61 @@ export function range(pairs) {
   return [Math.min(0, ...values), Math.max(0, ...values)];
 }
 
-/** The largest pairs as bars, the rest as one line that asks for them. `show(on)` shows them all, or the largest again. */
-export function contributions(pairs, openWord, ask, shown = 5) {
-  const numbered = pairs.map((pair, number) => ({ ...pair, number }));
-  numbered.sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution));
-  const [low, high] = range(numbered);
-  const row = (pair) => element("li", { class: `pair ${kindOf(pair)}`, "data-pair": pair.number },
-    pairWords(pair, openWord), bar(pair.contribution, low, high),
-    element("span", { class: "value" }, signed(pair.contribution)));
-  const first = numbered.slice(0, shown).map(row);
-  const rest = numbered.slice(shown);
-  const list = element("ol", { class: "pairs" }, ...first);
-  const show = (on) => {
-    const end = rest.length ? [on ? fewer(ask) : theRest(rest, ask)] : [];
-    list.replaceChildren(...first, ...(on ? rest.map(row) : []), ...end);
+/**
+ * The largest pairs as bars, the rest as one line that asks for them. `show(on)` shows them all, or the largest again.
+ * What the result does not tell of its pairs, `whole()` promises; until it comes they are a line.
+ */
+export function contributions(result, openWord, ask, whole, shown = 5) {
+  let { pairs, rest } = result;
+  let opened = false;
+  const list = element("ol", { class: "pairs" });
+  const draw = () => {
+    const [low, high] = range(pairs);
+    const row = (pair, number) => element("li", { class: `pair ${kindOf(pair)}`, "data-pair": number },
+      pairWords(pair, openWord), bar(pair.contribution, low, high),
+      element("span", { class: "value" }, signed(pair.contribution)));
+    const end = [];
+    const hidden = opened ? [] : pairs.slice(shown);
+    if (hidden.length || rest.pairs) end.push(theRest(hidden, rest, opened ? null : ask));
+    if (opened && pairs.length + rest.pairs > shown) end.push(fewer(ask));
+    list.replaceChildren(...(opened ? pairs : pairs.slice(0, shown)).map(row), ...end);
   };
-  show(false);
+  const show = async (on) => {
+    opened = on;
+    draw();
+    if (!on || !rest.pairs) return;
+    const all = await whole();
+    if (!all) return;
+    [pairs, rest] = [all, { pairs: 0, lexical: 0, learned: 0, away: 0 }];
+    draw();
+  };
+  draw();
   return { list, show };
 }
 
-function theRest(rest, ask) {
-  const total = signed(sum(rest.map((pair) => pair.contribution)));
-  return element("li", { class: "rest" }, button(`${rest.length} smaller`, { onclick: () => ask(true) }), element("span", { class: "value" }, total));
+function theRest(hidden, rest, ask) {
+  const total = signed(sum(hidden.map((pair) => pair.contribution)) + rest.lexical + rest.learned + rest.away);
+  const text = `${hidden.length + rest.pairs} smaller`;
+  const name = ask ? button(text, { onclick: () => ask(true) }) : element("span", {}, text);
+  return element("li", { class: "rest" }, name, element("span", { class: "value" }, total));
 }
 
 function fewer(ask) {
   return element("li", { class: "rest" }, button("Show fewer", { onclick: () => ask(false) }));
 }
 
-/** A whole score in three parts: words themselves, what pairs add, what they take away. `most` is the widest strip. */
-export function strip(pairs, most) {
+const sizes = ({ pairs, rest }) => {
   const part = (chosen) => sum(pairs.filter(chosen).map((pair) => Math.abs(pair.contribution)));
-  const parts = [
-    ["lexical", part((pair) => !pair.learned && pair.contribution > 0)],
-    ["learned", part((pair) => pair.learned && pair.contribution > 0)],
-    ["away", part((pair) => pair.contribution < 0)],
+  return [
+    ["lexical", part((pair) => !pair.learned && pair.contribution > 0) + rest.lexical],
+    ["learned", part((pair) => pair.learned && pair.contribution > 0) + rest.learned],
+    ["away", part((pair) => pair.contribution < 0) - rest.away],
   ];
+};
+
+/** A whole score in three parts: words themselves, what pairs add, what they take away. `most` is the widest strip. */
+export function strip(result, most) {
+  const parts = sizes(result);
   const made = element("span", { class: "strip", "aria-hidden": "true" });
   for (const [kind, size] of parts) {
     const piece = element("span", { class: `piece ${kind}` });
@@ -73,4 +92,4 @@ export function strip(pairs, most) {
   return element("div", { class: "strip-line", title: text }, made, heard(text));
 }
 
-export const stripLength = (pairs) => sum(pairs.map((pair) => Math.abs(pair.contribution)));
+export const stripLength = (result) => sum(sizes(result).map(([, size]) => size));

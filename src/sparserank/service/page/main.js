@@ -6,7 +6,7 @@ import { openCompare } from "./compare.js";
 import { button, byId, counted, element, openSheet } from "./elements.js";
 import { clear, note } from "./notes.js";
 import { drawResults, walkResults } from "./results.js";
-import { health, search, setToken, takeToken } from "./service.js";
+import { explain, health, search, setToken, takeToken } from "./service.js";
 import { Teacher } from "./teach.js";
 import { openWord } from "./words.js";
 
@@ -85,7 +85,7 @@ function draw(found) {
   list.classList.remove("stale");
   list.dataset.query = found.query;
   drawResults(list, found, {
-    opened, judge, compare: (first, second) => openCompare(answer, first, second), word: openWord,
+    opened, judge, whole: (id) => everyPair(found, id), compare: (first, second) => openCompare(answer, first, second), word: openWord,
     judged: (id) => judged.get(`${found.query}\n${id}`) ?? 0,
   }, before);
   if (focused) [...list.querySelectorAll(".title")].find((one) => one.dataset.document === focused)?.focus();
@@ -97,6 +97,17 @@ function draw(found) {
   byId("count").textContent = countText(found);
   byId("count").classList.toggle("nothing", !found.results.length);
   served(found.version);
+}
+
+/** All pairs of a result; null where they cannot be had, or another version made them. */
+async function everyPair(found, id) {
+  try {
+    const told = await explain(found.query, id);
+    return told.version === found.version ? told.pairs : null;
+  } catch (trouble) {
+    failed(trouble);
+    return null;
+  }
 }
 
 function rest() {

@@ -74,7 +74,7 @@ function thumbs(result, state, act) {
   return [thumb(`Good result: ${result.title || result.id}`, 1), thumb(`Bad result: ${result.title || result.id}`, -1)];
 }
 
-/** The card of one result. act: {opened, judge, judged, compare, word}; `before`: places of the same query in an earlier version. */
+/** The card of one result. act: {opened, whole, judge, judged, compare, word}; `before`: places of the same query in an earlier version. */
 function card(result, place, answer, act, before) {
   const name = result.title || result.id;
   const titleId = `result-${place}`;
@@ -87,7 +87,7 @@ function card(result, place, answer, act, before) {
     title.setAttribute("aria-expanded", String(on));
     bars.show(on);
   };
-  const bars = contributions(result.pairs, act.word, (on) => { open(on); title.focus(); });
+  const bars = contributions(result, act.word, (on) => { open(on); title.focus(); }, () => act.whole(result.id));
   const title = button(name, {
     class: "title", id: titleId, "data-document": result.id, "aria-expanded": "false",
     onclick: () => {
@@ -111,7 +111,7 @@ function card(result, place, answer, act, before) {
   const made = element("article", { class: "card", "aria-labelledby": titleId }, head,
     element("div", { class: "card-body" }, passage(result, act.word),
       element("div", { class: "why-bars", role: "group", "aria-label": `What made the score of ${name}` },
-        strip(result.pairs, act.most), bars.list),
+        strip(result, act.most), bars.list),
       foot));
   linkPairs(made);
   return element("li", { "data-id": result.id }, made);
@@ -120,7 +120,7 @@ function card(result, place, answer, act, before) {
 /** Draw an answer into the list; results that moved since the last version glide to their new places. */
 export function drawResults(list, answer, act, before) {
   const tops = new Map([...list.children].map((item) => [item.dataset.id, item.getBoundingClientRect().top]));
-  const most = Math.max(...answer.results.map((result) => stripLength(result.pairs)), 0);
+  const most = Math.max(...answer.results.map(stripLength), 0);
   list.replaceChildren(...answer.results.map((result, place) => card(result, place, answer, { ...act, most }, before)));
   if (!before || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   for (const item of list.children) {

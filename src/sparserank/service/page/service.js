@@ -73,8 +73,10 @@ export async function ask(method, path, body, signal) {
   }
 }
 
+/** Results with their largest pairs; `explain` has them all. */
 export const search = (query, k, signal) =>
-  ask("POST", "/search", { query, k, explain: true, lexical: true }, signal);
+  ask("POST", "/search", { query, k, explain: true, pairs: 20, lexical: true }, signal);
+export const explain = (query, document) => ask("POST", "/explain", { query, document });
 export const compare = (query, first, second) => ask("POST", "/compare", { query, first, second });
 export const related = (word, k) => ask("GET", `/related/${encodeURIComponent(word)}?k=${k}`);
 export const changes = (days, k) => ask("GET", `/changes?days=${days}&k=${k}`);
