@@ -64,18 +64,18 @@ def pairs_of(path):
 
 def test_judgments_in_a_table_teach_what_those_of_a_folder_teach(world, tables, tmp_path, capsys):
     write_beir(tmp_path / "fruit", world)
-    given = ("--queries", tables("queries"), "--judgments", tables("judgments"))
-    said = printed(capsys, "train", tables("docs"), *given, "-o", tmp_path / "m")
-    printed(capsys, "train", tmp_path / "fruit", "-o", tmp_path / "n")
+    given, loss = ("--queries", tables("queries"), "--judgments", tables("judgments")), ("--loss", "squared")
+    said = printed(capsys, "train", tables("docs"), *given, *loss, "-o", tmp_path / "m")
+    printed(capsys, "train", tmp_path / "fruit", *loss, "-o", tmp_path / "n")
     assert said["pairs"] > 0
     assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
 
 
 def test_clicks_teach_by_how_often_what_was_looked_at_was_taken(world, tables, tmp_path, capsys):
     """Each clicked document was shown once, on top: its grade is 1."""
-    given = ("--queries", tables("queries"), "--clicks", tables("clicks"))
+    given = ("--queries", tables("queries"), "--clicks", tables("clicks"), "--loss", "squared")
     said = printed(capsys, "train", tables("docs"), *given, "-o", tmp_path / "m")
-    graded = sr.TextRanker().fit(world.documents, world.queries, dict(sorted(world.qrels["train"].items())))
+    graded = sr.TextRanker(loss="squared").fit(world.documents, world.queries, dict(sorted(world.qrels["train"].items())))
     assert said["pairs"] > 0
     assert pairs_of(tmp_path / "m") == graded.model_.named_pairs()
 
@@ -109,7 +109,7 @@ def test_triples_give_grades_by_what_was_won_and_bilinear_takes_them_as_they_are
 
 
 def test_triples_that_carry_their_texts_need_nothing_else(tables, tmp_path, capsys):
-    said = printed(capsys, "train", tables("carried"), "-o", tmp_path / "m")
+    said = printed(capsys, "train", tables("carried"), "--loss", "squared", "-o", tmp_path / "m")
     assert said["pairs"] > 0
     found = printed(capsys, "search", tmp_path / "m", "apple word0")["results"]
     assert found[0]["id"].startswith("d")
@@ -138,7 +138,7 @@ def test_rows_about_what_is_not_there_are_refused_or_left_out(tables, tmp_path, 
 
 def test_documents_in_a_table_are_indexed_and_judgments_in_one_measured(world, tables, tmp_path, capsys):
     write_beir(tmp_path / "fruit", world)
-    printed(capsys, "train", tmp_path / "fruit", "-o", tmp_path / "m")
+    printed(capsys, "train", tmp_path / "fruit", "--loss", "squared", "-o", tmp_path / "m")
     assert printed(capsys, "index", tmp_path / "m", tables("docs"), "-o", tmp_path / "i")["documents"] == 60
     folder = printed(capsys, "evaluate", tmp_path / "m", tmp_path / "fruit", "--split", "train")
     given = ("--queries", tables("queries"), "--judgments", tables("judgments"))
