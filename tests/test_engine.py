@@ -208,3 +208,11 @@ def test_unknown_public_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         sr.nothing  # noqa: B018
     assert {"TextRanker", "Preferences", "load"} <= set(dir(sr))
+
+
+@pytest.mark.parametrize("wrong", [5, None, ["red", "apple"], b"red"])
+def test_what_is_no_text_is_refused_by_every_question(wrong):
+    ranker = sr.TextRanker().fit({"d1": "red apple"})
+    for ask in (ranker.search, ranker.search_lexical, lambda text: ranker.explain(text, "d1")):
+        with pytest.raises(DataError, match="text 0 is not a text"):
+            ask(wrong)

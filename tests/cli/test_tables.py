@@ -75,7 +75,9 @@ def test_clicks_teach_by_how_often_what_was_looked_at_was_taken(world, tables, t
     """Each clicked document was shown once, on top: its grade is 1."""
     given = ("--queries", tables("queries"), "--clicks", tables("clicks"), "--loss", "squared")
     said = printed(capsys, "train", tables("docs"), *given, "-o", tmp_path / "m")
-    graded = sr.TextRanker(loss="squared").fit(world.documents, world.queries, dict(sorted(world.qrels["train"].items())))
+    graded = sr.TextRanker(loss="squared").fit(
+        world.documents, world.queries, dict(sorted(world.qrels["train"].items()))
+    )
     assert said["pairs"] > 0
     assert pairs_of(tmp_path / "m") == graded.model_.named_pairs()
 

@@ -225,7 +225,7 @@ def _as_written(analyzer: Analyzer) -> Analyzer:
     return replace(analyzer, ngrams=1, lowercase=False, stem=None, stop_words=None)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=4096)
 def _forms(analyzer: Analyzer, word: str) -> tuple[str, ...]:
     """What a word is counted as; queries have much the same words."""
     return tuple(replace(analyzer, ngrams=1).tokens(word))

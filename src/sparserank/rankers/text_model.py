@@ -110,7 +110,7 @@ class TextModel:
 
         The last ones are kept: a search, its explanation and the lexical ranking beside it read a text once.
         """
-        found = self._last.get(text)
+        found = self._last.get(text) if type(text) is str else None
         if found is None:
             found = self._rows([text])
             if len(self._last) >= KEPT:
