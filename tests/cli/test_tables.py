@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 import pytest
 
 import sparserank as sr
 from sparserank.data import write_beir
-from sparserank.data.records import Collection, Documents
 from sparserank.engine.files import load_model
 
+from ..fruits import fruits
 from .calling import call, printed
-
-WORDS = ["apple", "pear", "plum", "red", "green", "blue", "sweet", "sour", "tree", "fruit"]
 
 
 @pytest.fixture(scope="module")
 def world():
-    """Every query asks with a word for documents of another one."""
-    rng = np.random.default_rng(2)
-    docs = {f"d{i}": {"title": WORDS[i % 10], "text": " ".join(rng.choice(WORDS, 6))} for i in range(60)}
-    queries = {f"q{i}": f"{WORDS[i % 10]} word{i % 10}" for i in range(40)}
-    qrels = {f"q{i}": {f"d{d}": 1.0 for d in range(60) if d % 10 == (i + 1) % 10} for i in range(40)}
-    return Collection("fruit", Documents.of(docs), queries, {"train": qrels})
+    return fruits()
 
 
 @pytest.fixture(scope="module", params=["tsv", "parquet"])

@@ -8,32 +8,26 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import sparserank as sr
 from sparserank.cli.spark import _collected
 from sparserank.cli.tables import Tables, open_tables
 from sparserank.data.beir import write_beir
-from sparserank.data.records import Collection, Documents
 from sparserank.engine.files import load_model
 from sparserank.errors import DataError
 from sparserank.preferences import won_shares
 
 from ..cli.calling import call, printed
+from ..fruits import fruits
 from .conftest import MASTER
 
-WORDS = ["apple", "pear", "plum", "red", "green", "blue", "sweet", "sour", "tree", "fruit"]
 SPARK = ("--engine", "spark", "--master", MASTER)
 
 
 @pytest.fixture(scope="module")
 def collection():
-    rng = np.random.default_rng(2)
-    docs = {f"d{i}": {"title": WORDS[i % 10], "text": " ".join(rng.choice(WORDS, 6))} for i in range(60)}
-    queries = {f"q{i}": f"{WORDS[i % 10]} word{i % 10}" for i in range(40)}
-    qrels = {f"q{i}": {f"d{d}": 1.0 for d in range(60) if d % 10 == (i + 1) % 10} for i in range(40)}
-    return Collection("fruit", Documents.of(docs), queries, {"train": qrels})
+    return fruits()
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,20 +25,23 @@ DataOrNone = Annotated[
         show_default=False,
     ),
 ]
-QueriesTable = Annotated[
-    str | None,
-    typer.Option(
-        "--queries", metavar="TABLE", help="Beside a table of documents: a table id, text.", show_default=False
-    ),
+
+
+def _table(says: str, metavar: str = "TABLE") -> Any:
+    return typer.Option(metavar=metavar, help=says, show_default=False)
+
+
+QueriesTable = Annotated[str | None, _table("Beside a table of documents: a table id, text.")]
+JudgmentsTable = Annotated[str | None, _table("In place of a split: a table query, document, grade.")]
+ClicksTable = Annotated[
+    str | None, _table("Learn from a click log: a table session, query, document, position, clicked.")
 ]
-JudgmentsTable = Annotated[
+TriplesTable = Annotated[
+    str | None, _table("Learn from preferences: a table query, better, worse and, if wanted, weight.")
+]
+Texts = Annotated[
     str | None,
-    typer.Option(
-        "--judgments",
-        metavar="TABLE",
-        help="In place of a split: a table query, document, grade.",
-        show_default=False,
-    ),
+    _table("Where the documents are, if DATA itself is a table of clicks, triples or judgments.", "TEXTS"),
 ]
 FoldsFolder = Annotated[
     Path | None,

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from ..data.records import Collection, Documents, Qrels
-from ..data.text_tables import refuse_two_grades
+from ..data.text_tables import grades_of, texts_of
 from ..engine import TextRanker, index_path
 from ..errors import ConfigError, DataError
 from .collections import open_collection
@@ -135,7 +135,8 @@ def _collected(
         columns = (tuple(found.column(name).to_pylist()) for name in ("id", "title", "text"))
         known = Collection(tables.data, Documents(*columns), {}, {})
     if queries is not None:
-        known = replace(known, queries=_texts(queries, str(tables.queries)))
+        asked = ((str(query), text) for query, text in queries.collect())
+        known = replace(known, queries=texts_of(str(tables.queries), asked))
     if told is None:
         return replace(known, qrels={"train": known.split(split or "train")}), 0
     return _graded(spark, tables, known, told)
@@ -181,23 +182,9 @@ def _graded(spark: SparkSession, tables: Tables, known: Collection, told: DataFr
     return replace(known, qrels={"train": cast("Qrels", kept)}), left_out + unknown
 
 
-def _texts(queries: DataFrame, path: str) -> dict[str, str]:
-    out: dict[str, str] = {}
-    for query, text in queries.collect():
-        if str(query) in out:
-            raise DataError(f"{path}: query id {str(query)!r} occurs more than once")
-        out[str(query)] = text
-    return out
-
-
 def _nested(grades: DataFrame, path: str) -> Qrels:
-    """Grades by query; a document may be judged twice, as long as both say the same."""
-    out: dict[str, dict[str, float]] = {}
-    for row in grades.orderBy("query", "document").collect():
-        query, document, grade = str(row["query"]), str(row["document"]), float(row["grade"])
-        first = out.setdefault(query, {}).setdefault(document, grade)
-        refuse_two_grades(path, query, document, first, grade)
-    return out
+    rows = grades.orderBy("query", "document").collect()
+    return grades_of(path, ((str(row["query"]), str(row["document"]), float(row["grade"])) for row in rows))
 
 
 def _learned(spark: SparkSession, ranker: TextRanker, known: Collection, tell: Callable[[str], None]) -> TextRanker:

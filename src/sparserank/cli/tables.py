@@ -112,7 +112,7 @@ def open_tables(tables: Tables, learns: bool) -> tuple[Collection, Told | None, 
         collection = replace(collection, queries=read_query_texts(settled.queries))
     for kind, path in settled.told.items():
         with working(f"reading {path}"):
-            told = _READ[kind](path)
+            told = _read(kind, path)
         if not collection.queries:
             collection = replace(collection, queries=asked_in_words(told, path))
         return collection, *tables.kept(told, collection)
@@ -164,10 +164,16 @@ def _carried(data: str) -> tuple[Collection, Triples] | None:
     return Collection(path.name, documents, {name: text for text, name in query.items()}, {}), triples
 
 
-def _judgments(path: str) -> Qrels:
+def _read(kind: str, path: str) -> Told:
+    from ..data.logs import read_triples
     from ..data.text_tables import read_judgments
 
-    return read_judgments(path)
+    readers: dict[str, Callable[[str], Told]] = {
+        "judgments": read_judgments,
+        "clicks": _clicks,
+        "triples": read_triples,
+    }
+    return readers[kind](path)
 
 
 def _clicks(path: str) -> Qrels:
@@ -178,12 +184,3 @@ def _clicks(path: str) -> Qrels:
     columns = (log[name].to_numpy() for name in ("session", "query", "document", "position", "clicked"))
     grades = ClickLog.of(*columns).grades()
     return {str(query): {str(document): grade for document, grade in of.items()} for query, of in grades.items()}
-
-
-def _triples(path: str) -> Triples:
-    from ..data.logs import read_triples
-
-    return read_triples(path)
-
-
-_READ: dict[str, Callable[[str], Told]] = {"judgments": _judgments, "clicks": _clicks, "triples": _triples}

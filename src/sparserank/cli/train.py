@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from .arguments import DataOrNone, FoldsFolder, Json, JudgmentsTable, QueriesTable
+from .arguments import ClicksTable, DataOrNone, FoldsFolder, Json, JudgmentsTable, QueriesTable, Texts, TriplesTable
 
 if TYPE_CHECKING:
     from ..data.records import Collection, Qrels
@@ -116,34 +116,13 @@ def train(
     ] = None,
     queries: QueriesTable = None,
     judgments: JudgmentsTable = None,
-    clicks: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TABLE",
-            help="Learn from a click log: a table session, query, document, position, clicked.",
-            show_default=False,
-        ),
-    ] = None,
-    triples: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TABLE",
-            help="Learn from preferences: a table query, better, worse and, if wanted, weight.",
-            show_default=False,
-        ),
-    ] = None,
+    clicks: ClicksTable = None,
+    triples: TriplesTable = None,
     missing: Annotated[
         Missing,
         typer.Option(help="What becomes of rows of these tables that name a document or a query which is not there."),
     ] = Missing.error,
-    texts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXTS",
-            help="Where the documents are, if DATA itself is a table of clicks, triples or judgments.",
-            show_default=False,
-        ),
-    ] = None,
+    texts: Texts = None,
     as_json: Json = False,
 ) -> None:
     """Train a ranker on DATA and write it to MODEL; a text ranker's search index goes beside it (MODEL.index).

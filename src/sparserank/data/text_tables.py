@@ -9,6 +9,7 @@ Ids are text: a whole number is taken as its digits. How a table is read is told
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import DataError
@@ -32,34 +33,45 @@ def read_documents(path: PathLike) -> Documents:
     """
     rows = _rows(Table(Path(path), _DOCUMENTS, may_lack="title"))
     ids = rows["id"]
-    _refuse_twice(path, "document", ids)
-    return Documents(tuple(ids), tuple(rows.get("title", [""] * len(ids))), tuple(rows["text"]))
+    try:
+        return Documents(tuple(ids), tuple(rows.get("title", [""] * len(ids))), tuple(rows["text"]))
+    except DataError as error:  # an id that is there twice
+        raise DataError(f"{path}: {error}") from None
 
 
 def read_query_texts(path: PathLike) -> dict[str, str]:
     """{query id: text} of a table."""
     rows = _rows(Table(Path(path), _QUERIES))
-    _refuse_twice(path, "query", rows["id"])
-    return dict(zip(rows["id"], rows["text"], strict=True))
+    return texts_of(path, zip(rows["id"], rows["text"], strict=True))
 
 
 def read_judgments(path: PathLike) -> Qrels:
     """{query id: {document id: grade}} of a table; a document may be judged twice, as long as both say the same."""
     rows = _rows(Table(Path(path), _JUDGMENTS))
-    out: dict[str, dict[str, float]] = {}
-    for query, document, grade in zip(rows["query"], rows["document"], rows["grade"], strict=True):
-        first = out.setdefault(query, {}).setdefault(document, grade)
-        refuse_two_grades(path, query, document, first, grade)
+    return grades_of(path, zip(rows["query"], rows["document"], rows["grade"], strict=True))
+
+
+def texts_of(path: PathLike, rows: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Queries of a table by their ids, each once."""
+    out: dict[str, str] = {}
+    for query, text in rows:
+        if query in out:
+            raise DataError(f"{path}: query id {query!r} occurs more than once")
+        out[query] = text
     return out
 
 
-def refuse_two_grades(path: PathLike, query: str, document: str, one: float, other: float) -> None:
-    """Refuse two judgments of one document for one query that disagree."""
-    if one != other:
-        raise DataError(
-            f"{path}: document {document!r} has the grades {min(one, other):g} and {max(one, other):g} for "
-            f"query {query!r}; leave one of them"
-        )
+def grades_of(path: PathLike, rows: Iterable[tuple[str, str, float]]) -> Qrels:
+    """Grades of a table by query and document; two that disagree are refused."""
+    out: dict[str, dict[str, float]] = {}
+    for query, document, grade in rows:
+        first = out.setdefault(query, {}).setdefault(document, grade)
+        if first != grade:
+            raise DataError(
+                f"{path}: document {document!r} has the grades {min(first, grade):g} and {max(first, grade):g} for "
+                f"query {query!r}; leave one of them"
+            )
+    return out
 
 
 def _rows(table: Table) -> dict[str, list]:  # type: ignore[type-arg]  # of texts or of numbers, by column
@@ -67,11 +79,3 @@ def _rows(table: Table) -> dict[str, list]:  # type: ignore[type-arg]  # of text
 
     ids = [name for name, kind in table.kinds.items() if kind == "id"]
     return scan(table).with_columns(pl.col(ids).cast(pl.String)).collect().to_dict(as_series=False)
-
-
-def _refuse_twice(path: PathLike, what: str, ids: list[str]) -> None:
-    seen: set[str] = set()
-    for one in ids:
-        if one in seen:
-            raise DataError(f"{path}: {what} id {one!r} occurs more than once")
-        seen.add(one)
