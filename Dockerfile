@@ -10,13 +10,13 @@ RUN useradd --system --uid 10001 --user-group --no-create-home --shell /usr/sbin
  && install --directory /models
 
 COPY requirements/service.txt /build/requirements/service.txt
-RUN python -m pip install --require-hashes -r /build/requirements/service.txt
+RUN python -m pip install --no-deps --require-hashes -r /build/requirements/service.txt
 
 COPY pyproject.toml README.md LICENSE /build/
 COPY src /build/src
 COPY requirements/build.txt /build/requirements/build.txt
 RUN python -m venv /build/venv \
- && /build/venv/bin/python -m pip install --require-hashes -r /build/requirements/build.txt \
+ && /build/venv/bin/python -m pip install --no-deps --require-hashes -r /build/requirements/build.txt \
  && cd /build && /build/venv/bin/python -m hatchling build --target wheel \
  && python -m pip install --no-deps --no-index /build/dist/*.whl \
  && rm -rf /build
