@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.sparse import csr_array
 
 from sparserank.errors import ConfigError
 from sparserank.solvers.judged_lists import JudgedLists
+from sparserank.solvers.pattern_hinge import PatternHinge
 from sparserank.solvers.pattern_softmax import Listed, Negatives, PatternSoftmax, hardest
 
 from . import judged_worlds as worlds
@@ -126,3 +128,32 @@ def test_a_query_that_everything_is_relevant_to_is_defined_and_large_scores_over
 def test_an_unknown_loss_is_refused():
     with pytest.raises(ConfigError, match="'domination', 'softmax'"):
         PatternSoftmax(worlds.listed(), "hinge", 0.0)
+
+
+@pytest.mark.parametrize("loss", ["domination", "softmax"])
+def test_a_grade_below_zero_counts_as_no_grade(loss):
+    """Query 0 has grades 1 and -1, whose sum is 0: it teaches all the same, and its -1 document never wins."""
+    listed = worlds.listed()
+    grades = listed.lists.grades.toarray()
+    grades[0], grades[4] = 0.0, 0.0
+    grades[0, 1] = grades[4, 2] = 1.0
+    plain = replace(listed, lists=replace(listed.lists, grades=csr_array(grades)))
+    grades[0, 3], grades[4, 6] = -1.0, -2.0
+    below = replace(listed, lists=replace(listed.lists, grades=csr_array(grades)))
+    W = worlds.pattern(listed.lists.shape)
+    for negatives in (Negatives(), Negatives(batch=3, hard=2)):
+        (value, gradient), (expected, expected_gradient) = (
+            PatternSoftmax(one, loss, 0.0, negatives).loss_and_slope(W, W.data) for one in (below, plain)
+        )
+        assert value == pytest.approx(expected, rel=1e-6)
+        assert_allclose(gradient, expected_gradient, atol=1e-6)
+
+
+def test_triples_never_prefer_a_document_of_a_grade_below_zero():
+    listed = worlds.listed()
+    grades = listed.lists.grades.toarray()
+    grades[:, 7] = -1.0
+    below = replace(listed, lists=replace(listed.lists, grades=csr_array(grades)))
+    drawn = PatternHinge(below, 2000, 1.0).draw()
+    assert (grades[drawn.query, drawn.better] > 0.0).all()
+    assert 7 in drawn.worse

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array, vstack
 
 from sparserank.errors import DataError
-from sparserank.solvers.closed_form import GramForm, rows_of_w, screened_rows
+from sparserank.solvers.closed_form import GramForm, first_step_rows, rows_of_w, screened_rows
 from sparserank.solvers.judged_lists import JudgedLists, Ridge
 from sparserank.solvers.pair_cut import Worth
 from sparserank.solvers.pattern_ridge import PatternRidge
@@ -56,11 +56,17 @@ def test_the_closed_form_leaves_the_weighted_objective_no_better_neighbour(heavy
         assert heavy.objective(csr_array(W + step), 0.5, RIDGE) > least
 
 
+def test_first_steps_are_those_of_repeated_queries(heavy, repeated):
+    one, other = (whole(first_step_rows(lists, 0.5, RIDGE), lists.shape) for lists in (heavy, repeated))
+    assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
 def test_screened_slopes_worths_and_refits_are_those_of_repeated_queries(heavy, repeated):
     one, other = (whole(screened_rows(lists, 0.5), lists.shape) for lists in (heavy, repeated))
     assert_allclose(one, other, atol=1e-5)
     one, other = (Worth.of(lists, RIDGE) for lists in (heavy, repeated))
     assert_allclose(one.rows, other.rows, rtol=1e-6)
+    assert_allclose(one.columns, other.columns, rtol=1e-6)
     W = worlds.pattern(heavy.shape)
     one, other = (PatternRidge(lists, 0.5, RIDGE, n_jobs=1).refit(W, 80) for lists in (heavy, repeated))
     assert_allclose(one.toarray(), other.toarray(), atol=1e-4)

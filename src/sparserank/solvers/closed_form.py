@@ -101,10 +101,10 @@ def screened_rows(lists: JudgedLists, evenness: float) -> Iterator[tuple[NDArray
 
 
 def first_step_rows(lists: JudgedLists, evenness: float, ridge: Ridge) -> Iterator[tuple[NDArray[np.intp], Matrix]]:
-    """(Qᵀ Y D)_ij / ((QᵀQ)_ii + a) ((DᵀD)_jj + b), some rows at a time: each entry as if W had no other.
+    """(Qᵀ V Y D)_ij / ((Qᵀ V Q)_ii + a) ((DᵀD)_jj + b), some rows at a time: each entry as if W had no other.
 
     On the scale of W, where `screened_rows` is on that of the gradient: a pattern can be refitted from there.
     """
-    left, right = (squared_lengths(X) + held for X, held in ((lists.Q, ridge.a), (lists.D, ridge.b)))
+    left, right = squared_lengths(lists.Q, lists.weight) + ridge.a, squared_lengths(lists.D) + ridge.b
     for some, rows in screened_rows(lists, evenness):
         yield some, (rows / np.outer(left[some], right)).astype(np.float32)

@@ -13,6 +13,7 @@ mean. So QᵀQ becomes Qᵀ V Q, QᵀY becomes Qᵀ V Y, and in the closed form 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,6 +66,14 @@ class JudgedLists:
         """Some of the queries."""
         weight = None if self.weight is None else self.weight[queries]
         return JudgedLists(self.Q[queries], self.D, self.grades[queries], weight)
+
+    @cached_property
+    def relevant(self) -> csr_array:
+        """The grades above 0. A grade below 0 makes no document relevant, and takes nothing from those that are."""
+        positive = self.grades.copy()
+        positive.data = np.maximum(positive.data, np.float32(0.0))
+        positive.eliminate_zeros()
+        return positive
 
     @property
     def weights(self) -> NDArray[np.float64]:

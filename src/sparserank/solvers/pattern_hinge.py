@@ -81,7 +81,7 @@ class PatternHinge:
     def draw(self) -> Drawn:
         """The triples; a query that nothing, or everything, is relevant to has none."""
         lists, rng = self.listed.lists, np.random.default_rng(self.seed)
-        grades, m = lists.grades, lists.D.shape[0]
+        grades, m = lists.relevant, lists.D.shape[0]
         asking = np.flatnonzero(np.diff(grades.indptr))
         if not len(asking):
             return Drawn(*(np.empty(0, np.int64) for _ in range(3)))

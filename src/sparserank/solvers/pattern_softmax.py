@@ -48,7 +48,7 @@ class Negatives:
 
     def tiles(self, listed: Listed) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Queries and documents that meet."""
-        asking = np.flatnonzero(np.diff(listed.lists.grades.indptr))
+        asking = np.flatnonzero(np.diff(listed.lists.relevant.indptr))
         everything = np.arange(listed.lists.D.shape[0])
         if not self.batch:
             height = max(1, TILE // max(len(everything), 1))
@@ -58,7 +58,7 @@ class Negatives:
         return [(queries, self._brought(listed, queries)) for queries in batches]
 
     def _brought(self, listed: Listed, queries: NDArray[np.intp]) -> NDArray[np.intp]:
-        return np.union1d(listed.lists.grades[queries].indices, hardest(listed, queries, self.hard).ravel())
+        return np.union1d(listed.lists.relevant[queries].indices, hardest(listed, queries, self.hard).ravel())
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def hardest(listed: Listed, queries: NDArray[np.intp], k: int) -> NDArray[np.int
     """For each query, the k documents with the highest base score among those that are not relevant (nor its own)."""
     k = min(k, listed.lists.D.shape[0])
     score, own = listed.base[queries].astype(np.float32), listed.own[queries]
-    relevant = listed.lists.grades[queries].tocoo()
+    relevant = listed.lists.relevant[queries].tocoo()
     score[relevant.coords] = -np.inf
     score[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
     return np.argsort(-score, axis=1, kind="stable")[:, :k]
@@ -148,7 +148,7 @@ def shares(lists: JudgedLists, queries: NDArray[np.intp]) -> csr_array:
     """v_q c_qp"""
     from scipy.sparse import csr_array
 
-    grades = lists.grades[queries]
+    grades = lists.relevant[queries]
     total = np.asarray(grades.sum(axis=1), dtype=np.float64).ravel()
     scale = np.where(total > 0.0, lists.weights[queries] / np.where(total > 0.0, total, 1.0), 0.0)
     return csr_array(grades.multiply(scale[:, None]))
