@@ -14,6 +14,7 @@ from ..rankers.bilinear import BilinearRanker
 from ..rankers.judged import Judged, held_out, scores_of
 from ..rankers.lexical import LexicalRanker
 from ..rankers.pair_edits import PairEdits
+from ..rankers.query_groups import query_groups
 from ..rankers.query_words import QueryWords, document_rows
 from ..rankers.text_model import TextModel
 from ..rankers.text_pairs import PairLearner, Tell
@@ -53,7 +54,7 @@ def learned_from_classes(
         )
         return ranker.fit(D[rows], D[rows], Preferences.from_labels(classes[rows])).W_
 
-    held, rest = held_out(len(classes), seed)[0]
+    held, rest = held_out(query_groups(D), seed)[0]
     tell("learning pairs without the held-out documents")
     judged = _asked(lexical, documents, weighted, D, classes, held[:MOST_ASKED], rest)
     choice = PairLearner(budget, seed, n_jobs).gain(scores_of(pairs(rest), judged), judged, 0.0, Ridge())

@@ -17,6 +17,7 @@ from ..preferences import won_shares
 from ..rankers.judged import Judged, Product, grades_of
 from ..rankers.lexical import LexicalRanker
 from ..rankers.pair_edits import PairEdits
+from ..rankers.query_groups import query_groups
 from ..rankers.query_words import QueryWords, document_rows
 from ..rankers.text_model import TextModel
 from ..rankers.text_pairs import Choice, PairLearner, Tell
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 MAX_PAIRS = 300_000
 """Pairs that are kept where nobody says how many: 2.4 megabytes."""
 BYTES_A_PAIR = 8
+NOTHING_TO_HOLD_OUT = "all judged queries are near-duplicates of each other, so no gain can be verified"
 log = logging.getLogger(__name__)
 
 
@@ -149,13 +151,20 @@ class Lesson:
 
     def judged(self, lexical: LexicalRanker, words: QueryWords) -> Judged:
         """As rows."""
+        from scipy.sparse import csr_array
+
         places = {d: i for i, d in enumerate(self.documents.ids)}
         ids = list(self.qrels)
         own = np.array([places.get(q, -1) if self.drop_self else -1 for q in ids], np.int64)
         D = document_rows(lexical.features, self.weighted)
         weight = None if not self.weight else np.array([float(self.weight.get(q, 1.0)) for q in ids])
         lists = JudgedLists(words.rows(self.texts), D, grades_of(self.qrels, ids, places), weight)
-        return Judged(lists, Product(lexical.queries(self.texts), self.weighted), own)
+        single = np.fromiter((" " not in word for word in words.words), np.bool_, len(words.words))
+        # a query's own document counts as relevant here: pages that link to each other form one group
+        has_own = np.flatnonzero(own >= 0)
+        itself = csr_array((np.ones(len(has_own), np.float32), (has_own, own[has_own])), shape=lists.grades.shape)
+        groups = query_groups(lists.Q[:, single], (lists.relevant + itself).tocsr())
+        return Judged(lists, Product(lexical.queries(self.texts), self.weighted), own, groups)
 
 
 def learned(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits, tell: Tell) -> TextModel:
@@ -163,6 +172,8 @@ def learned(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits, 
     if len(lesson.qrels) < 2:
         return kept(lexical, edits, f"{len(lesson.qrels)} judged queries are too few to learn pairs from and to check")
     learner, judged, words = prepared(lexical, lesson, how, edits)
+    if one_group(judged):
+        return kept(lexical, edits, NOTHING_TO_HOLD_OUT)
     W, choice = learner.learn(judged, tell)
     about = {
         "queries": len(lesson.qrels),
@@ -175,6 +186,11 @@ def learned(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits, 
     return finished(lexical, edits, choice, about, lambda: (words, W))
 
 
+def one_group(judged: Judged) -> bool:
+    """Whether all queries are near-duplicates, so that none can be held out."""
+    return judged.groups is not None and len(np.unique(judged.groups)) < 2
+
+
 def finished(
     lexical: LexicalRanker,
     edits: PairEdits,
@@ -183,9 +199,16 @@ def finished(
     pairs: Callable[[], tuple[QueryWords, csr_array]],
 ) -> TextModel:
     """The lexical ranker with the pairs, edited; or alone, where the pairs did not help what was held out."""
-    about |= {"held_out_lexical": choice.lexical, "held_out_learned": choice.learned}
+    about |= {
+        "held_out_lexical": choice.lexical,
+        "held_out_learned": choice.learned,
+        "held_out_p_value": choice.p_value,
+    }
     if choice.gain == 0.0:
-        why = f"no pairs ranked better what was held out (nDCG@10 {choice.lexical:.3f})"
+        why = (
+            f"word pairs did not beat the lexical score on held-out queries (nDCG@10 {choice.lexical:.3f}, "
+            f"p = {choice.p_value:.2g})"
+        )
         return replace(kept(lexical, edits, why), told=about)
     model = TextModel(lexical, *pairs(), choice.gain, edits, about)
     return model.edited(edits) if edits else model

@@ -19,7 +19,7 @@ from ..rankers.pair_edits import PairEdits
 from ..rankers.text_model import TextModel
 from ..rankers.text_pairs import Tell
 from ..solvers.judged_lists import Ridge
-from .learning import How, Lesson, finished, kept, prepared
+from .learning import NOTHING_TO_HOLD_OUT, How, Lesson, finished, kept, one_group, prepared
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -30,6 +30,8 @@ def learned_by_steps(lexical: LexicalRanker, lesson: Lesson, how: How, edits: Pa
     if len(lesson.qrels) < 2:
         return kept(lexical, edits, f"{len(lesson.qrels)} judged queries are too few to learn pairs from and to check")
     learner, judged, words = prepared(lexical, lesson, how, edits)
+    if one_group(judged):
+        return kept(lexical, edits, NOTHING_TO_HOLD_OUT)
     ids = list(lesson.qrels)
 
     def pairs(some: NDArray[np.intp]) -> csr_array:
@@ -40,8 +42,9 @@ def learned_by_steps(lexical: LexicalRanker, lesson: Lesson, how: How, edits: Pa
         )
         return ranker.fit(judged.lists.Q[some], judged.lists.D, prefs).W_
 
-    held, rest = held_out(len(judged), how.seed)[0]
     tell("learning pairs step by step, without the held-out queries")
+    assert judged.groups is not None
+    held, rest = held_out(judged.groups, how.seed)[0]
     asked = judged.of(held).made()
     choice = learner.gain(scores_of(pairs(rest), asked), asked, 0.0, Ridge())
     tell("learning pairs step by step, from all queries")

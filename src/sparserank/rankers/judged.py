@@ -21,9 +21,9 @@ HELD_OUT, FEW = 4, 500
 MOST_SCORES = 1 << 28
 """Dense scores that may be held at once (1 GB); beyond, fewer queries are chosen on, and the squared loss has the last
 word."""
-SURE = 1.0
-"""Pairs are taken where they help the held-out queries by so many standard errors: the best of many tries is above the
-lexical score by chance alone, more often than not."""
+SIGNIFICANCE_LEVEL = 0.02
+"""Pairs are kept if their gain on held-out queries has a p-value of at most this. Of collections with nothing to learn,
+this is the expected share that learn something all the same (`make bench ARGS=never_worse` counts them)."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,21 @@ class Judged:
     """Judged queries over documents: rows, grades, lexical scores, and the document that each may not find (or -1).
 
     lexical : dense, or a `Product` until it is `made`: of all queries of a large collection it would not fit.
+    groups : near-duplicate queries share a number and are held out together; None: each query is its own group.
     """
 
     lists: JudgedLists
     lexical: Any
     own: NDArray[np.int64]
+    groups: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return int(self.lists.Q.shape[0])
 
     def of(self, queries: NDArray[np.intp]) -> Judged:
         """Some of the queries."""
-        return Judged(self.lists.of(queries), self.lexical[queries], self.own[queries])
+        groups = None if self.groups is None else self.groups[queries]
+        return Judged(self.lists.of(queries), self.lexical[queries], self.own[queries], groups)
 
     def made(self) -> Judged:
         """With dense lexical scores."""
@@ -78,33 +81,76 @@ class Judged:
         Q, grades = (csr_array(vstack([getattr(p.lists, name) for p in parts])) for name in ("Q", "grades"))
         weight = None if parts[0].lists.weight is None else np.concatenate([p.lists.weights for p in parts])
         lists = JudgedLists(Q, parts[0].lists.D, grades, weight)
-        return cls(lists, np.concatenate([p.lexical for p in parts]), np.concatenate([p.own for p in parts]))
+        groups = None if parts[0].groups is None else np.concatenate([p.groups for p in parts])
+        return cls(lists, np.concatenate([p.lexical for p in parts]), np.concatenate([p.own for p in parts]), groups)
 
     def worth(self, scores: Matrix) -> float:
         """Mean nDCG@10."""
         return mean_ndcg(scores, self.lists.grades, self.own)
 
-    def surely_better(self, scores: Matrix) -> bool:
-        """Whether nDCG@10 is above that of the lexical scores by more than `SURE` standard errors of the difference."""
-        new, old = (ndcg(one, self.lists.grades, self.own) for one in (scores, self.lexical))
-        better = new - old
-        if not better.any():
-            return False
-        error = np.std(better, ddof=1) / np.sqrt(len(better)) if len(better) > 1 else 0.0
-        return bool(np.mean(better) > SURE * error)
+    def ndcg(self, scores: Matrix) -> NDArray[np.float64]:
+        """nDCG@10 of every query that has a relevant document."""
+        return ndcg(scores, self.lists.grades, self.own)
+
+    def p_value(self, tried: Sequence[NDArray[np.float64]], turns: int = 1) -> float:
+        """The p-value of the gain over the lexical score when the best of several settings is chosen.
+
+        tried : for each setting, `ndcg` of its scores. turns : the number of folds these queries were held out in.
+        """
+        has_relevant = np.diff(self.lists.relevant.indptr) > 0
+        groups = np.arange(len(self)) if self.groups is None else self.groups
+        return selection_p_value(np.stack(tried), self.ndcg(self.lexical), groups[has_relevant], turns)
 
 
 Folds = list[tuple[Judged, Judged]]
 """Queries that are learned from, and queries that are held out of that."""
 
 
-def held_out(n: int, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """A quarter of the queries, and the others; where there are few, each of the four quarters in turn."""
-    if n < 2:
-        raise DataError(f"{n} judged query teaches nothing that could be checked; two at least are needed")
-    order = np.random.default_rng(seed).permutation(n)
-    turns = range(min(n, HELD_OUT) if n <= FEW else 1)
-    return [(np.sort(order[k::HELD_OUT]), np.sort(np.delete(order, np.s_[k::HELD_OUT]))) for k in turns]
+def held_out(groups: NDArray[np.int64], seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """A quarter of the queries, and the others; where there are few, each of the four quarters in turn.
+
+    A group is never divided: its queries are all held out, or none is.
+    """
+    n, order = len(groups), np.random.default_rng(seed).permutation(len(groups))
+    _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)
+    if len(first) < 2:
+        raise DataError(f"{n} judged queries form {len(first)} group of near-duplicates; at least two are needed")
+    part_of, filled = {}, [0] * min(len(first), HELD_OUT)
+    for at in np.argsort(first).tolist():
+        smallest = filled.index(min(filled))
+        part_of[int(groups[order[first[at]]])] = smallest
+        filled[smallest] += int(sizes[at])
+    part = np.array([part_of[group] for group in groups.tolist()])
+    turns = range(len(filled)) if n <= FEW else [int(np.argmin(np.abs(np.array(filled) - n / HELD_OUT)))]
+    return [(np.flatnonzero(part == turn), np.flatnonzero(part != turn)) for turn in turns]
+
+
+def selection_p_value(
+    tried: NDArray[np.float64], baseline: NDArray[np.float64], groups: NDArray[np.int64], turns: int = 1
+) -> float:
+    """One-sided p-value of "choosing the best of several settings beats the baseline".
+
+    tried[s, q] is the measure of query q under setting s. A group's queries are measured under the setting that is best
+    on all *other* groups, so that the choice does not flatter itself. A t-test over groups compares that with the
+    baseline, since queries of one group are not independent. If the queries were held out in several turns, the models
+    of two turns share most of their training queries; the variance is corrected for that (Nadeau and Bengio, 2003).
+    """
+    from scipy.special import stdtr
+
+    _, group = np.unique(groups, return_inverse=True)
+    n, count = len(group), int(group.max(initial=-1)) + 1
+    if count < 2:
+        return 1.0
+    sums = np.stack([np.bincount(group, row - baseline, count) for row in tried])
+    best = np.argmax(sums.sum(axis=1, keepdims=True) - sums, axis=0)
+    gain = sums[best, np.arange(count)]
+    mean = gain.sum() / n
+    residual = gain - mean * np.bincount(group, minlength=count)
+    shared = turns / (turns - 1) if turns > 1 else 0.0
+    error = np.sqrt((1.0 + shared) * count / (count - 1) * np.sum(residual**2)) / n
+    if mean <= 0.0 or error == 0.0:
+        return 0.0 if mean > 0.0 else 1.0
+    return float(stdtr(count - 1, -mean / error))
 
 
 def scores_of(W: csr_array, held: Judged) -> Matrix:

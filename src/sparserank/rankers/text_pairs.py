@@ -53,6 +53,7 @@ class Choice:
     """What was chosen, and nDCG@10 of the lexical score and of the learned one on the queries held out.
 
     strength : of a loss other than the squared one; None where the squared one is used, or is better.
+    p_value : of the gain on held-out queries; above `SIGNIFICANCE_LEVEL` no pairs are kept.
     """
 
     evenness: float
@@ -62,15 +63,20 @@ class Choice:
     learned: float
     strength: float | None = None
     tried: tuple[tuple[str, float], ...] = ()
+    p_value: float = 1.0
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Documents ready to be solved on, and how far W is held back."""
+    """Documents ready to be solved on, how far W is held back, and the p-value of the gain of W before it is cut.
+
+    p_value : 0 where nothing was tuned and so nothing can be said yet.
+    """
 
     form: GramForm
     evenness: float
     ridge: Ridge
+    p_value: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -98,10 +104,14 @@ class PairLearner:
         folds = self.folds(judged)
         chosen = self.chosen(folds, tell)
         form, evenness, ridge = chosen.form, chosen.evenness, chosen.ridge
+        asked = Judged.joined([held for _, held in folds])
+        if chosen.p_value > judging.SIGNIFICANCE_LEVEL:
+            lexical = asked.worth(asked.lexical)
+            return _empty(judged.lists.shape), Choice(evenness, ridge, 0.0, lexical, lexical, p_value=chosen.p_value)
         tell("learning pairs without the held-out queries")
         parts = [self.fit(form, part.lists, evenness, ridge) for part, _ in folds]
-        asked = Judged.joined([held for _, held in folds])
-        choice = self.gain(held_out_scores(parts, folds), asked, evenness, ridge)
+        choice = self.gain(held_out_scores(parts, folds), asked, evenness, ridge, len(folds))
+        choice = replace(choice, p_value=max(choice.p_value, chosen.p_value))
         choice = self._strength(parts, folds, asked, choice, tell)
         if choice.gain == 0.0:
             return _empty(judged.lists.shape), choice
@@ -111,7 +121,8 @@ class PairLearner:
     def folds(self, judged: Judged) -> Folds:
         """Queries to learn from and queries to choose on; of very many documents, fewer of the latter."""
         most = max(1, judging.MOST_SCORES // max(int(judged.lists.D.shape[0]), 1))
-        return [(judged.of(rest), judged.of(held[:most]).made()) for held, rest in held_out(len(judged), self.seed)]
+        groups = np.arange(len(judged)) if judged.groups is None else judged.groups
+        return [(judged.of(rest), judged.of(held[:most]).made()) for held, rest in held_out(groups, self.seed)]
 
     def chosen(self, folds: Folds, tell: Tell) -> Chosen:
         """Evenness, a and b that are best on the held-out queries, by the scores of W as it is before it is cut."""
@@ -120,13 +131,15 @@ class PairLearner:
             return Chosen(form, EVENNESS[0], Ridge())
         tell("choosing how far pairs are held back")
         factors = {b: form.factor(b) for b in HELD_BACK}
-        best, chosen = -1.0, (EVENNESS[0], Ridge())
+        best, chosen, all_tried = -1.0, (EVENNESS[0], Ridge()), []
         for tried in zip(*(_dense_scores(factors, part, held) for part, held in folds), strict=True):
             learned = np.concatenate([scores for _, _, scores in tried])
-            worth = max(value for _, value in _gains(asked, learned))
+            found = [ndcg for _, ndcg in _gains(asked, learned)]
+            all_tried += found
+            worth = max(map(_mean, found))
             if worth > best:
                 best, chosen = worth, tried[0][:2]
-        return Chosen(form, *chosen)
+        return Chosen(form, *chosen, asked.p_value(all_tried, len(folds)))
 
     def fit(self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge) -> csr_array:
         """W of these lists by the squared loss: the closed form, cut, refitted and cut, or what L1 leaves; refitted."""
@@ -153,15 +166,19 @@ class PairLearner:
     ) -> csr_array:
         """What is to be added to `before` so that these lists are met better, within the budget; to these rows only.
 
-        Of more documents than a Gram matrix may have, those that are judged and an even choice of the others count.
+        Lists that are too large for dense matrices are taken some queries at a time, each part after what was learned
+        from those before it; of its documents, those that are judged and an even choice of the others count.
         """
-        lists = _manageable(lists)
-        missed = dense_targets(lists, evenness) - (lists.D @ (lists.Q @ before).T).toarray().T
-        if rows is not None:
-            lists = replace(lists, Q=_only(lists.Q, rows))
-        duals = GramForm(lists.D).duals_of(lists, np.asarray(missed, dtype=np.float32), ridge)
-        worth, edits = Worth.of(lists, ridge), self.edits
-        return cut_rows(rows_of_w(lists, duals), lists.shape, worth, self.budget, edits.forbidden, edits.barred)
+        worth, edits, learned = Worth.of(lists, ridge), self.edits, None
+        for part in _manageable(lists):
+            W = before if learned is None else (before + learned).tocsr()
+            missed = dense_targets(part, evenness) - (part.D @ (part.Q @ W).T).toarray().T
+            if rows is not None:
+                part = replace(part, Q=_only(part.Q, rows))
+            duals = GramForm(part.D).duals_of(part, np.asarray(missed, dtype=np.float32), ridge)
+            found = cut_rows(rows_of_w(part, duals), part.shape, worth, self.budget, edits.forbidden, edits.barred)
+            learned = found if learned is None else cut((learned + found).tocsr(), worth, self.budget)
+        return _empty(lists.shape) if learned is None else learned
 
     def _relearned(self, W: csr_array, judged: Judged, choice: Choice) -> csr_array:
         """W by the loss that is wanted, from W by the squared one."""
@@ -193,15 +210,16 @@ class PairLearner:
             return first_step_rows(lists, evenness, ridge)
         return rows_of_w(lists, form.duals(lists, evenness, ridge))
 
-    def gain(self, learned: Matrix, held: Judged, evenness: float, ridge: Ridge) -> Choice:
-        """How much learned scores should count beside the lexical ones, by held-out queries."""
-        lexical, spread = held.worth(held.lexical), _spread(learned)
-        gain, worth = max(_gains(held, learned), key=lambda one: one[1])
+    def gain(self, learned: Matrix, held: Judged, evenness: float, ridge: Ridge, turns: int = 1) -> Choice:
+        """How much learned scores should count beside the lexical ones, by queries held out in so many turns."""
+        lexical, spread, tried = held.worth(held.lexical), _spread(learned), _gains(held, learned)
+        gain, worth = max(((gain, _mean(ndcg)) for gain, ndcg in tried), key=lambda one: one[1])
         if spread > 0.0:
             gain *= (_spread(held.lexical) or 1.0) / spread
-        if not held.surely_better(held.lexical + np.float32(gain) * learned):
-            return Choice(evenness, ridge, 0.0, lexical, lexical)
-        return Choice(evenness, ridge, gain, lexical, worth)
+        p_value = held.p_value([ndcg for _, ndcg in tried], turns)
+        if p_value > judging.SIGNIFICANCE_LEVEL:
+            return Choice(evenness, ridge, 0.0, lexical, lexical, p_value=p_value)
+        return Choice(evenness, ridge, gain, lexical, worth, p_value=p_value)
 
 
 def _dense_scores(factors: dict[float, Any], part: Judged, held: Judged) -> Iterator[tuple[float, Ridge, Matrix]]:
@@ -216,12 +234,27 @@ def _dense_scores(factors: dict[float, Any], part: Judged, held: Judged) -> Iter
                 yield evenness, Ridge(a, b), np.ascontiguousarray((smooth - np.float32(b) * solved(factor, smooth)).T)
 
 
-def _manageable(lists: JudgedLists) -> JudgedLists:
-    n = int(lists.D.shape[0])
-    if n <= LARGEST_GRAM:
-        return lists
-    some = np.union1d(lists.grades.indices, np.arange(0, n, -(-2 * n // LARGEST_GRAM)))
-    return JudgedLists(lists.Q, lists.D[some], lists.grades[:, some], lists.weight)
+def _manageable(lists: JudgedLists) -> Iterator[JudgedLists]:
+    """The lists in parts, each with at most `LARGEST_GRAM` documents and `judging.MOST_SCORES` scores; usually one.
+
+    A document that is left out of a part was not judged there, or is one of more judged documents than fit.
+    """
+    n, m = lists.grades.shape
+    most = min(m, LARGEST_GRAM)
+    queries = max(1, min(LARGEST_GRAM, judging.MOST_SCORES // max(most, 1)))
+    for at in range(0, n, queries):
+        part = lists.of(np.arange(at, min(at + queries, n)))
+        if m > most:
+            judged = _evenly(np.unique(part.grades.indices), most // 2)
+            others = _evenly(np.setdiff1d(np.arange(m), judged, assume_unique=True), most - len(judged))
+            some = np.union1d(judged, others)
+            part = JudgedLists(part.Q, part.D[some], part.grades[:, some], part.weight)
+        yield part
+
+
+def _evenly(numbers: NDArray[Any], most: int) -> NDArray[Any]:
+    """At most so many of the numbers, evenly spaced."""
+    return numbers if len(numbers) <= most else numbers[np.linspace(0, len(numbers) - 1, most).astype(np.intp)]
 
 
 def _only(Q: csr_array, columns: NDArray[np.bool_]) -> csr_array:
@@ -231,12 +264,17 @@ def _only(Q: csr_array, columns: NDArray[np.bool_]) -> csr_array:
     return Q
 
 
-def _gains(held: Judged, learned: Matrix) -> list[tuple[float, float]]:
+def _gains(held: Judged, learned: Matrix) -> list[tuple[float, NDArray[np.float64]]]:
+    """nDCG@10 of every query for each gain that is tried."""
     spread = _spread(learned)
     if spread == 0.0:
-        return [(0.0, held.worth(held.lexical))]
+        return [(0.0, held.ndcg(held.lexical))]
     unit, base = learned / np.float32(spread), held.lexical / np.float32(_spread(held.lexical) or 1.0)
-    return [(gain, held.worth(base + np.float32(gain) * unit)) for gain in GAINS]
+    return [(gain, held.ndcg(base + np.float32(gain) * unit)) for gain in GAINS]
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(np.mean(values)) if len(values) else 0.0
 
 
 def _spread(scores: Matrix) -> float:
