@@ -16,7 +16,7 @@ from sparserank.data.files import write_bytes
 
 CASES = (
     "letor_reading", "text_features", "bm25_search", "search_index", "word_pairs", "model_loading", "domination",
-    "beyond_text", "beyond_labels", "export_loss", "spark_text", "spark_clicks", "spark_training",
+    "beyond_text", "never_worse", "beyond_labels", "export_loss", "spark_text", "spark_clicks", "spark_training",
 )  # fmt: skip
 
 

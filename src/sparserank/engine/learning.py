@@ -151,20 +151,13 @@ class Lesson:
 
     def judged(self, lexical: LexicalRanker, words: QueryWords) -> Judged:
         """As rows."""
-        from scipy.sparse import csr_array
-
         places = {d: i for i, d in enumerate(self.documents.ids)}
         ids = list(self.qrels)
         own = np.array([places.get(q, -1) if self.drop_self else -1 for q in ids], np.int64)
         D = document_rows(lexical.features, self.weighted)
         weight = None if not self.weight else np.array([float(self.weight.get(q, 1.0)) for q in ids])
         lists = JudgedLists(words.rows(self.texts), D, grades_of(self.qrels, ids, places), weight)
-        single = np.fromiter((" " not in word for word in words.words), np.bool_, len(words.words))
-        # a query's own document counts as relevant here: pages that link to each other form one group
-        has_own = np.flatnonzero(own >= 0)
-        itself = csr_array((np.ones(len(has_own), np.float32), (has_own, own[has_own])), shape=lists.grades.shape)
-        groups = query_groups(lists.Q[:, single], (lists.relevant + itself).tocsr())
-        return Judged(lists, Product(lexical.queries(self.texts), self.weighted), own, groups)
+        return Judged(lists, Product(lexical.queries(self.texts), self.weighted), own)
 
 
 def learned(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits, tell: Tell) -> TextModel:
@@ -184,6 +177,17 @@ def learned(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits, 
         "strength": choice.strength,
     }
     return finished(lexical, edits, choice, about, lambda: (words, W))
+
+
+def with_groups(judged: Judged, words: QueryWords) -> Judged:
+    """With the groups of near-duplicate queries; a query's own document counts among its relevant ones."""
+    from scipy.sparse import csr_array
+
+    lists, has_own = judged.lists, np.flatnonzero(judged.own >= 0)
+    own = (np.ones(len(has_own), np.float32), (has_own, judged.own[has_own]))
+    single = np.fromiter((" " not in word for word in words.words), np.bool_, len(words.words))
+    relevant = (lists.relevant + csr_array(own, shape=lists.grades.shape)).tocsr()
+    return replace(judged, groups=query_groups(lists.Q[:, single], relevant))
 
 
 def one_group(judged: Judged) -> bool:
@@ -221,7 +225,7 @@ def prepared(
     if len(lesson.qrels) < 2:
         raise DataError(f"two judged queries at least are needed; {len(lesson.qrels)} has a relevant document")
     words = QueryWords.of(lexical.features, lesson.texts)
-    judged = lesson.judged(lexical, words)
+    judged = with_groups(lesson.judged(lexical, words), words)
     return how.learner(judged.lists.shape, told_edits(edits, words, 1.0)), judged, words
 
 

@@ -110,7 +110,7 @@ class PairLearner:
             return _empty(judged.lists.shape), Choice(evenness, ridge, 0.0, lexical, lexical, p_value=chosen.p_value)
         tell("learning pairs without the held-out queries")
         parts = [self.fit(form, part.lists, evenness, ridge) for part, _ in folds]
-        choice = self.gain(held_out_scores(parts, folds), asked, evenness, ridge, len(folds))
+        choice = self.gain(held_out_scores(parts, folds), asked, evenness, ridge)
         choice = replace(choice, p_value=max(choice.p_value, chosen.p_value))
         choice = self._strength(parts, folds, asked, choice, tell)
         if choice.gain == 0.0:
@@ -139,7 +139,7 @@ class PairLearner:
             worth = max(map(_mean, found))
             if worth > best:
                 best, chosen = worth, tried[0][:2]
-        return Chosen(form, *chosen, asked.p_value(all_tried, len(folds)))
+        return Chosen(form, *chosen, asked.p_value(all_tried))
 
     def fit(self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge) -> csr_array:
         """W of these lists by the squared loss: the closed form, cut, refitted and cut, or what L1 leaves; refitted."""
@@ -210,13 +210,13 @@ class PairLearner:
             return first_step_rows(lists, evenness, ridge)
         return rows_of_w(lists, form.duals(lists, evenness, ridge))
 
-    def gain(self, learned: Matrix, held: Judged, evenness: float, ridge: Ridge, turns: int = 1) -> Choice:
-        """How much learned scores should count beside the lexical ones, by queries held out in so many turns."""
+    def gain(self, learned: Matrix, held: Judged, evenness: float, ridge: Ridge) -> Choice:
+        """How much learned scores should count beside the lexical ones, by held-out queries."""
         lexical, spread, tried = held.worth(held.lexical), _spread(learned), _gains(held, learned)
         gain, worth = max(((gain, _mean(ndcg)) for gain, ndcg in tried), key=lambda one: one[1])
         if spread > 0.0:
             gain *= (_spread(held.lexical) or 1.0) / spread
-        p_value = held.p_value([ndcg for _, ndcg in tried], turns)
+        p_value = held.p_value([ndcg for _, ndcg in tried])
         if p_value > judging.SIGNIFICANCE_LEVEL:
             return Choice(evenness, ridge, 0.0, lexical, lexical, p_value=p_value)
         return Choice(evenness, ridge, gain, lexical, worth, p_value=p_value)
@@ -237,19 +237,26 @@ def _dense_scores(factors: dict[float, Any], part: Judged, held: Judged) -> Iter
 def _manageable(lists: JudgedLists) -> Iterator[JudgedLists]:
     """The lists in parts, each with at most `LARGEST_GRAM` documents and `judging.MOST_SCORES` scores; usually one.
 
-    A document that is left out of a part was not judged there, or is one of more judged documents than fit.
+    If the documents do not all fit, a part has the relevant documents of its queries – at most half of what fits – and
+    an even choice of the others.
     """
     n, m = lists.grades.shape
     most = min(m, LARGEST_GRAM)
     queries = max(1, min(LARGEST_GRAM, judging.MOST_SCORES // max(most, 1)))
-    for at in range(0, n, queries):
-        part = lists.of(np.arange(at, min(at + queries, n)))
+    at = 0
+    while at < n:
+        end = min(at + queries, n)
+        if m > most:
+            fitting = int(np.searchsorted(lists.grades.indptr, lists.grades.indptr[at] + most // 2, "right")) - 1
+            end = max(at + 1, min(end, fitting))
+        part = lists.of(np.arange(at, end))
         if m > most:
             judged = _evenly(np.unique(part.grades.indices), most // 2)
             others = _evenly(np.setdiff1d(np.arange(m), judged, assume_unique=True), most - len(judged))
             some = np.union1d(judged, others)
             part = JudgedLists(part.Q, part.D[some], part.grades[:, some], part.weight)
         yield part
+        at = end
 
 
 def _evenly(numbers: NDArray[Any], most: int) -> NDArray[Any]:

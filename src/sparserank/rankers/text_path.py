@@ -77,7 +77,7 @@ def text_path(learner: PairLearner, judged: Judged, sizes: Sequence[int], tell: 
         tell(f"learning {size:,} pairs")
         one = replace(learner, budget=replace(learner.budget, pairs=size))
         parts = [one.fit(chosen.form, part.lists, chosen.evenness, chosen.ridge) for part, _ in folds]
-        choice = one.gain(held_out_scores(parts, folds), asked, chosen.evenness, chosen.ridge, len(folds))
+        choice = one.gain(held_out_scores(parts, folds), asked, chosen.evenness, chosen.ridge)
         most = max(int(W.nnz) for W in parts)
         points.append(TextSize(most, (8 * most + 4 * (parts[0].shape[0] + 1)) / 1e6, choice.learned))
     lexical = asked.worth(asked.lexical)
