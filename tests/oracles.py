@@ -76,6 +76,18 @@ def class_error(row: Sequence[float], y: Sequence[int], query: int) -> float:
     return sum(wrong) / len(wrong)
 
 
+def class_error_of_triples(scores, y) -> float:
+    """Of all triples (query, same class, other class) the share that is not in that order, counted one by one."""
+    wrong = total = 0
+    for q in range(len(y)):
+        for plus in range(len(y)):
+            for minus in range(len(y)):
+                if plus != q and y[plus] == y[q] and y[minus] != y[q]:
+                    total += 1
+                    wrong += np.float32(scores[q][plus]) <= np.float32(scores[q][minus])
+    return wrong / total
+
+
 def algorithm_1(Q, D, triples, W, *, alpha, eta0, every, rate="decay", omega=None, centre=0.0, groups=None):
     """Algorithm 1 of paper C, step by step on a dense W in 64 bits.
 

@@ -40,6 +40,19 @@ def test_values_equal_the_definitions_however_many_ties(seed: int, n: int, level
     assert_allclose(found.errors, errors, rtol=1e-12)
     assert found.map.value == pytest.approx(np.mean(precisions))
     assert found.error.value == pytest.approx(np.mean(errors))
+    assert found.error_of_triples.value == pytest.approx(oracles.class_error_of_triples(scores, y))
+    for one in (found.map, found.error, found.error_of_triples):
+        assert one.low <= one.value + 1e-12
+        assert one.value <= one.high + 1e-12
+
+
+def test_the_error_over_queries_and_the_error_over_triples_are_two_numbers() -> None:
+    # Items 0, 1, 2 of one class: 2 · 2 triples each, none wrong. Items 3, 4 of another: 1 · 3 each, all wrong.
+    scores = np.array([[2, 2, 2, 1, 1]] * 3 + [[1, 1, 1, 0, 0]] * 2, dtype=float)
+    found = evaluate_classes(blocks_of(scores), [0, 0, 0, 1, 1]).to_dict()
+    assert found["error"]["value"] == pytest.approx(2 / 5)
+    assert found["error_of_triples"]["value"] == pytest.approx(6 / 18)
+    assert found["error_of_triples"]["low"] < 6 / 18 < found["error_of_triples"]["high"]
 
 
 def test_a_constant_scorer_is_always_wrong() -> None:

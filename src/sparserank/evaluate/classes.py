@@ -1,6 +1,8 @@
 """Class-labelled data: every item is a query, all others are ranked, and those of its class are relevant.
 
-MAP and the exact error over all triples (query, d⁺ of its class, d⁻ of another) with s(d⁺) ≤ s(d⁻), query by query. The
+A triple (query, d⁺ of its class, d⁻ of another) is wrong if s(d⁺) ≤ s(d⁻). All triples are counted, none are sampled,
+and there are two means: `error` is the mean over queries of the share of a query's triples that are wrong;
+`error_of_triples` is the share of all triples that are wrong, to which a query of a large class contributes more. The
 scores are asked for in blocks of rows, so that memory grows with the number of items and not with its square: at most
 `WORKERS` blocks of about `BLOCK_BYTES` are alive at once. Rows are measured one by one, so the number of threads and
 the size of the blocks change no bit of the result (as far as `block_scores` gives the same scores).
@@ -18,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..check import count, threads
 from ..errors import DataError
-from ..measures import Measure, PerQuery, as_single, tie_ranks
-from .intervals import Estimate, Floats, estimates
+from ..measures import as_single, tie_ranks
+from .intervals import Estimate, Floats, ratio_estimates
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -33,7 +35,9 @@ WORKERS = 8
 
 @dataclass(frozen=True)
 class ClassEvaluation:
-    """MAP and error with their 95 % intervals over queries; query queries[i] has the AP and the error at place i.
+    """MAP and errors with their 95 % intervals over queries; query queries[i] has the AP and the error at place i.
+
+    `error` is the mean of `errors` over queries; `error_of_triples` is the share of all triples that are wrong.
 
     An item that is alone in its class has nothing to find: it is no query (but is ranked for the others). There are
     `left_out` of these.
@@ -41,6 +45,7 @@ class ClassEvaluation:
 
     map: Estimate
     error: Estimate
+    error_of_triples: Estimate
     queries: NDArray[np.int64]
     average_precisions: Floats
     errors: Floats
@@ -51,6 +56,7 @@ class ClassEvaluation:
         return {
             "map": self.map.to_dict(),
             "error": self.error.to_dict(),
+            "error_of_triples": self.error_of_triples.to_dict(),
             "queries": len(self.queries),
             "left_out": self.left_out,
         }
@@ -90,7 +96,8 @@ def evaluate_classes(
     with ThreadPoolExecutor(workers) as pool:
         for _ in pool.map(measure, range(0, n, rows)):
             pass
-    return _evaluation(precision, error, count("seed", seed))
+    others = np.bincount(label)[label] - 1
+    return _evaluation(precision, error, others * (n - 1 - others), count("seed", seed))
 
 
 def default_block_rows(n: int) -> int:
@@ -166,16 +173,16 @@ def _block(block_scores: BlockScores, start: int, stop: int, n: int) -> NDArray[
     return block
 
 
-def _evaluation(precision: Floats, error: Floats, seed: int) -> ClassEvaluation:
+def _evaluation(precision: Floats, error: Floats, triples: NDArray[np.int64], seed: int) -> ClassEvaluation:
+    """All measures; query q has triples[q] triples."""
     queries = np.flatnonzero(~np.isnan(precision))
-    names = tuple(map(str, queries.tolist()))
+    found, wrong, counts = precision[queries], error[queries], triples[queries].astype(np.float64)
     ones = np.ones(len(queries))
-    found, wrong = precision[queries], error[queries]
-    columns = [PerQuery(Measure("AP"), names, found, ones), PerQuery(Measure("PairError"), names, wrong, ones)]
-    map_, error_ = estimates(columns, seed=seed)
+    map_, error_, of_triples = ratio_estimates([(found, ones), (wrong, ones), (wrong * counts, counts)], seed=seed)
     return ClassEvaluation(
         map=map_,
         error=error_,
+        error_of_triples=of_triples,
         queries=queries,
         average_precisions=found,
         errors=wrong,

@@ -62,6 +62,17 @@ def estimate_difference(a: PerQuery, b: PerQuery, *, seed: int = 0) -> Estimate:
     return Estimate(b.mean - a.mean, *_ends(mean_b - mean_a))
 
 
+def ratio_estimates(ratios: Sequence[tuple[Floats, Floats]], *, seed: int = 0) -> list[Estimate]:
+    """The sum of a over the sum of b for each (a, b), one number per query, with its interval; all share their draws.
+
+    >>> ratio_estimates([(np.array([1.0, 1.0]), np.array([2.0, 2.0]))])
+    [Estimate(value=0.5, low=0.5, high=0.5)]
+    """
+    sums = resampled_sums(np.stack([part for ratio in ratios for part in ratio]), seed=seed)
+    pairs = zip(ratios, sums[::2], sums[1::2], strict=True)
+    return [Estimate(float(a.sum() / b.sum()), *_ends(above / below)) for (a, b), above, below in pairs]
+
+
 def resampled_means(columns: Sequence[PerQuery], *, seed: int = 0) -> list[Floats]:
     """The value of each measure over each draw of queries; a mean is a ratio of two sums over queries."""
     n = len(columns[0].values)
