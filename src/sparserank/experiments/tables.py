@@ -67,7 +67,7 @@ OTHER_SPLIT = "The paper's numbers are those of another split."
 
 TABLE_III = {
     "clinton": ("clinton", "government", "health", "people", "gay"),
-    "cpu": ("mac", "drive", "sesi", "card", "jon"),
+    "cpu": ("mac", "drive", "scsi", "card", "jon"),
     "graphics": ("graphics", "tiff", "image", "color", "polygon"),
     "handgun": ("gun", "weapons", "handgun", "militia", "fbi"),
     "hockey": ("hockey", "game", "espn", "colorado", "team"),
@@ -75,5 +75,8 @@ TABLE_III = {
     "religions": ("god", "religions", "bible", "christian", "jesus"),
 }
 
-QUERY_WORDS = (*TABLE_III, "atheism")
-"""The words asked for on text: those of Table III, and one more."""
+SLIDES = {"atheism": ("keith", "atheists", "god", "caltech")}
+"""What the slides of the authors show for a query word that Table III does not have; they show four words."""
+
+QUERY_WORDS = (*TABLE_III, *SLIDES)
+"""The query words for text: those of Table III and of the slides."""
