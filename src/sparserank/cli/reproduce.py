@@ -48,7 +48,10 @@ def reproduce(
         typer.Option(help="stevens2010's topics, letor-regression: so many items only, to try.", show_default=False),
     ] = None,
     ablation: Annotated[
-        bool, typer.Option("--ablation", help="chen2010: also train methods with one setting changed at a time.")
+        bool,
+        typer.Option(
+            "--ablation", help="chen2010: also change one setting at a time, and choose C by the training objective."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -74,10 +77,10 @@ def reproduce(
 def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, ablation: bool, as_json: bool) -> None:
     from .. import check
     from ..experiments import chen2010
-    from ..experiments.ablation import ablate
+    from ..experiments.ablation import ablate, sweep_rates
     from ..experiments.problems import PAPER_SETS, SETS
     from ..experiments.written import ablation as ablation_table
-    from ..experiments.written import prepare, table_2, write
+    from ..experiments.written import prepare, rate_sweep, table_2, write
     from .output import print_json, print_table
 
     check.choice("dataset", dataset, ("all", *SETS))
@@ -90,6 +93,7 @@ def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, abl
             found[name] = chen2010.reproduce(name, steps=steps, seed=seed, words=asked, tell=tell, follow=follow)
             if ablation:
                 found[name]["ablation"] = ablate(name, steps=steps, seed=seed, tell=tell)
+                found[name]["rate_sweep"] = sweep_rates(name, steps=steps, seed=seed, tell=tell)
             written[name] = write(found[name], folder)
     if as_json:
         rows = [{"dataset": name, **row} for name, one in found.items() for row in one["table2"]]
@@ -102,6 +106,11 @@ def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, abl
         if ablation:
             changes = ablation_table(one)
             print_table(f"One setting changed: {name}", changes.head, changes.rows, right=(2, 3, 4, 5))
+            sweep = rate_sweep(one)
+            print_table(f"The paper's C: {name}", sweep.head, sweep.rows, right=tuple(range(6)))
+            print(one["rate_sweep"]["note"])
+        if one["order"]:
+            print(one["order"])
         if one["unknown_words"]:
             print(f"not among the columns' names: {', '.join(one['unknown_words'])}")
         print(f"{one['differs']}\n{', '.join(map(str, written[name]))}\n")

@@ -2,7 +2,7 @@
 
 A method taken in pieces ends at the same bits as one `fit`: pieces end at multiples of `shrink_every`. The refit of
 Sparse-R goes over the triples that Sparse has learned from, on the entries that Sparse has left. Sparse-R+ is the same
-model with our settings: PLUS.
+model with our settings: PLUS_SETTINGS.
 """
 
 from __future__ import annotations
@@ -27,14 +27,29 @@ if TYPE_CHECKING:
 
 SHRINK_EVERY = 100
 PLUS = "Sparse-R+"
-PLUS_PASSES, PLUS_RATE, PLUS_ALPHA, PLUS_SLACK = 3, 4.0, 1e-6, 3.0
-"""Sparse-R+ takes three times the steps at a rate that falls in a line to 0, holds three times the entries while it
-learns, is cut, and refitted over the first third of its triples at a quarter of the rate."""
 DENSE = ("SGD (fixed rate)", "SGD (decaying rate)")
 MANY_COLUMNS = 2_000
 POINTS = tuple(i / 10 for i in range(1, 11))
 FEW_POINTS = (0.1, 0.3, 0.6, 1.0)
 """Where a dense W of many columns is looked at: reading out its 10⁸ numbers takes longer than the steps between."""
+
+
+class PlusSettings(NamedTuple):
+    """The settings of Sparse-R+.
+
+    It takes `passes` times the steps of the other methods, at a rate that falls linearly from `rate` to 0. While it
+    learns, W holds `slack` times the entries that it keeps. The refit takes the first `steps` triples again, at a rate
+    that falls linearly from `refit_scale * rate` to 0.
+    """
+
+    passes: int
+    rate: float
+    slack: float
+    refit_scale: float
+
+
+PLUS_SETTINGS = PlusSettings(passes=3, rate=4.0, slack=3.0, refit_scale=0.0625)
+"""One setting for all data sets; `python -m benchmarks.tune_word_pairs` chose it on held-out training items."""
 
 
 class Stage(NamedTuple):
@@ -52,7 +67,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Learned:
-    """What a method ends with; `seconds` are those spent on training alone."""
+    """What a method ends with; `steps` counts the triples of every pass, and `seconds` are spent on training alone."""
 
     W: csr_array
     steps: int
@@ -66,7 +81,7 @@ Look: TypeAlias = Callable[[int, "csr_array"], Stage]
 
 def learn(method: str, problem: Problem, steps: int, seed: int, look: Look, follow: Follow | None = None) -> Learned:
     """Train one method of the paper, other than Sparse-R, with the paper's settings."""
-    changes = {"density": problem.density, "slack": problem.slack} if method == "Sparse" else {}
+    changes = {"density": problem.density} if method == "Sparse" else {}
     ranker = BilinearRanker.named(method, random_state=seed, shrink_every=SHRINK_EVERY, watch=1, **changes)
     preferences = Preferences.from_labels(problem.train_classes)
     if method == "Identity":
@@ -93,25 +108,45 @@ def refit(
         training.advance(Triples(*(column[done : done + piece] for column in triples)), on_settle=follow)
         done += piece
         curve.append(look(done, training.weights()))
-    return Learned(training.weights(), steps, sparse.seconds + training.seconds, tuple(curve))
+    return Learned(training.weights(), sparse.steps + steps, sparse.seconds + training.seconds, tuple(curve))
 
 
-def learn_plus(problem: Problem, steps: int, seed: int, follow: Follow | None = None) -> Learned:
-    """Sparse-R+: Algorithm 1 and its refit, with our settings; nobody looks on the way, so there is no curve."""
+def learn_plus(
+    problem: Problem, steps: int, seed: int, follow: Follow | None = None, settings: PlusSettings = PLUS_SETTINGS
+) -> Learned:
+    """Sparse-R+: Algorithm 1 and its refit, with our settings; W is measured at the end only, so there is no curve."""
+    first = learn_plus_pattern(problem, steps, seed, settings, follow)
+    second = refit_plus(problem, first.W, steps, seed, settings, follow)
+    return Learned(second.W, first.steps + second.steps, first.seconds + second.seconds, ())
+
+
+def learn_plus_pattern(
+    problem: Problem, steps: int, seed: int, settings: PlusSettings, follow: Follow | None = None
+) -> Learned:
+    """The first phase of Sparse-R+: W before its refit, cut to the density of the problem."""
     from scipy.sparse import csr_array, eye_array
 
-    score, places = Bilinear.of(problem.train, problem.train), problem.columns**2
-    wanted, n = round(problem.density * places), PLUS_PASSES * steps
+    places, n = problem.columns**2, settings.passes * steps
+    wanted = round(problem.density * places)
     identity = csr_array(eye_array(problem.columns, dtype="float32", format="csr"))
-    training = SparseSGD(PLUS_RATE, "linear", SHRINK_EVERY, horizon=n).training(
-        score, Hinge(), L1(PLUS_ALPHA), identity, wanted=wanted, slack=min(PLUS_SLACK, places / wanted)
-    )
-    triples = Preferences.from_labels(problem.train_classes).draw(n, seed)
-    training.advance(triples, on_settle=follow)
-    solver = SparseSGD(PLUS_RATE / 4, "linear", SHRINK_EVERY, horizon=steps)
-    again = solver.training(score, Hinge(), NoPenalty(), cut(training.weights(), wanted), pattern=True)
-    again.advance(Triples(*(column[:steps] for column in triples)), on_settle=follow)
-    return Learned(again.weights(), n + steps, training.seconds + again.seconds, ())
+    training = SparseSGD(settings.rate, "linear", SHRINK_EVERY, horizon=n).training(
+        Bilinear.of(problem.train, problem.train), Hinge(), L1(BilinearRanker().alpha), identity,
+        wanted=wanted, slack=min(settings.slack, places / wanted),
+    )  # fmt: skip
+    training.advance(Preferences.from_labels(problem.train_classes).draw(n, seed), on_settle=follow)
+    return Learned(cut(training.weights(), wanted), n, training.seconds, ())
+
+
+def refit_plus(
+    problem: Problem, W: csr_array, steps: int, seed: int, settings: PlusSettings, follow: Follow | None = None
+) -> Learned:
+    """The second phase of Sparse-R+: the first `steps` triples again, without penalty, on the entries of W."""
+    solver = SparseSGD(settings.refit_scale * settings.rate, "linear", SHRINK_EVERY, horizon=steps)
+    score = Bilinear.of(problem.train, problem.train)
+    training = solver.training(score, Hinge(), NoPenalty(), W, pattern=True)
+    triples = Preferences.from_labels(problem.train_classes).draw(settings.passes * steps, seed)
+    training.advance(Triples(*(column[:steps] for column in triples)), on_settle=follow)
+    return Learned(training.weights(), steps, training.seconds, ())
 
 
 def pieces(steps: int, points: Sequence[float]) -> list[int]:

@@ -31,8 +31,7 @@ LEAST_STORIES = 20
 class Problem:
     """One data set; `words[j]` names column j, unless `words` is None; `differs` says what the paper had otherwise.
 
-    Where `own_split` is set, the rows are not those that the paper trained and tested on. `slack` is what `Sparse`
-    holds while it learns, in times of what it keeps.
+    Where `own_split` is set, the rows are not those that the paper trained and tested on.
     """
 
     name: str
@@ -44,7 +43,6 @@ class Problem:
     density: float
     differs: str
     own_split: bool = False
-    slack: float | None = None
 
     @property
     def columns(self) -> int:
@@ -122,11 +120,8 @@ def _stories(stories: Stories) -> Problem:
         f"{len(stories):,} distinct stories of RCV1-v2 stand in for its 534,135; a story's class is its rarest topic "
         f"(counted over the training half; the rarest topic of at least {LEAST_STORIES} training stories), where the "
         "paper kept stories with one label; features are the collection's log tf-idf on the columns that most "
-        "training stories have, at unit length. While it learns, W holds twice the entries that it keeps: with no "
-        "more than it keeps, Sparse has a MAP of .403, below the dense W's .410 (and Sparse-R .437). What "
-        "its columns mean is unknown, so there is no Table III.",
+        "training stories have, at unit length. What its columns mean is unknown, so there is no Table III.",
         own_split=True,
-        slack=2.0,
     )
 
 

@@ -20,8 +20,15 @@ from ..check import installed
 from ..data.files import PathLike, write_bytes
 from ..errors import DataError
 from ..evaluate.report import Table
+from .tables import SLIDES
 
 TITLE = "Learning Preferences with Millions of Parameters by Enforcing Sparsity (Chen et al., 2010)"
+
+ERRORS = (
+    "[low, high]: 95 % interval over queries. error: the mean over queries of the share of a query's triples in the "
+    "wrong order. error of triples: the share of all triples in the wrong order. steps: the triples of all passes, "
+    "refit included."
+)
 
 STYLE = """
 :root { color-scheme: light dark; --page: #fff; --ink: #1b1f24; --soft: #6a7380; --line: #dfe3e8; --card: #f6f7f9; }
@@ -125,10 +132,11 @@ def page(found: Mapping[str, Any], drawn: Mapping[str, bytes]) -> str:
 def caption(found: Mapping[str, Any]) -> str:
     """What Figure 1 shows."""
     return (
-        f"Error of all triples among {found['figure1']['test_items']:,} test items (the same for every method), and "
-        "nonzeros of W, while W is trained. Every curve starts at the identity; that of Sparse-R starts where Sparse "
-        "ended. Sparse is shown as it would be handed over at that step, cut to the density asked for; the dotted line "
-        "is what it holds in training, where entries that have died are cleared away from time to time."
+        f"Error (mean over queries) of all triples among {found['figure1']['test_items']:,} test items (the same for "
+        "every method), and nonzeros of W, while W is trained. Every curve starts at the identity; that of Sparse-R "
+        "starts where Sparse ended. Sparse is shown as it would be handed over at that step, cut to the density asked "
+        "for; the dotted line is what it holds in training, where entries that have died are cleared away from time to "
+        "time."
     )
 
 
@@ -143,15 +151,20 @@ def sections(found: Mapping[str, Any]) -> Iterator[tuple[str, Table, str]]:
         if "note" in row:
             noted.setdefault(row["note"], []).append(row["method"])
     notes = [f"{', '.join(methods)}: {note}" for note, methods in noted.items()]
-    yield "Table II", table_2(found), " ".join(["[low, high]: 95 % interval over queries.", *notes])
+    notes += [found["order"]] if found["order"] else []
+    yield "Table II", table_2(found), " ".join([ERRORS, *notes])
     if found.get("ablation"):
         yield (
             "Ablation",
             ablation(found),
             "One setting changed at a time; the paper's number is that of its own settings.",
         )
+    if found.get("rate_sweep"):
+        yield "The paper's C, by the objective", rate_sweep(found), found["rate_sweep"]["note"]
     unknown = ", ".join(found["unknown_words"])
     note = f"Not among the columns' names: {unknown}." if unknown else ""
+    slides = [word for word in found["table3"] if word in SLIDES]
+    note += f" Quoted from the authors' slides, which show four words: {', '.join(slides)}." if slides else ""
     words = tuple(
         (word, ", ".join(f"{name} {weight:+.2f}" for name, weight in related), _paper_words(found, word))
         for word, related in found["table3"].items()
@@ -162,7 +175,7 @@ def sections(found: Mapping[str, Any]) -> Iterator[tuple[str, Table, str]]:
 def table_2(found: Mapping[str, Any], *, intervals: bool = True) -> Table:
     """Table II with the paper's numbers beside ours; a terminal is too narrow for the intervals."""
     paper = _paper(found)
-    head = ("method", "MAP", paper, "error", paper, "MB of W", paper, "density", "seconds")
+    head = ("method", "MAP", paper, "error", paper, "error of triples", "MB of W", paper, "density", "steps", "seconds")
     return Table(head, tuple(_method(row, intervals) for row in found["table2"]))
 
 
@@ -180,6 +193,22 @@ def ablation(found: Mapping[str, Any]) -> Table:
     return Table(("method", "change", "MAP", paper, "error", paper), tuple(rows))
 
 
+def rate_sweep(found: Mapping[str, Any]) -> Table:
+    """The objective on training triples for every C; MAP and error on test of the best C and of the paper's."""
+    rows = [
+        (
+            f"{row['c']:g}",
+            f"{row['hinge']:.4f}",
+            f"{row['objective']:.4f}",
+            f"{100 * row['density']:.3g} %",
+            _number(row["map"], ".3f"),
+            _number(row["error"], ".3f"),
+        )
+        for row in found["rate_sweep"]["rows"]
+    ]
+    return Table(("C", "hinge", "objective", "density", "MAP", "error"), tuple(rows))
+
+
 def _method(row: Mapping[str, Any], intervals: bool) -> tuple[str, ...]:
     map_, error = (f" [{row[f'{key}_low']:.3f}, {row[f'{key}_high']:.3f}]" * intervals for key in ("map", "error"))
     return (
@@ -188,9 +217,11 @@ def _method(row: Mapping[str, Any], intervals: bool) -> tuple[str, ...]:
         _number(row["paper_map"], ".3f"),
         f"{row['error']:.3f}{error}",
         _number(row["paper_error"], ".3f"),
+        f"{row['error_of_triples']:.3f}",
         f"{row['megabytes']:.4g}",
         _number(row["paper_megabytes"], ".4g"),
         f"{100 * row['density']:.3g} %",
+        _count(row["steps"]),
         f"{row['seconds']:.1f}",
     )
 

@@ -65,7 +65,7 @@ class BilinearRanker(WordPairs, Parameters):
     rate, eta0 : 'decay' is eta0 / √t, 'fixed' is eta0, 'linear' falls from eta0 to 0 over max_iter steps.
     shrink_every : the paper's T. diagonal : only W_ii is learned.
     slack : where a density is asked for, W holds so many times as much while it is learned, and is cut in the end;
-        by itself, as much as makes W 10 % dense, and at most ten times as much.
+        by itself, as much as makes W 20 % dense, and at most ten times as much.
     max_iter, shuffle : so many triples, drawn with replacement; or the first max_iter of them in order.
     watch : points on the learning curve. verbose : on a terminal, a bar with steps, density, violations and memory.
 

@@ -15,9 +15,11 @@ from ..scores import rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-FULL_ENOUGH, MOST_SLACK = 0.1, 10.0
-"""A W of this density learns well, and a smaller one is better cut from it than learned by itself (docs/word-pairs.md);
-where that would be more than so many times the entries wanted, these have to do."""
+FULL_ENOUGH, MOST_SLACK = 0.2, 10.0
+"""While it is learned, W holds this density, and at most so many times the entries that it keeps.
+
+A W of this density learns well, and a smaller one is better cut from it than learned by itself: `python -m
+benchmarks.tune_word_pairs` chose the density on held-out training items. The second number limits memory."""
 
 OTHER_LOSSES = {"squared": "closed-form", "softmax": "low-rank"}
 """Losses that are not on triples, and the solver that takes each."""
