@@ -16,27 +16,31 @@ def tie_rule(scores: Mapping[str, float]) -> list[str]:
         return sorted(scores, key=lambda doc: (np.float32(scores[doc]), doc), reverse=True)
 
 
-def items(scores: Mapping[str, float], judged: Mapping[str, float]) -> list[tuple[float, float]]:
-    """(float32 score, grade) of every document judged or retrieved: unjudged is grade 0, not retrieved is below all."""
+def items(scores: Mapping[str, float], judged: Mapping[str, float]) -> list[tuple[float, float, bool]]:
+    """(float32 score, grade, retrieved) of every document: unjudged is grade 0, not retrieved is below all."""
+    everyone = {**scores, **judged}
     with np.errstate(over="ignore"):
-        return [(np.float32(scores.get(d, -math.inf)), judged.get(d, 0.0)) for d in {**scores, **judged}]
+        return [(np.float32(scores.get(d, -math.inf)), judged.get(d, 0.0), d in scores) for d in everyone]
 
 
 def domination_error(scores: Mapping[str, float], judged: Mapping[str, float]) -> float:
-    """The share, of the items with someone to beat, of those that fail to beat everyone they should."""
+    """The share, of the items with someone to beat, of those with someone of a lower grade strictly above them.
+
+    An item that was not retrieved is wrong.
+    """
     everyone = items(scores, judged)
     lost = [
-        any(other_score >= score for other_score, other in everyone if other < grade)
-        for score, grade in everyone
-        if any(other < grade for _, other in everyone)
+        not found or any(other_score > score for other_score, other, _ in everyone if other < grade)
+        for score, grade, found in everyone
+        if any(other < grade for _, other, _ in everyone)
     ]
     return sum(lost) / len(lost) if lost else math.nan
 
 
 def pair_error(scores: Mapping[str, float], judged: Mapping[str, float]) -> float:
-    """The share, of the pairs (better, worse), of those that the scores do not put in that order."""
+    """The share, of the pairs (better, worse), of those with the worse one strictly above, or the better one missed."""
     everyone = items(scores, judged)
-    wrong = [better <= worse for better, high in everyone for worse, low in everyone if high > low]
+    wrong = [not found or better < worse for better, high, found in everyone for worse, low, _ in everyone if high > low]
     return sum(wrong) / len(wrong) if wrong else math.nan
 
 

@@ -80,14 +80,22 @@ def test_ids_break_ties_as_text_and_not_as_numbers() -> None:
     assert ranked([1.0, 1.0, 1.0], ["10", "9", "100"]).tolist() == [1, 2, 0]
 
 
-def test_a_constant_scorer_does_not_look_good() -> None:
+def test_ties_rank_worst_in_rr_and_are_no_error_in_errors_of_strict_order() -> None:
+    """Stevens et al., section 1.2: the loss is one if there exists j in D(i) such that f(x_j) > f(x_i)."""
     qrels = {"q": {"a": 1, "b": 0, "c": 0}}
     run = {"q": dict.fromkeys("abc", 7.0)}
     assert per_query(run, qrels, "RR DominationError PairError") == {
         "RR": {"q": 1 / 3},
-        "DominationError": {"q": 1.0},
-        "PairError": {"q": 1.0},
+        "DominationError": {"q": 0.0},
+        "PairError": {"q": 0.0},
     }
+
+
+def test_what_was_not_retrieved_is_wrong_and_never_tied() -> None:
+    qrels = {"q": {"a": 1, "b": 0, "c": 2}, "unanswered": {"a": 1, "b": 0}}
+    found = per_query({"q": {"b": -np.inf, "c": 1.0}}, qrels, "DominationError PairError")
+    assert found["DominationError"] == {"q": 0.5, "unanswered": 1.0}
+    assert found["PairError"] == {"q": pytest.approx(1 / 3), "unanswered": 1.0}
 
 
 @given(RUNS, QRELS)
@@ -105,12 +113,11 @@ def test_domination_and_pair_error_equal_their_definitions(run: Any, qrels: Any)
 
 def test_errors_on_numbers_worked_by_hand() -> None:
     # By score: b(grade 1) 4, a(2) 3, d(0) 2 = c(1) 2, e(0) 1. Beating someone: a (b c d e), b and c (d e).
-    # a loses to b; b beats d and e; c is tied with d. Pairs: a-b wrong, a-c a-d a-e right, b-d b-e right, c-d wrong,
-    # c-e right: 2 of 8.
+    # a loses to b; b beats d and e; c is tied with d, which is no error. Pairs: a-b wrong, the other 7 of 8 right.
     run = {"q": {"a": 3.0, "b": 4.0, "c": 2.0, "d": 2.0, "e": 1.0}}
     qrels = {"q": {"a": 2, "b": 1, "c": 1, "d": 0, "e": 0}}
-    assert per_query(run, qrels, "DominationError")["DominationError"]["q"] == pytest.approx(2 / 3)
-    assert per_query(run, qrels, "PairError")["PairError"]["q"] == 0.25
+    assert per_query(run, qrels, "DominationError")["DominationError"]["q"] == pytest.approx(1 / 3)
+    assert per_query(run, qrels, "PairError")["PairError"]["q"] == 0.125
 
 
 def test_letor4_on_numbers_worked_by_hand() -> None:

@@ -16,9 +16,9 @@ def test_wrong_pairs_are_the_pairs_of_the_definition(queries: list[list[tuple[in
     score = np.array([score for rows in queries for score, _ in rows], dtype=np.float32)
     grade = np.array([grade for rows in queries for _, grade in rows], dtype=np.float64)
     start = np.cumsum([0, *map(len, queries)])
-    wrong, pairs = wrong_pairs(score, grade, start)
+    wrong, pairs = wrong_pairs(score, grade, np.ones(len(score), bool), start)
     for q, rows in enumerate(queries):
-        listed = [s <= other for s, g in rows for other, low in rows if g > low]
+        listed = [s < other for s, g in rows for other, low in rows if g > low]
         assert (wrong[q], pairs[q]) == (sum(listed), len(listed))
 
 

@@ -11,11 +11,12 @@ _HALF = np.uint64(32)
 
 
 @njit(cache=True, nogil=True)
-def wrong_pairs(score, grade, start):
-    """wrong[q] and pairs[q]: pairs (i, j) of query q with grade_i > grade_j, and those of them with s_i <= s_j.
+def wrong_pairs(score, grade, found, start):
+    """wrong[q] and pairs[q]: pairs (i, j) of query q with grade_i > grade_j, and those of them with s_i < s_j.
 
-    Rows start[q] to start[q + 1] belong to query q and stand by falling score. Each run of equal scores enters a
-    Fenwick tree over the grades before it asks, so an item meets every item that scores no less: n log n, ties wrong.
+    Rows start[q] to start[q + 1] belong to query q: the items that were found, by falling score, then the others, which
+    have no score. A pair whose better item was not found is wrong. A run of equal scores is counted against a Fenwick
+    tree over the grades before it enters the tree, so that an item meets those that score strictly more: n log n.
     """
     queries = len(start) - 1
     wrong = np.zeros(queries, dtype=np.int64)
@@ -27,12 +28,15 @@ def wrong_pairs(score, grade, start):
         i = first
         while i < last:
             end = i
-            while end < last and score[end] == score[i]:
-                _add(tree, level[end - first])
+            while end < last and found[end] == found[i] and (score[end] == score[i] or not found[i]):
                 end += 1
+            if not found[i]:
+                _enter(tree, level, i - first, end - first)
             for k in range(i, end):
                 wrong[q] += _count_to(tree, level[k - first] - 1)
                 pairs[q] += below[k - first]
+            if found[i]:
+                _enter(tree, level, i - first, end - first)
             i = end
     return wrong, pairs
 
@@ -52,6 +56,12 @@ def _levels(grade):
         level[order[k]] = current
         below[order[k]] = lower
     return level, below
+
+
+@njit(cache=True, nogil=True)
+def _enter(tree, level, first, last):
+    for k in range(first, last):
+        _add(tree, level[k])
 
 
 @njit(cache=True, nogil=True)

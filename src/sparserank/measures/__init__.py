@@ -18,9 +18,10 @@ under the names above: `MAP` as `AP`, `MRR@10` as `RR@10`, in tables and as the 
   discount 1 at rank 1 and 1/log2(rank) from rank 2; a query with fewer than k items, or none relevant, counts 0 at k;
   without a cutoff the mean over every cutoff from 1 to the number of items (the script's "MeanNDCG"). Its AP is that
   of trec_eval, named for the record; so is its P@k. (The script breaks ties by place in the file; we by the tie rule.)
-- `DominationError`: of the items that should beat some other item of the query, the share that do not beat all of
-  those (Stevens, Bengio, Singer). `PairError`: of the pairs (better, worse), the share with s(better) ≤ s(worse).
-  A tie is an error in both: what is asked for is s(better) > s(worse). Shares are taken in each query, then averaged.
+- `DominationError`: of the items that should beat some other item of the query, the share with an item of a lower grade
+  strictly above them (Stevens et al., 2010, section 1.2). `PairError`: of the pairs (better, worse), the share with
+  s(better) < s(worse). A tie is no error in either, so equal scores for all items have an error of 0: read both beside
+  AP. An item that was not retrieved counts as wrong. Shares are taken in each query, then averaged.
 - `RMSE`: of scores against grades, over all judged rows of all queries together.
 
 Every other name that ir-measures knows (`ERR@20`, `Rprec`, …) is computed by ir-measures, on the order of the tie rule.

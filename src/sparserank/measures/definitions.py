@@ -74,11 +74,14 @@ def _modest(grades: Floats) -> Floats:
 
 def _domination_error(items: Items, cutoff: int | None, rel: int) -> Floats:
     scores = as_single(items.score)
-    return np.array([_undominated(scores[rows], items.grade[rows]) for rows in items.slices()])
+    return np.array([_dominated(scores[rows], items.grade[rows], items.found[rows]) for rows in items.slices()])
 
 
-def _undominated(score: NDArray[np.float32], grade: Floats) -> float:
-    """The share of the items above the lowest grade that score no more than the best item of a lower grade."""
+def _dominated(score: NDArray[np.float32], grade: Floats, found: NDArray[np.bool_]) -> float:
+    """The share of the items above the lowest grade that have an item of a lower grade strictly above them.
+
+    An item that was not retrieved has no score, so it always counts as wrong.
+    """
     levels, level = np.unique(grade, return_inverse=True)
     if len(levels) == 1:
         return np.nan
@@ -86,13 +89,13 @@ def _undominated(score: NDArray[np.float32], grade: Floats) -> float:
     np.maximum.at(best, level, score)
     below = np.maximum.accumulate(best)
     winners = level > 0
-    return float(np.mean(score[winners] <= below[level[winners] - 1]))
+    return float(np.mean((score[winners] < below[level[winners] - 1]) | ~found[winners]))
 
 
 def _pair_error(items: Items, cutoff: int | None, rel: int) -> Floats:
     from ..kernels.ranking import wrong_pairs
 
-    wrong, pairs = wrong_pairs(as_single(items.score), items.grade, items.start)
+    wrong, pairs = wrong_pairs(as_single(items.score), items.grade, items.found, items.start)
     share: Floats = np.divide(wrong, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
     return share
 
