@@ -40,7 +40,9 @@ def domination_error(scores: Mapping[str, float], judged: Mapping[str, float]) -
 def pair_error(scores: Mapping[str, float], judged: Mapping[str, float]) -> float:
     """The share, of the pairs (better, worse), of those with the worse one strictly above, or the better one missed."""
     everyone = items(scores, judged)
-    wrong = [not found or better < worse for better, high, found in everyone for worse, low, _ in everyone if high > low]
+    wrong = [
+        not found or better < worse for better, high, found in everyone for worse, low, _ in everyone if high > low
+    ]
     return sum(wrong) / len(wrong) if wrong else math.nan
 
 
@@ -253,15 +255,20 @@ def below(i, y, qid, windows="graded"):
     return [j for j in range(len(y)) if qid[i] == qid[j] and wins(j)]
 
 
-def domination_loss(scores, y, qid, weight=None, margin=0.0, windows="graded"):
-    """Σ_i c_i log(1 + Σ_{j∈D(i)} exp(s_j - s_i + margin (y_i - y_j))) and its slope in the scores, pair by pair."""
+def domination_loss(scores, y, qid, weight=None, margin=0.0, windows="graded", margins=None):
+    """Σ_i c_i log(1 + Σ_{j∈D(i)} exp(s_j - s_i + Δ_ij)) and its slope in the scores, pair by pair.
+
+    Δ_ij = m_i - m_j; m is margin · y, or margin[y] where it is a mapping, plus margins of the item.
+    """
+    of_grade = (lambda grade: margin[grade]) if isinstance(margin, Mapping) else (lambda grade: margin * grade)
+    m = [of_grade(y[i]) + (0.0 if margins is None else margins[i]) for i in range(len(y))]
     loss, slope = 0.0, np.zeros(len(y))
     for i in range(len(y)):
         losers = below(i, y, qid, windows)
         if not losers:
             continue
         c = 1.0 if weight is None else weight[i]
-        terms = [math.exp(scores[j] - scores[i] + margin * (y[i] - y[j])) for j in losers]
+        terms = [math.exp(scores[j] - scores[i] + m[i] - m[j]) for j in losers]
         loss += c * math.log(1 + sum(terms))
         for j, term in zip(losers, terms, strict=True):
             slope[j] += c * term / (1 + sum(terms))

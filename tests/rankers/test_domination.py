@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_array, csr_array, random_array
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import sparserank as sr
@@ -50,6 +51,42 @@ def test_settings_are_the_objective_they_name(settings, kind, penalties):
     ranker = sr.DominationRanker(**{"alpha": 0.5, "tol": 1e-9, "max_iter": 10_000} | settings).fit(X, y, qid)
     least = oracles.domination_optimum(X.toarray(), y, qid, **penalties, **kind)
     assert ranker.objective_ == pytest.approx(least, abs=1e-6)
+
+
+@pytest.mark.parametrize("margin", [0.2, {0.0: 0.0, 1.0: 2.0, 2.0: 2.5}, [0.0, 2.0, 2.5], (0.0, 2.0, 2.5)])
+def test_margins_of_grades_and_of_items_are_the_literal_objective_and_survive_the_file(margin, tmp_path):
+    X, Y = world(n=30, d=5)
+    y, qid = Y[:, 0] + Y[:, 1], np.arange(30) % 3
+    s = y + np.linspace(-0.4, 0.4, 30)
+    ranker = sr.DominationRanker(margin=margin, penalty="l2", alpha=0.5, tol=1e-9).fit(X, y, qid, margins=s)
+    spelled = margin if isinstance(margin, float | dict) else dict(enumerate(margin))
+    least = oracles.domination_optimum(X.toarray(), y, qid, l2=0.5, margin=spelled, margins=s)
+    assert ranker.objective_ == pytest.approx(least, abs=1e-6)
+    ranker.save(tmp_path / "m.safetensors")
+    again = sr.load(tmp_path / "m.safetensors")
+    assert again.get_params() == ranker.get_params()
+    assert type(again.margin) is type(margin)
+    assert_array_equal(again.predict(X), ranker.predict(X))
+    assert_array_equal(clone(again).fit(X, y, qid, margins=s).coef_, ranker.coef_)
+
+
+def test_topics_take_margins_of_items_or_of_items_and_topics():
+    X, Y = world(topics=2)
+    s = Y * np.random.default_rng(0).uniform(0.5, 2.0, Y.shape)
+    both = sr.DominationRanker(alpha=0.2).fit(X, Y, margins=csr_array(s))
+    for topic in range(2):
+        alone = sr.DominationRanker(alpha=0.2).fit(X, Y[:, topic], margins=s[:, topic])
+        assert_array_equal(both.coef_[[topic]].toarray()[0], alone.coef_)
+    one = sr.DominationRanker(alpha=0.2).fit(X, Y[:, :1], margins=s[:, 0])
+    assert_array_equal(one.coef_.toarray()[0], both.coef_[[0]].toarray()[0])
+    with pytest.raises(DataError, match=r"margins must have the shape of Y, \(60, 2\)"):
+        sr.DominationRanker().fit(X, Y, margins=s[:, :1])
+    with pytest.raises(DataError, match="margins must be numbers"):
+        sr.DominationRanker().fit(X, Y, margins=[["a", "b"]] * 60)
+    with pytest.raises(DataError, match="which it should beat, is -"):
+        sr.DominationRanker().fit(X, Y, margins=-s)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'margins'"):
+        sr.RankSVM().fit(X, Y[:, 0], margins=s[:, 0])
 
 
 def test_no_penalty_is_a_penalty():
@@ -208,6 +245,9 @@ def test_a_model_file_with_a_column_that_is_not_there_is_refused(tmp_path):
         ({"penalty": "l3"}, "'penalty' parameter must be one of"),
         ({"alpha": -1}, "'alpha' parameter must be a number in"),
         ({"margin": np.nan}, "'margin' parameter"),
+        ({"margin": -1.0}, "'margin' parameter must be a number in"),
+        ({"margin": "wide"}, "'margin' parameter must be a number in"),
+        ({"margin": {0: 0.0, 1: "wide"}}, "'margin of grade 1' parameter"),
         ({"penalty": "elasticnet", "l1_ratio": 2}, "'l1_ratio' parameter"),
         ({"tol": -1}, "'tol' parameter"),
         ({"max_iter": 1.5}, "'max_iter' parameter"),
@@ -228,6 +268,9 @@ def test_settings_out_of_range_are_refused_by_name(settings, message):
     [
         (np.full((60, 2), np.nan), r"Y\[0, 0\] is nan"),
         (np.array([["a", "b"]] * 60), "Y must be a matrix of grades"),
+        (np.array([["a", "b"]] * 60).tolist(), "turn labels into numbers"),
+        (csr_array(np.full((60, 2), np.inf)), r"Y\[0, 0\] is inf: a grade must not be"),
+        ([[1.0, 0.0], [1.0]], "rows of different lengths"),
         (np.ones((59, 2)), "60"),
     ],
 )

@@ -81,6 +81,21 @@ def test_the_bilinear_form_is_the_algorithm_and_comes_back_from_its_file(average
         (lambda X, Y: PAMIR().fit(X, Y[:9]), DataError, "a row for each of the 30 rows"),
         (lambda X, Y: PAMIR().fit(X, 0 * Y), DataError, "topic 0 .* has no relevant item"),
         (lambda X, Y: PAMIR().fit(X, 0 * Y + 1), DataError, "has no item that is not relevant"),
+        (
+            lambda X, Y: PAMIR().fit(X, np.where(Y > 0, np.nan, 0.0)),
+            DataError,
+            r"Y\[\d+, 0\] is nan: a grade must not be",
+        ),
+        (lambda X, Y: PAMIR().fit(X, np.where(Y > 0, np.inf, 0.0)), DataError, r"Y\[\d+, 0\] is inf: a grade must not"),
+        (lambda X, Y: PAMIR().fit(X, 2 * Y - 1), DataError, r"Y\[\d+, 0\] is -1: .*replace negative grades by 0"),
+        (
+            lambda X, Y: PAMIR().fit(X, sparse.csc_array(2.0 * Y - 1)),
+            DataError,
+            r"Y\[\d+, 0\] is -1: a grade above 0 means relevant",
+        ),
+        (lambda X, Y: PAMIR().fit(X, np.where(Y > 0, "yes", "no")), DataError, "turn labels into numbers"),
+        (lambda X, Y: PAMIR().fit(X, np.where(Y > 0, "yes", "no").tolist()), DataError, "turn labels into numbers"),
+        (lambda X, Y: PAMIR().fit(X, [[1, 0], [1]]), DataError, "rows of different lengths"),
         (lambda X, Y: PAMIR().scores(X, X), NotFitted, "call fit_bilinear first"),
         (
             lambda X, Y: PAMIR().fit_bilinear(X[:1], X, sr.Preferences.from_triples([1], [0], [1])),

@@ -51,6 +51,60 @@ def test_the_optimum_is_that_of_a_convex_solver_on_the_literal_objective(penalty
     assert found.loss == pytest.approx(oracles.domination_loss(X @ found.w, y, qid, **kind)[0], rel=1e-12)
 
 
+@pytest.mark.parametrize("windows", ["graded", "base"])
+@pytest.mark.parametrize("penalty", PENALISED, ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("margin", [{0.0: -1.0, 1.0: 0.2, 2.0: 3.0}, (-1.0, 0.2, 3.0), 0.0, 0.4])
+def test_any_separable_margin_of_grades_and_items_is_that_of_the_literal_objective(margin, penalty, windows):
+    X, y, qid, weight = world(0)
+    s = np.where(y > 0, 2.0 * y, 0.0) + np.random.default_rng(0).uniform(-0.9, 0.9, len(y))  # tiers by counts
+    queries = Queries.of(y, qid, weight, s)
+    found = EXACT.solve(Linear.of(csr_array(X)), queries, Domination(windows, margin), penalty)
+    spelled = dict(enumerate(margin)) if isinstance(margin, tuple) else margin
+    kind = {"weight": weight, "margin": spelled, "windows": windows, "margins": s}
+    least = oracles.domination_optimum(X, y, qid, l1=penalty.l1, l2=penalty.l2, **kind)
+    assert found.objective == pytest.approx(least, abs=1e-6)
+    assert found.loss == pytest.approx(oracles.domination_loss(X @ found.w, y, qid, **kind)[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("margin", [{0.0: -1.0, 1.0: 0.2, 2.0: 3.0}, 0.7])
+def test_the_gradient_with_margins_is_that_of_finite_differences(margin):
+    X, y, qid, weight = world(1)
+    s = y + np.random.default_rng(1).uniform(-0.4, 0.4, len(y))
+    descent = EXACT.descent(Linear.of(csr_array(X)), Queries.of(y, qid, weight, s), Domination("graded", margin))
+    w = np.random.default_rng(2).normal(size=X.shape[1])
+    gradient, h = descent.at(w)[1], 1e-5
+    steps = [h * unit for unit in np.eye(len(w))]
+    differences = [(descent.at(w + step)[0] - descent.at(w - step)[0]) / (2 * h) for step in steps]
+    assert_allclose(gradient, differences, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("margin", "margins", "match"),
+    [
+        ({0: 1.0, 1: 0.0, 2: 2.0}, None, r"the margin between row \d+ and row \d+, which it should beat, is -1"),
+        ([0.0, 1.0], None, r"margin has no number for grade 2 \(it has: 0, 1\)"),
+        (0.0, [0.0, 0.5, 0.0, 0.0], "the margin between row 0 and row 1, which it should beat, is -0.5"),
+        (0.5, [0.0, 0.6, 0.0, 0.0], r"the margin between row 0 and row 1, which it should beat, is -0\.1"),
+        (0.0, [0.0, 0.5], "4 rows need 4 numbers in margins; got 2"),
+        (0.0, [0.0, np.nan, 0.0, 0.0], r"margins\[1\] is not a finite number"),
+        (1e308, [1e308, 0.0, 0.0, 0.0], "no finite number"),
+    ],
+)
+def test_a_negative_margin_and_one_that_is_missing_are_refused_by_row(margin, margins, match):
+    y, qid = [1.0, 0.0, 2.0, 0.0], [0, 0, 1, 1]
+    y = y if np.ndim(margin) == 0 and not isinstance(margin, dict) else [1.0, 0.0, 2.0, 1.0]
+    with pytest.raises(DataError, match=match):
+        queries = Queries.of(y, qid, margin=margins)
+        EXACT.descent(Linear.of(csr_array(np.eye(4))), queries, Domination("graded", margin))
+
+
+def test_margins_are_compared_within_a_query_and_with_items_below_only():
+    queries = Queries.of([1.0, 0.0, 1.0, 0.0], [0, 0, 1, 1], margin=[1.0, 0.5, 9.0, 8.0])
+    EXACT.descent(Linear.of(csr_array(np.eye(4))), queries, Domination())
+    with pytest.raises(ConfigError, match="'margin' parameter"):
+        Domination(margin=-0.1)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_optimum_without_a_penalty(seed):
     X, y, qid, weight = world(seed, n=40, d=2, queries=1)

@@ -6,7 +6,7 @@ below its level, so a suffix of its query. Nothing here grows with the number of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ class Queries:
 
     order : order[p] is the row at place p; rows of one query and one grade keep the order they came in.
     grade, weight : of the row at each place; a weight is what the row's term counts as a winner (ones, unless given).
+    margin : s of the row at each place, for losses with a separable margin Δ(i, j) = s(i) - s(j) (zeros, unless given).
     level : level l holds the places level[l] … level[l + 1] - 1.
     query_levels : query q has the levels query_levels[q] … query_levels[q + 1] - 1, the best first.
     ids : the queries' own names, sorted.
@@ -37,6 +38,7 @@ class Queries:
     order: Ints
     grade: Floats
     weight: Floats
+    margin: Floats
     level: Ints
     query_levels: Ints
     ids: NDArray[Any]
@@ -48,8 +50,14 @@ class Queries:
             object.__setattr__(self, name, frozen)
 
     @classmethod
-    def of(cls, grades: ArrayLike, qid: ArrayLike | None = None, weight: ArrayLike | None = None) -> Queries:
-        """Grades (any finite numbers), qids (unsorted, of any one kind; None: all rows are one query), weights."""
+    def of(
+        cls,
+        grades: ArrayLike,
+        qid: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        margin: ArrayLike | None = None,
+    ) -> Queries:
+        """Grades (any finite numbers), qids (unsorted, of any one kind; None: all rows are one query), weights, s."""
         grade = numbers("y", grades)
         n = len(grade)
         ids, code = groups_of("qid", np.zeros(n, np.int64) if qid is None else qid)
@@ -64,6 +72,7 @@ class Queries:
             order,
             grade,
             np.ones(n) if weight is None else _weights(weight, n)[order],
+            np.zeros(n) if margin is None else _margins(margin, n)[order],
             np.append(new_level, n).astype(np.int64),
             np.append(query_levels, len(new_level)).astype(np.int64),
             ids,
@@ -71,6 +80,10 @@ class Queries:
 
     def __len__(self) -> int:
         return len(self.query_levels) - 1
+
+    def with_margins(self, margins: ArrayLike) -> Queries:
+        """The same rows with these margins, one a row."""
+        return replace(self, margin=_margins(margins, len(self.order))[self.order])
 
     @cached_property
     def start(self) -> Ints:
@@ -124,6 +137,13 @@ class Queries:
         if not self.weight[self.first_loser < self.query_end].any():
             raise DataError("sample_weight is zero for every row that has another one to beat; weights are winners'")
         return self
+
+
+def _margins(values: ArrayLike, n: int) -> Floats:
+    margin = numbers("margins", values)
+    if len(margin) != n:
+        raise DataError(f"{n} rows need {n} numbers in margins; got {len(margin)}")
+    return margin
 
 
 def _weights(values: ArrayLike, n: int) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -147,6 +148,56 @@ def _grades(y: Any, rows: int) -> NDArray[np.float64]:
         row = int((~np.isfinite(grades)).argmax())
         raise DataError(f"y[{row}] is {grades[row]}: a grade must not be NaN or infinite")
     return grades
+
+
+def by_topic(y: Any) -> bool:
+    """Whether y is a matrix of items × topics; rows of different lengths are a DataError."""
+    try:
+        return len(getattr(y, "shape", ())) == 2 or np.ndim(y) == 2
+    except ValueError:
+        raise DataError("y has rows of different lengths; give one grade a row, or a grade for every topic") from None
+
+
+def topic_grades(Y: Any) -> Any:
+    """Grades of items × topics as CSC; one that is not a finite number raises DataError with its row and column."""
+    from scipy.sparse import csc_array, issparse
+
+    given = Y if issparse(Y) else np.asarray(Y)
+    if given.dtype.kind not in "biuf":
+        what = f"got {given.dtype}; turn labels into numbers, one column a topic, 0 where an item is not relevant"
+        raise DataError(f"Y must be a matrix of grades, items × topics; {what}")
+    grades = csc_array(given).astype(np.float64)
+    grades.sum_duplicates()
+    bad = ~np.isfinite(grades.data)
+    if bad.any():
+        row, topic, value = _first(grades, bad)
+        what = "a grade must not be NaN or infinite; use 0 for an item that is not relevant, or leave the row out"
+        raise DataError(f"Y[{row}, {topic}] is {value}: {what}")
+    return grades
+
+
+def relevant_items(Y: Any, items: int) -> list[NDArray[np.int64]]:
+    """The items with a grade above 0, of each topic; negative grades and topics without a choice raise DataError."""
+    grades = topic_grades(Y)
+    if grades.shape[0] != items:
+        raise DataError(f"Y must have a row for each of the {items} rows of X; got {grades.shape[0]}")
+    if (grades.data < 0).any():
+        row, topic, value = _first(grades, grades.data < 0)
+        what = "a grade above 0 means relevant and 0 not relevant; replace negative grades by 0"
+        raise DataError(f"Y[{row}, {topic}] is {value:g}: {what}")
+    grades.eliminate_zeros()
+    relevant = [grades.indices[a:b].astype(np.int64) for a, b in pairwise(grades.indptr)]
+    for topic, rows in enumerate(relevant):
+        if not 0 < len(rows) < items:
+            found = "no relevant item" if len(rows) == 0 else "no item that is not relevant"
+            raise DataError(f"topic {topic} (column {topic} of Y) has {found}, so there is nothing to learn")
+    return relevant
+
+
+def _first(grades: Any, bad: NDArray[np.bool_]) -> tuple[int, int, float]:
+    """Row, column and value of the first stored number of a CSC matrix that is bad."""
+    at = int(bad.argmax())
+    return int(grades.indices[at]), int(np.searchsorted(grades.indptr, at, side="right")) - 1, float(grades.data[at])
 
 
 def _refuse_numbers(X: Any) -> None:

@@ -7,8 +7,9 @@ in `_` are what was learned.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,18 +24,35 @@ from ..penalties import L1, L2, ElasticNet, NoPenalty, Separable
 from ..preferences.queries import Queries
 from ..scores import Linear
 from ..solvers.coordinate_descent import CoordinateDescent, LinearSolution
-from .by_query import LinearRanker
+from .by_query import LinearRanker, by_topic, topic_grades
 
 Floats = NDArray[np.float64]
 
 PENALTIES = ("l1", "l2", "elasticnet", "none")
 
 
+@dataclass(frozen=True)
+class Rows:
+    """What the rows of all topics have in common: query ids, weights, and margins, of items × topics or of items."""
+
+    qid: Any
+    weight: Any
+    margins: Any
+
+    def by_query(self, grades: Any, topic: int) -> Queries:
+        """The rows of one topic, with its column of the grades."""
+        of_topic = self.margins[:, topic] if np.ndim(self.margins) == 2 else self.margins
+        return Queries.of(grades[:, [topic]].toarray().ravel(), self.qid, self.weight, of_topic)
+
+
 class DominationRanker(LinearRanker):
-    """Minimises  sum_i c_i log(1 + sum_{j below i} exp(w·x_j - w·x_i + margin · (y_i - y_j))) + penalty(w).
+    """Minimises  sum_i c_i log(1 + sum_{j below i} exp(w·x_j - w·x_i + Δ(i, j))) + penalty(w),  Δ(i, j) = s(i) - s(j).
 
     loss : 'graded', j is below i where its grade is lower (the paper's "multi-valued"), or 'base', where i has a grade
-        above 0 and j has not. margin : how far w·x should rise with a grade, at least (the paper's separable margin).
+        above 0 and j has not.
+    margin : s, the paper's separable margin. A number: s = margin · grade. A mapping {grade: s}, or a sequence with s
+        of the grades 0, 1, 2, …: any s. `fit(…, margins=s)` adds a number for each item, such as a count of clicks.
+        Δ(i, j) must not be negative for any j below i.
     penalty : 'l1', alpha · |w|₁; 'l2', alpha · ‖w‖²; 'elasticnet', alpha · (l1_ratio · |w|₁ + (1 - l1_ratio) · ‖w‖²);
         'none'; or an object of `sparserank.penalties`.
     max_features : the most weights that may be left. With 'l1' it stands for alpha: that comes down from where none is
@@ -61,6 +79,7 @@ class DominationRanker(LinearRanker):
     ([2.94, 0.0], True)
     """
 
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None, "margins": None}
     _told: ClassVar[tuple[str, ...]] = (
         *LinearRanker._told, "alpha_", "violation_", "objective_", "skipped_topics_",
     )  # fmt: skip
@@ -70,7 +89,7 @@ class DominationRanker(LinearRanker):
     def __init__(
         self,
         loss: Any = "graded",
-        margin: float = 0.0,
+        margin: float | Mapping[float, float] | Sequence[float] = 0.0,
         penalty: Any = "l1",
         alpha: float = 1.0,
         l1_ratio: float = 0.5,
@@ -92,14 +111,25 @@ class DominationRanker(LinearRanker):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, qid: Any = None, **weights: Any) -> Self:
-        """Learn one w from grades by query, or one w a topic from a matrix of items × topics."""
-        if len(getattr(y, "shape", ())) != 2 and np.ndim(y) != 2:
+        """Learn one w from grades by query, or one w a topic from a matrix of items × topics.
+
+        sample_weight : what a row's term counts as a winner.
+        margins : s of each row, added to what `margin` gives for its grade; of items × topics where topics differ.
+
+        >>> X, clicks = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], [90, 10, 0]
+        >>> ranker = DominationRanker(loss="base", penalty="l2", alpha=0.01)
+        >>> w = ranker.fit(X, [1, 1, 0], margins=[0.1 * count for count in clicks]).coef_
+        >>> bool(w[0] > 2 * w[1] > 0)
+        True
+        """
+        if not by_topic(y):
             return super().fit(X, y, qid, **weights)
         self._judge()
-        grades = _columns(y)
+        grades = topic_grades(y)
+        margins = _topic_margins(weights.pop("margins", None), grades.shape)
         X, _ = self._checked(X, np.zeros(grades.shape[0]), qid, dict(weights))
         score, worth = Linear.of(X), np.ones(X.shape[1])
-        rows = qid, weights.get("sample_weight")
+        rows = Rows(qid, weights.get("sample_weight"), margins)
         if self.share > 0.0:
             known = [one.w for one in self._each_topic(score, grades, rows, None) if one is not None]
             worth = shared_worth(np.stack(known), self.share) if known else worth
@@ -108,22 +138,24 @@ class DominationRanker(LinearRanker):
         self._take_topics([None if one is None else replace(one, w=one.w * worth) for one in found], len(worth))
         return self
 
-    def _each_topic(
-        self, score: Linear, grades: Any, rows: tuple[Any, Any], most: int | None
-    ) -> list[LinearSolution | None]:
-        """The solution of every column of grades; rows : their qids and weights."""
+    def _each_topic(self, score: Linear, grades: Any, rows: Rows, most: int | None) -> list[LinearSolution | None]:
+        """The solution of every column of grades."""
 
         def learn(topic: int) -> LinearSolution | None:
-            return self._topic(score, grades[:, [topic]].toarray().ravel(), rows, most)
+            return self._topic(score, rows.by_query(grades, topic), most)
 
         with ThreadPoolExecutor(check.threads(self.n_jobs)) as pool:
             return list(pool.map(learn, range(grades.shape[1])))
 
-    def _topic(self, score: Linear, grade: Floats, rows: tuple[Any, Any], most: int | None) -> LinearSolution | None:
+    def _topic(self, score: Linear, queries: Queries, most: int | None) -> LinearSolution | None:
         """The solution of one topic; None where all its grades are equal."""
-        queries = Queries.of(grade, *rows)
         teaches = self._loss.windows_of(queries).skipped < len(queries)
         return self._solved(score, queries, most) if teaches else None
+
+    def _checked(self, X: Any, y: Any, qid: Any, weights: dict[str, Any]) -> tuple[Any, Queries]:
+        margins = weights.pop("margins", None)
+        X, queries = super()._checked(X, y, qid, weights)
+        return X, queries if margins is None else queries.with_margins(margins)
 
     def _learn(self, X: Any, queries: Queries) -> None:
         self._judge()
@@ -230,16 +262,16 @@ def shared_worth(weights: Floats, share: float) -> Floats:
     return np.asarray(worth * np.sqrt(paid / float((weights**2).sum())))
 
 
-def _columns(Y: Any) -> Any:
-    """Grades of items × topics as CSC; what is not a finite number is refused by its place."""
-    from scipy.sparse import csc_array, issparse
+def _topic_margins(margins: Any, shape: tuple[int, int]) -> Any:
+    """Margins of items, or of items × topics, as an array; None stays None."""
+    from scipy.sparse import issparse
 
-    given = Y if issparse(Y) else np.asarray(Y)
-    if given.dtype.kind not in "biuf":
-        raise DataError(f"Y must be a matrix of grades, items × topics; got {given.dtype}")
-    grades = csc_array(given).astype(np.float64)
-    if not np.isfinite(grades.data).all():
-        at = int((~np.isfinite(grades.data)).argmax())
-        topic = int(np.searchsorted(grades.indptr, at, side="right")) - 1
-        raise DataError(f"Y[{grades.indices[at]}, {topic}] is {grades.data[at]}: a grade must not be NaN or infinite")
-    return grades
+    if margins is None:
+        return None
+    try:
+        given = margins.toarray() if issparse(margins) else np.asarray(margins, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"margins must be numbers; got {margins!r:.100}") from None
+    if given.ndim == 2 and given.shape != shape:
+        raise DataError(f"margins must have the shape of Y, {shape}, or one number a row; got {given.shape}")
+    return given

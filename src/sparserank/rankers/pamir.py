@@ -16,7 +16,7 @@ from ..preferences import Preferences
 from ..preferences.queries import Queries
 from ..scores import Bilinear
 from ..solvers import passive
-from .by_query import LinearRanker, Unfitted
+from .by_query import LinearRanker, Unfitted, by_topic, relevant_items
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -31,8 +31,8 @@ class PAMIR(LinearRanker):
     average : the mean of the weights over all steps instead of the last ones: steadier, less sparse.
 
     `fit(X, y, qid)` learns one w; `fit(X, Y)` with a matrix Y of items × topics, dense or sparse, learns one w a topic
-    (nonzero: relevant; `coef_` is topics × features, and `predict` gives a column a topic); `fit_bilinear(Q, D, prefs)`
-    learns W of qᵀWd, from query vectors to item features.
+    (a grade above 0 means relevant, 0 not, and a negative one raises DataError; `coef_` is topics × features, and
+    `predict` gives a column a topic); `fit_bilinear(Q, D, prefs)` learns W of qᵀWd, from queries to item features.
 
     >>> X = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
     >>> PAMIR(max_iter=100, random_state=0).fit(X, [1, 0, 1, 0], qid=[1, 1, 2, 2]).predict(X).argsort().tolist()[-2:]
@@ -60,13 +60,13 @@ class PAMIR(LinearRanker):
 
     def fit(self, X: Any, y: Any, qid: Any = None, **weights: Any) -> Self:
         """Learn one w from grades by query, or one w a topic from a matrix of items × topics."""
-        if len(getattr(y, "shape", ())) != 2 and np.ndim(y) != 2:
+        if not by_topic(y):
             return super().fit(X, y, qid, **weights)
         if qid is not None or weights:
             raise ConfigError("with one w a topic every item stands in every topic: neither qid nor sample_weight fits")
         self._judge()
         X = _by_row(self._rows(X, reset=True))
-        relevant = _topics(y, X.shape[0])
+        relevant = relevant_items(y, X.shape[0])
 
         def learn(topic: int) -> tuple[NDArray[np.float64], float]:
             draw = passive.of_topic(relevant[topic], X.shape[0], self.seed_, topic)
@@ -149,19 +149,3 @@ class PAMIR(LinearRanker):
 
 def _by_row(X: Any) -> Any:
     return X if isinstance(X, np.ndarray) else X.tocsr()
-
-
-def _topics(Y: Any, items: int) -> list[NDArray[np.int64]]:
-    """The relevant items of each topic; a topic that has none, or nothing else, cannot be learned."""
-    from scipy.sparse import csc_array
-
-    matrix = csc_array(Y)
-    if matrix.shape[0] != items:
-        raise DataError(f"Y must have a row for each of the {items} rows of X; got {matrix.shape[0]}")
-    matrix.eliminate_zeros()
-    relevant = [matrix.indices[a:b].astype(np.int64) for a, b in zip(matrix.indptr, matrix.indptr[1:], strict=False)]
-    for topic, rows in enumerate(relevant):
-        if not 0 < len(rows) < items:
-            found = "no relevant item" if len(rows) == 0 else "no item that is not relevant"
-            raise DataError(f"topic {topic} (column {topic} of Y) has {found}, so there is nothing to learn")
-    return relevant

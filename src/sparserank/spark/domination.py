@@ -20,7 +20,8 @@ from ..errors import ConfigError, DataError
 from ..losses import Domination
 from ..penalties import Separable
 from ..preferences.queries import Queries
-from ..rankers.domination import DominationRanker
+from ..rankers.by_query import by_topic
+from ..rankers.domination import DominationRanker, Rows
 from ..scores import Linear
 from ..solvers.coordinate_descent import CoordinateDescent, Descent, LinearSolution, Round
 from .blocks import ordered_sum
@@ -49,21 +50,21 @@ class SparkDominationRanker:
         self.partitions = partitions
 
     def fit(
-        self, spark: SparkSession, X: Any, y: Any, qid: Any = None, *, sample_weight: Any = None
+        self, spark: SparkSession, X: Any, y: Any, qid: Any = None, *, sample_weight: Any = None, margins: Any = None
     ) -> DominationRanker:
         """Learn one w from grades by query, or one w a topic from a matrix of items × topics."""
         if self.partitions is not None:
             check.count("partitions", self.partitions, low=1)
         if not isinstance(self.ranker, DominationRanker):
             raise ConfigError(f"a DominationRanker's settings are wanted; got {type(self.ranker).__name__}")
-        topics = len(getattr(y, "shape", ())) == 2 or np.ndim(y) == 2
+        topics = by_topic(y)
         if self.ranker.max_features is not None and not topics:
             raise ConfigError("max_features needs coordinate descent over all rows; on Spark set alpha instead")
         kind = _Topics if topics else _Queries
         fitting = kind(**self.ranker.get_params())
         fitting.spark, fitting.partitions = spark, self.partitions or spark.sparkContext.defaultParallelism
         with told_plainly():
-            fitting.fit(X, y, qid, sample_weight=sample_weight)
+            fitting.fit(X, y, qid, sample_weight=sample_weight, margins=margins)
         out = DominationRanker(**self.ranker.get_params())
         for name, value in vars(fitting).items():
             if name.endswith("_"):
@@ -84,9 +85,7 @@ class _OnSpark(DominationRanker):
 class _Topics(_OnSpark):
     """A topic at a time, wherever there is room."""
 
-    def _each_topic(
-        self, score: Linear, grades: Any, rows: tuple[Any, Any], most: int | None
-    ) -> list[LinearSolution | None]:
+    def _each_topic(self, score: Linear, grades: Any, rows: Rows, most: int | None) -> list[LinearSolution | None]:
         settings = DominationRanker(**self.get_params())
         settings._judge()
         context = self.spark.sparkContext
@@ -95,7 +94,7 @@ class _Topics(_OnSpark):
         def solve(topic: int) -> LinearSolution | None:
             ranker: DominationRanker
             ranker, columns, by_row, graded = sent.value
-            return ranker._topic(columns, graded[:, [topic]].toarray().ravel(), by_row, most)
+            return ranker._topic(columns, by_row.by_query(graded, topic), most)
 
         try:
             found: list[LinearSolution | None]
@@ -121,16 +120,17 @@ class _Queries(_OnSpark):
 
 @dataclass(frozen=True)
 class Part:
-    """The rows of some queries, with their grades, the numbers of their queries and their weights."""
+    """The rows of some queries, with their grades, the numbers of their queries, their weights and their margins."""
 
     X: Any
     grade: Floats
     query: NDArray[np.int64]
     weight: Floats
+    margin: Floats
 
     def descent(self, loss: Domination) -> Descent | None:
         """What gives the loss and its gradient; None where no row has another one to beat."""
-        queries = Queries.of(self.grade, self.query, self.weight) if len(self.grade) else None
+        queries = Queries.of(self.grade, self.query, self.weight, self.margin) if len(self.grade) else None
         if queries is None or loss.windows_of(queries).skipped == len(queries):
             return None
         wins = queries.first_loser < queries.query_end
@@ -142,8 +142,9 @@ def _parts(X: Any, queries: Queries, partitions: int) -> Iterator[Part]:
     bounds = np.searchsorted(queries.start, np.linspace(0, queries.start[-1], partitions + 1)[1:-1])
     edges = queries.start[[0, *bounds.tolist(), len(queries)]]
     for first, last in pairwise(edges.tolist()):
-        rows = queries.order[first:last]
-        yield Part(X[rows], queries.grade[first:last], queries.query[first:last], queries.weight[first:last])
+        here = slice(first, last)
+        grade, query, weight, margin = queries.grade, queries.query, queries.weight, queries.margin
+        yield Part(X[queries.order[here]], grade[here], query[here], weight[here], margin[here])
 
 
 def solve(
