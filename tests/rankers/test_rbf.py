@@ -7,6 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
+import sparserank as sr
+from sparserank.data.tensors import read_tensors, write_tensors
 from sparserank.errors import ConfigError
 from sparserank.rankers.rbf import RBFRegressionRanker
 from sparserank.solvers import rbf
@@ -42,6 +44,47 @@ def test_the_closed_form_is_the_report_s(width, alpha, block, kind, monkeypatch)
     assert_allclose(phi @ ranker.coef_, phi @ wanted, atol=1e-6)
     assert_allclose(ranker.predict(kind(X)), phi @ wanted, atol=1e-6)
     assert_allclose(ranker.rmse(X, y), np.sqrt(np.mean((phi @ wanted - y) ** 2)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("shift", [1e7, -1e7])
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_large_offsets_of_features_do_not_cancel(shift, kind, tmp_path):
+    X, y = world()
+    X = np.round(X * 256) / 256  # the same numbers after the shift, to the last bit
+    moved = X + np.array([shift, 0.0, 0.0, 3 * shift])
+    plain = RBFRegressionRanker(9, 2.0, random_state=0).fit(kind(X), y)
+    ranker = RBFRegressionRanker(9, 2.0, random_state=0).fit(kind(moved), y)
+    basis = ranker.basis_
+    (phi,) = (block for _, block in basis.blocks(kind(moved)))
+    wanted = oracles.gaussian_basis(moved[:, basis.columns], basis.centres, basis.spread**2)
+    assert_allclose(phi, wanted, atol=1e-9)
+    assert_allclose(basis.spread, plain.basis_.spread, rtol=1e-8)
+    ranker.save(tmp_path / "m.safetensors")
+    again = sr.load(tmp_path / "m.safetensors")
+    assert_allclose(again.predict(kind(moved)), ranker.predict(kind(moved)), rtol=0, atol=0)
+
+
+def test_a_model_file_without_a_middle_is_read_as_one_that_was_not_centred(tmp_path):
+    X, y = world()
+    ranker = RBFRegressionRanker(9, 2.0, random_state=0).fit(X, y)
+    ranker.save(tmp_path / "m.safetensors")
+    file = read_tensors(tmp_path / "m.safetensors")
+    arrays = {name: array for name, array in file.arrays.items() if name != "middle"}
+    write_tensors(tmp_path / "old.safetensors", file.kind, dict(file.settings), arrays)
+    assert_allclose(sr.load(tmp_path / "old.safetensors").predict(X), ranker.predict(X))
+
+
+def test_sgd_starts_at_zeros_or_at_random_weights_drawn_by_the_seed(tmp_path):
+    X, y = world()
+    starts = {}
+    for init in ("zeros", "random"):
+        settings = {"solver": "sgd", "rate": 1e-12, "max_iter": 1, "random_state": 4, "init": init}
+        ranker = RBFRegressionRanker(6, 2.0, 0.0, **settings).fit(X, y)
+        starts[init] = ranker.coef_
+        ranker.save(tmp_path / init)
+        assert sr.load(tmp_path / init).get_params() == ranker.get_params()
+    assert_allclose(starts["zeros"], 0.0, atol=1e-11)
+    assert_allclose(starts["random"], np.random.default_rng([4, 2]).standard_normal(6), atol=1e-10)
 
 
 @pytest.mark.parametrize("rate", [0.05, "decay"])
@@ -103,6 +146,7 @@ def test_qid_changes_nothing():
         ({"solver": "qr"}, "'solver'"),
         ({"rate": "fast"}, "'rate'"),
         ({"max_iter": 0}, "'max_iter'"),
+        ({"init": "ones"}, "'init'"),
     ],
 )
 def test_settings_out_of_range_are_refused_by_name(settings, match):

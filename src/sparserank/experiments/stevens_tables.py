@@ -1,7 +1,4 @@
-"""What Stevens, Bengio and Singer printed, and what the LETOR sites list for the methods they compare with.
-
-The sites' figures are recalled, not read from the sites: they are there to see at once whether a method is itself.
-"""
+"""What Stevens, Bengio and Singer printed."""
 
 from __future__ import annotations
 
@@ -24,29 +21,6 @@ TABLE_1_1 = {
     "nDCG-letor4@5": (3.12, 3.38, 3.62, 4.12, 3.38, 3.38),
 }
 """Average ranks over the paper's eight sets, of the first six methods."""
-
-
-class Published(NamedTuple):
-    """NDCG@10 and MAP on a LETOR site, as recalled."""
-
-    ndcg10: float | None
-    map: float
-
-
-PUBLISHED = {
-    "mq2008": {
-        "RankSVM": Published(0.2279, 0.4696),
-        "RankBoost": Published(0.2255, 0.4775),
-        "AdaRank-MAP": Published(0.2288, 0.4764),
-        "AdaRank-NDCG": Published(0.2307, 0.4824),
-    },
-    "ohsumed": {
-        "RankSVM": Published(0.4140, 0.4334),
-        "RankBoost": Published(0.4302, 0.4411),
-        "AdaRank-MAP": Published(0.4429, 0.4487),
-        "AdaRank-NDCG": Published(0.4496, 0.4498),
-    },
-}
 
 
 class Columns(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from ..rankers.domination import DominationRanker, shared_worth
 from ..rankers.pamir import PAMIR
 from ..solvers.fewer_weights import fewer_weights
 from .outside import OneLogisticATopic, OneSVMATopic, first_fit, scaled_columns
+from .stevens_grids import grid
 from .stevens_tables import NOT_PRINTED, TABLE_1_2, TABLE_1_3, Columns
 
 if TYPE_CHECKING:
@@ -119,15 +119,6 @@ def table_1_3(seed: int, items: int | None, tell: Tell) -> dict[str, Any]:
 def _pamir(seed: int) -> Method:
     tried = grid(C=(0.1, 1.0, 10.0), average=(False, True))
     return Method(lambda **settings: PAMIR(max_iter=PAMIR_STEPS, random_state=seed, **settings), tried)
-
-
-def grid(**values: Sequence[Any]) -> list[dict[str, Any]]:
-    """Every combination.
-
-    >>> grid(C=(1, 2), average=(True,))
-    [{'C': 1, 'average': True}, {'C': 2, 'average': True}]
-    """
-    return [dict(zip(values, one, strict=True)) for one in product(*values.values())]
 
 
 def _domination(**fixed: Any) -> Make:

@@ -6,7 +6,7 @@ Boosting is tried once and looked at after some of its rounds. Nothing here sees
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +89,7 @@ def choose(
     *,
     measure: str = "nDCG@10",
     given: Mapping[str, Any] | None = None,
+    tried: Sequence[Mapping[str, Any]] | None = None,
     seed: int = 0,
     tell: Tell = lambda message: None,
 ) -> Chosen:
@@ -96,23 +97,24 @@ def choose(
 
     Without a validation part, queries held out of `train` take its place, and the best settings are fitted to all of
     `train` in the end. `given` settings are not tried but taken as they are; where they are all that would be tried,
-    nothing is held out.
+    nothing is held out. `tried` replaces the settings that are tried by default.
     """
     kind = KINDS_BY_NAME[check.choice("ranker", name, tuple(KINDS_BY_NAME))]
     fixed = kind.always | ({"random_state": seed} if kind.drawn else {}) | _known(kind, given or {})
-    tried = [settings for settings in kind.tried if not settings.keys() & fixed.keys()] or [{}]
+    grid = kind.tried if tried is None else [_known(kind, settings) for settings in tried]
+    trials: list[Settings] = [settings for settings in grid if not settings.keys() & fixed.keys()] or [{}]
     with warnings.catch_warnings():
         # settings that come to no end are tried like any other; what they are worth decides
         warnings.simplefilter("ignore", ConvergenceWarning)
-        if tried == [{}]:
+        if trials == [{}]:
             tell(name)
             return Chosen(_fitted(kind, fixed, train), fixed, None)
         part, held = (train, vali) if vali is not None else held_out(train)
         sign = -1.0 if _lower_is_better(measure) else 1.0
         found = []
-        for number, (settings, ranker, scores) in enumerate(_trials(kind, fixed, tried, part, held), start=1):
+        for number, (settings, ranker, scores) in enumerate(_trials(kind, fixed, trials, part, held), start=1):
             worth = measure_by_query(held.y, scores, qid=held.qid, measure=measure)
-            tell(f"{name}: {_spelled(settings)} ({number} of {len(tried)}), {measure} {worth:.4f}")
+            tell(f"{name}: {_spelled(settings)} ({number} of {len(trials)}), {measure} {worth:.4f}")
             found.append((sign * worth, settings, ranker))
         best = max(found, key=lambda one: one[0])
         settings = fixed | best[1]
@@ -148,7 +150,7 @@ def _fitted(kind: Kind, settings: Settings, rows: Letor) -> ByQueryRanker:
 
 
 def _trials(
-    kind: Kind, fixed: Settings, tried: list[Settings], part: Letor, held: Letor
+    kind: Kind, fixed: Settings, tried: Sequence[Settings], part: Letor, held: Letor
 ) -> Iterator[tuple[Settings, ByQueryRanker, NDArray[np.float64]]]:
     """Every setting, a ranker fitted with it, and its scores; boosting is fitted once, for all its rounds."""
     if issubclass(kind.make, AdaRank | RankBoost):

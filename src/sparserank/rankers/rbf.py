@@ -23,6 +23,7 @@ class RBFRegressionRanker(ByQueryRanker):
         many dimensions almost every φ vanishes; None is the number of features that vary. Best chosen on validation.
     alpha : the report's λ. solver : 'closed', w = (λI + ΦᵀΦ)⁻¹Φᵀt by QR and SVD, or 'sgd'.
     rate, max_iter : of SGD: a fixed rate, or 'decay' for 0.1/√(5i) at step i; so many rows, drawn with replacement.
+    init : of SGD: start at 'zeros', or at 'random', standard normal weights drawn by random_state, as the report does.
 
     It is pointwise: qid is judged, but changes nothing; queries of one grade teach as well as others; sample_weight
     weighs a row's squared error. `rmse(X, y)` is the report's E_RMS; features with one value only are left out.
@@ -44,6 +45,7 @@ class RBFRegressionRanker(ByQueryRanker):
         rate: float | str = "decay",
         max_iter: int = 10_000,
         random_state: int | None = None,
+        init: str = "zeros",
     ) -> None:
         self.n_basis = n_basis
         self.width = width
@@ -52,12 +54,14 @@ class RBFRegressionRanker(ByQueryRanker):
         self.rate = rate
         self.max_iter = max_iter
         self.random_state = random_state
+        self.init = init
 
     def _learn(self, X: Any, queries: Queries) -> None:
         check.count("n_basis", self.n_basis, low=1)
         check.number("alpha", self.alpha, low=0)
         check.choice("solver", self.solver, ("closed", "sgd"))
         check.count("max_iter", self.max_iter, low=1)
+        check.choice("init", self.init, ("zeros", "random"))
         if self.rate != "decay":
             check.number("rate", self.rate, low=0, open_low=True)
         self.seed_ = secrets.randbits(63) if self.random_state is None else check.count("seed", self.random_state)
@@ -66,12 +70,13 @@ class RBFRegressionRanker(ByQueryRanker):
         width = 1.0 if self.width is None else check.number("width", self.width, low=0, open_low=True)
         basis = Basis.of(X, weight, self.n_basis, width, self.seed_)
         if self.width is None:
-            basis = Basis(basis.columns, basis.spread * np.sqrt(max(len(basis.columns), 1)), basis.centres)
+            basis = basis.widened(max(len(basis.columns), 1))
         self.basis_ = basis
         if self.solver == "closed":
             self.coef_ = closed_form(basis, X, grade, weight, self.alpha)
         else:
-            self.coef_ = Descent(basis, self.alpha, self.rate, self.seed_).go(X, grade, weight, self.max_iter)
+            descent = Descent(basis, self.alpha, self.rate, self.seed_, self.init)
+            self.coef_ = descent.go(X, grade, weight, self.max_iter)
             self.n_iter_ = self.max_iter
         self.rmse_ = float(np.sqrt(((self._scores(X) - grade) ** 2).mean()))
 
@@ -90,6 +95,7 @@ class RBFRegressionRanker(ByQueryRanker):
             "columns": basis.columns,
             "spread": basis.spread,
             "centres": basis.centres.ravel(),
+            "middle": basis.middle,
         }
 
     def _restore(self, file: Tensors) -> None:
@@ -101,4 +107,6 @@ class RBFRegressionRanker(ByQueryRanker):
         spread = file.array("spread", "float64", len(columns))
         if (spread <= 0).any():
             raise ValueError("a spread that is not positive")
-        self.basis_ = Basis(columns, spread, centres.reshape(len(self.coef_) - 1, len(columns)))
+        # files of version 0.1 have no middle: their features were not centred
+        middle = file.array("middle", "float64", len(columns)) if "middle" in file.arrays else np.zeros(len(columns))
+        self.basis_ = Basis(columns, spread, centres.reshape(len(self.coef_) - 1, len(columns)), middle)

@@ -1,15 +1,16 @@
 """Regression on Gaussian basis functions: w·φ(x), φ_0 = 1, φ_j(x) = exp(-½ (x - μ_j)ᵀ Σ⁻¹ (x - μ_j)).
 
 μ_j are centres of k-means, Σ is diagonal: the features' variances in training, times `width`. Features with one value
-only are left out. The basis is worked out block by block, and the closed form takes the R of a QR factorisation that
-grows with the blocks, so Φ is never whole in memory and ΦᵀΦ is never formed.
+only are left out. (x - μ)ᵀΣ⁻¹(x - μ) is computed as ‖x‖² - 2x·μ + ‖μ‖², which loses its digits where features are large
+compared with how much they vary; so features are centred first. The basis is worked out block by block, and the closed
+form takes the R of a QR factorisation that grows with the blocks: Φ is never whole in memory, ΦᵀΦ is never formed.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,22 @@ CLUSTERED = 100_000
 """k-means sees no more rows than this, drawn at random where there are more."""
 FULL = 1 << 26
 """It sees them as a full array where that has no more numbers than this, and as a sparse one else."""
+FAR = 30.0
+"""Features whose mean is beyond so many standard deviations are centred; sparse ones stay sparse, since below it there
+may be many zeros, and above it hardly any."""
 
 
 @dataclass(frozen=True)
 class Basis:
-    """`columns` are the features that vary, `spread` the roots of Σ's diagonal, `centres` the μ_j, row by row."""
+    """`columns` are the features that vary, `spread` the roots of Σ's diagonal, `centres` the μ_j, row by row.
+
+    `middle` is what is taken off a feature, and off the centres, before anything is squared.
+    """
 
     columns: NDArray[np.int64]
     spread: Floats
     centres: Floats
+    middle: Floats
 
     def __len__(self) -> int:
         return len(self.centres) + 1
@@ -41,15 +49,21 @@ class Basis:
     def of(cls, X: Any, weight: Floats, functions: int, width: float, seed: int) -> Basis:
         """Choose the basis for rows X: `functions` of them, φ_0 among them; fewer where rows are fewer than centres."""
         columns = _varying(X)
-        spread = np.sqrt(width) * _deviation(X, columns, weight)
+        mean, deviation = _moments(X, columns, weight)
+        middle = np.where(np.abs(mean) > FAR * deviation, mean, 0.0)
+        spread = np.sqrt(width) * deviation
         if len(columns) == 0 or functions == 1:
-            return cls(columns, spread, np.empty((0, len(columns))))
-        return cls(columns, spread, _centres(X[:, columns], weight, functions - 1, seed))
+            return cls(columns, spread, np.empty((0, len(columns))), middle)
+        return cls(columns, spread, _centres(X[:, columns], middle, weight, functions - 1, seed), middle)
+
+    def widened(self, width: float) -> Basis:
+        """The same with Σ times `width`."""
+        return replace(self, spread=self.spread * np.sqrt(width))
 
     def blocks(self, X: Any, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[slice, Floats]]:
         """(where, Φ of those rows), block by block; of all rows, or of those named, in their order."""
         total = X.shape[0] if rows is None else len(rows)
-        centres = self.centres / self.spread
+        centres = (self.centres - self.middle) / self.spread
         lengths = (centres**2).sum(axis=1)
         for first in range(0, total, BLOCK):
             where = slice(first, min(first + BLOCK, total))
@@ -57,12 +71,12 @@ class Basis:
 
     def _phi(self, X: Any, centres: Floats, lengths: Floats) -> Floats:
         if isinstance(X, np.ndarray):
-            scaled = X[:, self.columns].astype(np.float64) / self.spread
+            scaled = _centred(X[:, self.columns], self.middle) / self.spread
             square, cross = (scaled**2).sum(axis=1), scaled @ centres.T
         else:
             from scipy.sparse import diags_array
 
-            scaled = X.tocsr()[:, self.columns].astype(np.float64) @ diags_array(1.0 / self.spread)
+            scaled = _centred(X.tocsr()[:, self.columns], self.middle) @ diags_array(1.0 / self.spread)
             square, cross = np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel(), scaled @ centres.T
         distance = np.maximum(square[:, None] - 2.0 * cross + lengths, 0.0)
         out = np.ones((X.shape[0], len(self)))
@@ -78,12 +92,25 @@ def _varying(X: Any) -> NDArray[np.int64]:
     return np.flatnonzero(low < high).astype(np.int64)
 
 
-def _deviation(X: Any, columns: NDArray[np.int64], weight: Floats) -> Floats:
-    """The standard deviation of these features; a feature is first divided by its largest size, lest squares vanish."""
+def _centred(X: Any, middle: Floats) -> Any:
+    """X - middle in 64 bits; of a sparse X only the columns that have a middle become full."""
+    X = X.astype(np.float64)
+    if isinstance(X, np.ndarray):
+        return X - middle
+    columns = np.flatnonzero(middle)
     if len(columns) == 0:
-        return np.empty(0)
+        return X
+    from scipy.sparse import csr_array
+
+    rows = X.shape[0]
+    pointer = np.arange(rows + 1) * len(columns)
+    return X - csr_array((np.tile(middle[columns], rows), np.tile(columns, rows), pointer), shape=X.shape)
+
+
+def _moments(X: Any, columns: NDArray[np.int64], weight: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of these features, each first divided by its largest size, lest squares vanish."""
     share = weight / weight.sum()
-    out = np.empty(len(columns))
+    means, out = np.empty(len(columns)), np.empty(len(columns))
     by_column: Any = X if isinstance(X, np.ndarray) else X.tocsc()
     for k, column in enumerate(columns.tolist()):
         if isinstance(X, np.ndarray):
@@ -94,13 +121,14 @@ def _deviation(X: Any, columns: NDArray[np.int64], weight: Floats) -> Floats:
             values[by_column.indices[stored]] = by_column.data[stored]
         size = np.abs(values).max()
         values = values / size
-        out[k] = size * np.sqrt(share @ (values - share @ values) ** 2)
+        mean = share @ values
+        means[k], out[k] = size * mean, size * np.sqrt(share @ (values - mean) ** 2)
     # rows of weight 0 may be the only ones that differ: then any spread will do, and no centre is near them
-    return np.where(out > 0, out, 1.0)
+    return means, np.where(out > 0, out, 1.0)
 
 
-def _centres(X: Any, weight: Floats, clusters: int, seed: int) -> Floats:
-    """Centres of k-means, each once, on numbers brought to a common size that squares can hold."""
+def _centres(X: Any, middle: Floats, weight: Floats, clusters: int, seed: int) -> Floats:
+    """Centres of k-means, each once, on centred numbers brought to a common size that squares can hold."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -108,7 +136,7 @@ def _centres(X: Any, weight: Floats, clusters: int, seed: int) -> Floats:
     random = np.random.default_rng(seed)
     if len(rows) > CLUSTERED:
         rows = np.sort(random.choice(rows, CLUSTERED, replace=False))
-    X = X[rows].astype(np.float64)
+    X = _centred(X[rows], middle)
     if not isinstance(X, np.ndarray):
         X = X.toarray() if X.shape[0] * X.shape[1] <= FULL else _narrow(X)
     size = float(abs(X).max()) or 1.0
@@ -116,7 +144,7 @@ def _centres(X: Any, weight: Floats, clusters: int, seed: int) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than centres: some come twice
         means.fit(X / size, sample_weight=weight[rows])
-    return np.unique(means.cluster_centers_, axis=0) * size
+    return np.asarray(np.unique(means.cluster_centers_, axis=0) * size + middle)
 
 
 def _narrow(X: Any) -> Any:
@@ -144,12 +172,18 @@ def closed_form(basis: Basis, X: Any, target: Floats, weight: Floats, alpha: flo
 
 
 class Descent:
-    """SGD from w = 0 (or w drawn), in as many pieces as one likes; the rows drawn depend on the seed alone."""
+    """SGD in as many pieces as one likes; the rows drawn depend on the seed alone.
 
-    def __init__(self, basis: Basis, alpha: float, rate: float | str, seed: int, w: Floats | None = None) -> None:
+    init : 'zeros', w = 0, or 'random', w drawn from a standard normal distribution by the seed. (The report starts at
+        random and does not say how it draws.)
+    """
+
+    def __init__(self, basis: Basis, alpha: float, rate: float | str, seed: int, init: str = "zeros") -> None:
         self._basis, self._alpha, self._rate = basis, alpha, rate
         self._random = np.random.default_rng([seed, 1])
-        self.w = np.zeros(len(basis)) if w is None else w.astype(np.float64)
+        self.w = np.zeros(len(basis))
+        if init == "random":
+            self.w = np.random.default_rng([seed, 2]).standard_normal(len(basis))
         self.steps = 0
 
     def go(self, X: Any, target: Floats, weight: Floats, steps: int) -> Floats:
