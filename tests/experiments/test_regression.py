@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.linear_model import Ridge
 
 from sparserank.cli import main
 from sparserank.data.records import Letor
@@ -45,6 +46,20 @@ def test_the_basis_beats_the_constant_and_the_width_is_the_best_on_validation_ro
     errors = width["curves"]["closed form"]["validation"]
     assert found["width"] == width["values"][int(np.argmin(errors))]
     assert found["best"]["closed form"]["test"] < found["linear"]["test"] < found["constant"]["test"]
+    assert found["best"]["closed form"]["width"] == found["width"]
+
+
+def test_every_predictor_chooses_among_as_many_settings_on_validation_rows(found, rows):
+    tuned = [found["linear"], *found["best"].values()]
+    assert [one["settings_tried"] for one in tuned] == [len(letor_regression.WIDTHS)] * 3
+    parts = letor_regression.Parts.of(rows.X.toarray(), rows.y, 0)
+    train = parts.rows["train"]
+    errors = []
+    for alpha in letor_regression.RIDGES:
+        ridge = Ridge(alpha=alpha).fit(parts.X[train], parts.y[train])
+        errors.append(parts.errors(ridge.predict)["validation"])
+    assert found["linear"]["validation"] == pytest.approx(min(errors), rel=1e-9)
+    assert found["linear"]["lambda"] == letor_regression.RIDGES[int(np.argmin(errors))]
 
 
 def test_a_point_of_a_curve_is_what_the_ranker_gives(found, rows):

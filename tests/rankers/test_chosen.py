@@ -68,3 +68,12 @@ def test_a_setting_that_is_not_there_is_refused_with_those_that_are():
         choose("ranksvm", rows(), given={"alpha": 1})
     with pytest.raises(ConfigError, match="'ranker' parameter"):
         choose("oracle", rows())
+
+
+def test_settings_to_try_may_be_given_and_must_be_settings_of_the_ranker():
+    said = []
+    chosen = choose("ranksvm", rows(0), rows(1), tried=[{"C": 0.02}, {"C": 0.2}], tell=said.append)
+    assert chosen.settings["C"] in (0.02, 0.2)
+    assert len(said) == 2
+    with pytest.raises(ConfigError, match="RankSVM has no setting 'alpha'"):
+        choose("ranksvm", rows(0), rows(1), tried=[{"alpha": 0.02}])
