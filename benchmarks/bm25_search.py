@@ -62,7 +62,6 @@ def run(quick: bool = False) -> dict[str, Any]:
         "case": "BM25 search",
         "size": f"20 Newsgroups, {len(texts)} posts, {len(queries)} subject lines, top {K}, {threads} threads",
         "peer": "bm25s, numba backend",
-        "wanted": 1.0,
         "rows": rows,
         "peak_mb": peak_megabytes(),
     }

@@ -97,7 +97,6 @@ def run(quick: bool = False) -> dict[str, Any]:
         "case": "LETOR reading",
         "size": "; ".join(sizes),
         "peer": "scikit-learn load_svmlight_file(query_id=True)",
-        "wanted": 2.0,
         "rows": rows,
         "peak_mb": peak_megabytes(),
         **({"missing": missing} if missing else {}),

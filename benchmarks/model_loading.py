@@ -1,7 +1,8 @@
 """A model file of 10 million word pairs: ours, against scipy's load_npz and pickle of the same W and words.
 
 Ours is read whole and judged – indices in range and rising, numbers finite, words as many as columns – and can run no
-code; load_npz looks at nothing but shapes, and pickle runs what the file says. Under 1 second is wanted.
+code; load_npz looks at nothing but shapes, and pickle runs what the file says. What all three load is compared with
+what was saved before they are timed.
 """
 
 from __future__ import annotations
@@ -55,9 +56,11 @@ def run(quick: bool = False) -> dict[str, Any]:
         ranker.save(ours)
         save_npz(npz, W, compressed=False)
         pickled.write_bytes(pickle.dumps((W, names, names), protocol=5))
-        again = sr.load(ours)
-        if (again.W_ != W).nnz or again.query_words_ != names:
-            raise AssertionError("what was loaded is not what was saved")
+        again, (W_pickled, *both) = sr.load(ours), pickle.loads(pickled.read_bytes())
+        if any((loaded != W).nnz for loaded in (again.W_, load_npz(npz), W_pickled)):
+            raise AssertionError("a W that was loaded is not the W that was saved")
+        if again.query_words_ != names or both != [names, names]:
+            raise AssertionError("the words that were loaded are not those that were saved")
         seconds = best_seconds(
             {
                 "SparseRank": lambda: sr.load(ours),
@@ -75,7 +78,6 @@ def run(quick: bool = False) -> dict[str, Any]:
         "case": "model loading",
         "size": f"{W.nnz:,} nonzeros, {words:,} words, a file of {megabytes:.0f} MB",
         "peer": "scipy load_npz, uncompressed; pickle",
-        "wanted": "under 1 second",
         "rows": [*_rows(seconds), *_rows(with_imports, ", fresh process")],
         "peak_mb": peak_megabytes(),
     }

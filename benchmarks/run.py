@@ -1,7 +1,8 @@
 """`make bench`: every benchmark in a process of its own, as a table and as JSON: the last line, and reports/bench.json.
 
-Each ratio is to a named peer in the same run on the same data; results are checked equal before anything is timed. A
-case that fails to run is named, and the exit code is 1.
+Each ratio is to a named peer in the same run on the same data. Where both compute the same, results are checked equal
+before they are timed; where they do not, each row has what both find. A case that fails to run is named, and the exit
+code is 1.
 """
 
 from __future__ import annotations

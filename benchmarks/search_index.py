@@ -134,7 +134,6 @@ def run(quick: bool = False) -> dict[str, Any]:
         "case": "search through W",
         "size": f"20 Newsgroups, {len(train)} posts, {len(posts)} queries, {W.nnz} pairs, top {K}, {threads} threads",
         "peer": "scipy (QW)Dᵀ, bm25s",
-        "wanted": "5 times scipy, 0.5 of bm25s",
         "rows": rows,
         "start": {"queries expanded": starting(index), "documents expanded": starting(both)},
         "expanding_s": round(expanding, 1),

@@ -1,0 +1,133 @@
+"""How the constants of the class-label solvers were chosen: each is varied alone, on training items set aside.
+
+    python -m benchmarks.class_defaults words
+    python -m benchmarks.class_defaults pixels
+
+print Markdown tables of MAP and error. Words: 20 Newsgroups at 0.1 % of all pairs, learned from the first two thirds of
+each class's training posts and measured on the last third (by their numbers, which rise as posts arrive; a random third
+would share threads with the others). Pixels: MNIST at half of all pairs, learned from all training images but 5,000
+drawn at random, and measured on those. No test item is read.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparserank import data
+from sparserank.evaluate.classes import bilinear_blocks, evaluate_classes
+from sparserank.experiments.problems import problem
+from sparserank.solvers import class_ridge
+from sparserank.solvers.class_contrast import ClassContrast
+from sparserank.solvers.class_refit import ClassRefit
+from sparserank.solvers.class_ridge import ClassRidge
+from sparserank.text import TextFeatures
+
+from .markdown import table
+
+WORD_PAIRS, PIXEL_DENSITY, IMAGES = 100_000, 0.5, 5_000
+WORDS: dict[str, tuple[float, ...]] = {
+    "ridge": (0.5, 1.0, 2.0, 3.0),
+    "kl_power": (0.0, 0.125, 0.5, 1.0),
+    "wider": (1.0, 10.0, 40.0, 1e6),
+    "first_pattern": (1.0, 2.0, 5.0),
+    "exact_steps": (0, 2, 10),
+    "LEAST_KL": (0.01, 0.2),
+}
+PIXELS: dict[str, tuple[float, ...]] = {
+    "mix": (0.0, 0.1, 0.5, 1.0),
+    "rank": (20, 80),
+    "steps": (0, 450, 1800),
+    "batch": (500, 2000),
+    "rate": (0.05, 0.2),
+    "ridge": (1.0, 100.0),
+    "sharpness": (2.0, 8.0),
+}
+
+
+@dataclass(frozen=True)
+class Items:
+    """Training items to learn from, and training items that were set aside."""
+
+    X: Any
+    code: NDArray[np.int64]
+    measured: Any
+    classes: NDArray[np.int64]
+
+    def quality(self, W: Any) -> tuple[float, float]:
+        """MAP and error of W."""
+        full = W.nnz > 0.2 * W.shape[0] * W.shape[1]
+        X, W = (self.measured.toarray(), W.toarray()) if full else (self.measured, W)
+        found = evaluate_classes(bilinear_blocks(X, W, X), self.classes)
+        return found.map.value, found.error.value
+
+
+def newsgroups() -> Items:
+    """Words and their weights come from the posts that are learned from."""
+    train = data.load("20newsgroups").train
+    number = np.array([int(name.rsplit("/", 1)[-1]) for name in train.ids])
+    order = np.lexsort((number, train.y))
+    place = np.concatenate([np.arange(n) / n for n in np.bincount(train.y)])
+    early, late = order[place < 2 / 3], order[place >= 2 / 3]
+    features = TextFeatures("sublinear", columns=10_000)
+    X = features.fit_transform([train.items[i] for i in early])
+    return Items(X, train.y[early], features.transform([train.items[i] for i in late]), train.y[late])
+
+
+def images() -> Items:
+    given = problem("mnist")
+    aside = np.zeros(len(given.train_classes), np.bool_)
+    aside[np.random.default_rng(0).permutation(len(aside))[:IMAGES]] = True
+    y = given.train_classes
+    return Items(given.train[~aside], y[~aside], given.train[aside], y[aside])
+
+
+def word_pairs(items: Items, **changed: float) -> Any:
+    """W by the closed form, cut and refitted; LEAST_KL and exact_steps are no settings of the solver."""
+    settings = dict(changed)
+    least = settings.pop("LEAST_KL", class_ridge.LEAST_KL)
+    refit = partial(ClassRefit, exact_steps=int(settings.pop("exact_steps", ClassRefit.exact_steps)))
+    with patch.dict(vars(class_ridge), LEAST_KL=least, ClassRefit=_with_steps(refit)):
+        return ClassRidge(**settings).solve(items.X, items.code, WORD_PAIRS, 0).W
+
+
+def _with_steps(refit: Any) -> Any:
+    return lambda ridge, n_jobs=None: refit(ridge, n_jobs=n_jobs)
+
+
+def pixel_pairs(items: Items, **changed: float) -> Any:
+    """W of low rank, cut."""
+    entries = round(PIXEL_DENSITY * items.X.shape[1] ** 2)
+    return ClassContrast(**changed).solve(items.X, items.code, entries, 0).W
+
+
+def rows(kind: str) -> Iterator[dict[str, Any]]:
+    """The defaults, then every value."""
+    learn, choices, items = (word_pairs, WORDS, newsgroups()) if kind == "words" else (pixel_pairs, PIXELS, images())
+    usual = items.quality(learn(items))
+    yield {"name": "defaults", "MAP": f"{usual[0]:.4f}", "error": f"{usual[1]:.4f}"}
+    for name, values in choices.items():
+        for value in values:
+            found = items.quality(learn(items, **{name: value}))
+            row = {"name": f"{name} {value:g}", "MAP": f"{found[0]:.4f}", "error": f"{found[1]:.4f}"}
+            yield row | {"MAP difference": f"{found[0] - usual[0]:+.4f}"}
+
+
+def main() -> None:
+    for kind in sys.argv[1:] or ("words", "pixels"):
+        found = []
+        for row in rows(kind):
+            print(row, file=sys.stderr, flush=True)
+            found.append(row)
+        print(f"{kind}\n\n{table(found)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""How many words a synonym rule adds and how heavy a pair must be, chosen on NFCorpus training queries set aside.
+
+    python -m benchmarks.synonym_defaults
+
+The model learns from three quarters of the training queries; nDCG@10 is that of the last quarter, for BM25 of Lucene
+with the rules of every setting. A Markdown table: one row a number of words, one column a least weight.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import sparserank as sr
+from sparserank.export import synonyms, vectors_of
+
+from .export_loss import MEASURE, Answers, synonym_answers
+from .markdown import table
+from .training_queries import lesson_of, quarters
+
+MOST = (1, 3, 5, 10)
+AT_LEAST = (1 / 24, 1 / 12, 1 / 6, 1 / 3, 1 / 2)
+
+
+def main() -> None:
+    collection = sr.data.load("nfcorpus")
+    lexical, lesson = lesson_of(collection)
+    ((held, rest),) = quarters(lexical, lesson)
+    ids = np.array(list(lesson.qrels))
+    learned, measured = ({q: lesson.qrels[q] for q in ids[part].tolist()} for part in (rest, held))
+    ranker = sr.TextRanker().fit(collection.documents, collection.queries, learned)
+    vectors, texts = vectors_of(ranker), {q: collection.queries[q] for q in measured}
+
+    def ndcg(answers: Answers) -> str:
+        run = {q: {d: float(-rank) for rank, (d, _) in enumerate(found)} for q, found in answers.items()}
+        return f"{sr.evaluate.evaluate_run(run, measured, MEASURE)[MEASURE].value:.4f}"
+
+    rows = [{"name": "no synonyms", f"{AT_LEAST[0]:.3f}": ndcg(synonym_answers(vectors, texts, []))}]
+    for most in MOST:
+        found = {
+            f"{least:.3f}": ndcg(synonym_answers(vectors, texts, synonyms.rules(vectors, most, least)))
+            for least in AT_LEAST
+        }
+        rows.append({"name": f"at most {most}"} | found)
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

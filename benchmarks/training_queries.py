@@ -1,0 +1,185 @@
+"""Training queries that are set aside, and nDCG@10 on them for one part of the text ranker's recipe at a time.
+
+A quarter of the judged training queries is set aside, near-duplicates together, and W is learned from the others. What
+is still to choose (the weight of the pairs, the penalty on the query side, the strength of a loss) is chosen on one
+half of the quarter and measured on the other, and the other way round. No other split is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sparserank as sr
+from sparserank.engine.learning import Lesson
+from sparserank.kernels.weights import row_lengths, scale_rows
+from sparserank.rankers.judged import Judged, held_out, scores_of
+from sparserank.rankers.lexical import LexicalRanker
+from sparserank.rankers.pair_losses import STRENGTHS, Relearning
+from sparserank.rankers.query_words import NEIGHBOURS, QueryWords
+from sparserank.rankers.text_pairs import GAINS, HELD_BACK
+from sparserank.solvers.closed_form import GramForm, dense_targets, factored, gram, solved
+from sparserank.solvers.judged_lists import JudgedLists, Ridge
+from sparserank.solvers.pattern_softmax import Listed
+
+Scores = NDArray[np.float32]
+PerQuery = NDArray[np.float64]
+EVENNESS, RIDGE = 0.25, Ridge(1.0, 1.0)
+"""Query normalization and penalty where they are not what is varied."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How rows are weighted before they have unit length; the defaults are the ranker's.
+
+    query_idf, document_idf : the power of idf on each side.
+    neighbours : the weight of a pair of neighbouring query words. own_words : words that only queries have count.
+    """
+
+    query_idf: float = 0.5
+    document_idf: float = 0.5
+    neighbours: float = NEIGHBOURS
+    own_words: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Queries to learn from, queries to measure on, and the columns' idf and kind."""
+
+    train: Judged
+    measured: Judged
+    words: QueryWords
+
+    @cached_property
+    def form(self) -> GramForm:
+        return GramForm(self.train.lists.D)
+
+    @cached_property
+    def halves(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Of the queries measured on that have a relevant document; near-duplicates stay together."""
+        groups = np.arange(len(self.measured)) if self.measured.groups is None else self.measured.groups
+        _, number = np.unique(groups[np.diff(self.measured.lists.relevant.indptr) > 0], return_inverse=True)
+        first = np.random.default_rng(0).permutation(number.max() + 1)[number] % 2 == 0
+        return first, ~first
+
+    @property
+    def lexical(self) -> PerQuery:
+        """Of the lexical score alone."""
+        return self.measured.ndcg(self.measured.lexical)
+
+    def weighted(self, weights: Weights) -> Split:
+        """The same with other weights: rows have unit length, so columns are scaled and lengths mended."""
+        features, words = self.words.documents, self.words.words
+        known = len(features.words_)
+        idf = np.full(len(words), np.log1p((features.documents_ + 0.5) / 0.5))
+        idf[:known] = features.idf_
+        neighbours = np.fromiter((" " in word for word in words), np.bool_, len(words))
+        query = idf ** (weights.query_idf - 0.5) * np.where(neighbours, weights.neighbours / NEIGHBOURS, 1.0)
+        if not weights.own_words:
+            query[known:] *= neighbours[known:]
+        document = idf[:known] ** (weights.document_idf - 0.5)
+        D = _scaled(self.train.lists.D, document)
+        parts = (_with(judged, _scaled(judged.lists.Q, query), D) for judged in (self.train, self.measured))
+        return Split(*parts, self.words)
+
+
+def lesson_of(collection: Any) -> tuple[LexicalRanker, Lesson]:
+    """A collection's training queries, those of the first split where none is called train."""
+    qrels = collection.qrels.get("train") or next(iter(collection.qrels.values()))
+    lexical = LexicalRanker()
+    weighted = lexical.fit(collection.documents)
+    return lexical, Lesson.of(collection.documents, weighted, collection.queries, qrels, collection.drop_self)
+
+
+def quarters(lexical: LexicalRanker, lesson: Lesson, turns: int = 1) -> list[tuple[Any, Any]]:
+    """Which queries are set aside, and which are not; of few queries, each quarter in turn."""
+    groups = lesson.judged(lexical, QueryWords.of(lexical.features, lesson.texts)).groups
+    found = held_out(groups, 0)
+    return found if len(found) > 1 else [held_out(groups, seed)[0] for seed in range(turns)]
+
+
+def splits(name: str, turns: int = 1) -> Iterator[Split]:
+    """Of a collection's training queries."""
+    lexical, lesson = lesson_of(sr.data.load(name))
+    for held, rest in quarters(lexical, lesson, turns):
+        words = QueryWords.of(lexical.features, [lesson.texts[i] for i in rest])
+        judged = lesson.judged(lexical, words)
+        yield Split(judged.of(rest), judged.of(held).made(), words)
+
+
+def dense(
+    split: Split, evenness: float = EVENNESS, query_ridge: Sequence[float] = HELD_BACK, document_ridge: float = RIDGE.b
+) -> PerQuery:
+    """Of the closed form's W, uncut; the penalty on the query side is chosen from `query_ridge`."""
+    lists, Y = split.train.lists, dense_targets(split.train.lists, evenness)
+    K, across, factor = gram(lists.Q), gram(lists.Q, split.measured.lists.Q), split.form.factor(document_ridge)
+    tried = []
+    for a in query_ridge:
+        smooth = np.ascontiguousarray((solved(factored(K, a / lists.weights), across).T @ Y).T)
+        # (DDᵀ + b)⁻¹ DDᵀ = 1 − b (DDᵀ + b)⁻¹
+        tried += by_gain(split, (smooth - np.float32(document_ridge) * solved(factor, smooth)).T)
+    return chosen_by_halves(split, tried)
+
+
+def sparse(split: Split, W: Any) -> PerQuery:
+    """Of a W."""
+    return chosen_by_halves(split, by_gain(split, scores_of(W, split.measured)))
+
+
+def relearned(split: Split, W: Any, loss: str) -> PerQuery:
+    """Of a W from which another loss goes on, at the weight that is best for it; the strength is chosen."""
+    listed = Listed(split.train.lists, split.train.made().lexical, split.train.own)
+    start, out = by_gain(split, scores_of(W, split.measured)), np.zeros(len(split.lexical))
+    known: dict[float, list[PerQuery]] = {}
+    for chosen, measured in (split.halves, split.halves[::-1]):
+        gain = _gains(split, scores_of(W, split.measured))[_best(start, chosen)]
+        if gain not in known:
+            again = [Relearning(loss)(W, listed, gain, strength) for strength in STRENGTHS[loss]]
+            known[gain] = [_ndcg(split, scores_of(one, split.measured), gain) for one in again]
+        out[measured] = known[gain][_best(known[gain], chosen)][measured]
+    return out
+
+
+def by_gain(split: Split, scores: Scores) -> list[PerQuery]:
+    """For every weight of the scores beside the lexical ones."""
+    return [_ndcg(split, scores, gain) for gain in _gains(split, scores)]
+
+
+def chosen_by_halves(split: Split, tried: Sequence[PerQuery]) -> PerQuery:
+    """Each half under the setting that is best on the other."""
+    out = np.zeros(len(tried[0]))
+    for chosen, measured in (split.halves, split.halves[::-1]):
+        out[measured] = tried[_best(tried, chosen)][measured]
+    return out
+
+
+def _best(tried: Sequence[PerQuery], queries: NDArray[np.bool_]) -> int:
+    return int(np.argmax([one[queries].mean() for one in tried]))
+
+
+def _gains(split: Split, scores: Scores) -> list[float]:
+    """Weights of the scores, `GAINS` being in standard deviations of both."""
+    unit = float(np.std(split.measured.lexical, dtype=np.float64)) / (float(np.std(scores, dtype=np.float64)) or 1.0)
+    return [gain * unit for gain in GAINS]
+
+
+def _ndcg(split: Split, scores: Scores, gain: float) -> PerQuery:
+    return split.measured.ndcg(split.measured.lexical + np.float32(gain) * scores)
+
+
+def _scaled(X: Any, scale: NDArray[np.float64]) -> Any:
+    X = X.copy()
+    X.data *= scale[X.indices].astype(np.float32)
+    X.eliminate_zeros()
+    scale_rows(X.indptr, X.data, row_lengths(X.indptr, X.data))
+    return X
+
+
+def _with(judged: Judged, Q: Any, D: Any) -> Judged:
+    lists = JudgedLists(Q, D, judged.lists.grades, judged.lists.weight)
+    return Judged(lists, judged.lexical, judged.own, judged.groups)
