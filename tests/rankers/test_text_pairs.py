@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from sparserank.errors import DataError
 from sparserank.rankers import judged as judged_module
 from sparserank.rankers import text_pairs
-from sparserank.rankers.judged import HELD_OUT, Judged, Product, grades_of, held_out, selection_p_value
+from sparserank.rankers.judged import HELD_OUT, Judged, Product, gain_p_value, grades_of, held_out
 from sparserank.rankers.text_pairs import PairLearner
 from sparserank.rankers.told_pairs import Edits
 from sparserank.solvers.closed_form import GramForm
@@ -308,50 +308,48 @@ def test_which_are_held_out_goes_with_the_seed():
     assert len({tuple(held_out(np.arange(40), seed)[0][0].tolist()) for seed in range(5)}) == 5
 
 
-def literal_p_value(tried, baseline, groups):
-    """Every sign pattern of the groups: how often does any setting reach the studentized gain of the best one?"""
-    names = sorted(set(groups))
-    gain = [[sum(row[i] - baseline[i] for i in range(len(groups)) if groups[i] == g) for g in names] for row in tried]
-    best = max(range(len(tried)), key=lambda s: sum(gain[s]))
+def literal_p_value(gain, groups):
+    """Every sign pattern of the groups: how often does any weight reach the largest studentized gain observed?"""
+    names, (settings, weights, n) = sorted(set(groups.tolist())), gain.shape
+    mean = [[sum(gain[s, w, q] for s in range(settings)) / settings for q in range(n)] for w in range(weights)]
+    of_group = [[sum(row[q] for q in range(n) if groups[q] == name) for name in names] for row in mean]
 
-    def studentized(row, signs):
-        return sum(x * sign for x, sign in zip(row, signs, strict=True)) / sum(x * x for x in row) ** 0.5
+    def statistic(signs):
+        return max(
+            sum(x * y for x, y in zip(row, signs, strict=True)) / sum(x * x for x in row) ** 0.5 for row in of_group
+        )
 
-    observed = studentized(gain[best], [1] * len(names))
+    observed = statistic([1] * len(names))
     patterns = list(product((1, -1), repeat=len(names)))
-    extreme = [max(studentized(row, signs) for row in gain) >= observed - 1e-9 for signs in patterns]
-    return sum(extreme) / len(patterns) if observed > 0 else 1.0
+    return sum(statistic(signs) >= observed - 1e-9 for signs in patterns) / len(patterns) if observed > 0 else 1.0
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_p_value_is_that_of_all_sign_patterns(seed):
     rng = np.random.default_rng(seed)
-    baseline, groups = rng.random(24), rng.integers(0, 10, 24)
-    tried = baseline + rng.normal(0.04 * seed, 0.2, (5, 24))
-    expected = literal_p_value(tried.tolist(), baseline.tolist(), groups.tolist())
-    assert selection_p_value(tried, baseline, groups) == pytest.approx(expected, abs=0.025)
+    groups, gain = rng.integers(0, 10, 24), rng.normal(0.04 * seed, 0.2, (3, 4, 24))
+    assert gain_p_value(gain, groups) == pytest.approx(literal_p_value(gain, groups), abs=0.025)
 
 
 def test_p_values_of_noise_are_small_as_seldom_as_they_say():
     rng = np.random.default_rng(0)
-    p = [selection_p_value(rng.normal(0, 0.2, (10, 60)), np.zeros(60), np.arange(60)) for _ in range(400)]
+    p = [gain_p_value(rng.normal(0, 0.2, (3, 10, 60)), np.arange(60)) for _ in range(400)]
     assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.05, abs=0.025)
 
 
 def test_near_duplicates_count_as_one_observation():
     """Ten copies of six queries are no more evidence than six queries."""
-    rng = np.random.default_rng(1)
-    once, groups = rng.normal(0.1, 0.2, (3, 6)), np.arange(6)
-    copies = selection_p_value(np.tile(once, 10), np.zeros(60), np.tile(groups, 10))
-    assert copies == pytest.approx(selection_p_value(once, np.zeros(6), groups), abs=0.01)
+    once, groups = np.random.default_rng(1).normal(0.1, 0.2, (2, 3, 6)), np.arange(6)
+    copies = gain_p_value(np.tile(once, 10), np.tile(groups, 10))
+    assert copies == pytest.approx(gain_p_value(once, groups), abs=0.01)
 
 
 def test_no_gain_is_no_evidence_and_a_gain_of_every_query_is_as_much_as_there_can_be():
-    baseline = np.full(20, 0.5)
-    assert selection_p_value(baseline[None], baseline, np.arange(20)) == 1.0
-    assert selection_p_value(baseline[None] - 0.25, baseline, np.arange(20)) == 1.0
-    assert selection_p_value(baseline[None] + 0.25, baseline, np.arange(20)) < 0.001
-    assert selection_p_value(baseline[None] + 0.25, baseline, np.zeros(20, np.int64)) == 1.0, "one group says nothing"
+    nothing, groups = np.zeros((1, 1, 20)), np.arange(20)
+    assert gain_p_value(nothing, groups) == 1.0
+    assert gain_p_value(nothing - 0.25, groups) == 1.0
+    assert gain_p_value(nothing + 0.25, groups) < 0.001
+    assert gain_p_value(nothing + 0.25, np.zeros(20, np.int64)) == 1.0, "one group says nothing"
 
 
 def test_grades_stand_where_their_query_and_document_do():

@@ -94,14 +94,11 @@ class Judged:
         """nDCG@10 of every query that has a relevant document."""
         return ndcg(scores, self.lists.grades, self.own)
 
-    def p_value(self, tried: Sequence[NDArray[np.float64]]) -> float:
-        """The p-value of the gain over the lexical score when the best of several settings is chosen.
-
-        tried : for each setting, `ndcg` of its scores.
-        """
+    def p_value(self, tried: NDArray[np.float64]) -> float:
+        """The p-value of the gain over the lexical score; tried[s, w] is `ndcg` under setting s and pair weight w."""
         has_relevant = np.diff(self.lists.relevant.indptr) > 0
         groups = np.arange(len(self)) if self.groups is None else self.groups
-        return selection_p_value(np.stack(tried), self.ndcg(self.lexical), groups[has_relevant])
+        return gain_p_value(tried - self.ndcg(self.lexical), groups[has_relevant])
 
 
 Folds = list[tuple[Judged, Judged]]
@@ -127,29 +124,29 @@ def held_out(groups: NDArray[np.int64], seed: int) -> list[tuple[NDArray[np.intp
     return [(np.flatnonzero(part == turn), np.flatnonzero(part != turn)) for turn in turns]
 
 
-def selection_p_value(tried: NDArray[np.float64], baseline: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
-    """One-sided p-value of the gain of the best of several settings over the baseline, corrected for their number.
+def gain_p_value(gain: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
+    """One-sided p-value of "at some weight, the pair score improves the ranking", corrected for the weights tried.
 
-    tried[s, q] is the measure of query q under setting s. The best setting s* has the largest mean. If no setting had a
-    gain, each group's differences could as well have the opposite sign, in all settings at once. So the p-value is the
-    share of random sign patterns under which *any* setting has a studentized gain as large as that of s* (Westfall and
-    Young's max-T). Groups, not queries, change sign, because queries of one group are not independent.
+    gain[s, w, q] is the gain of query q over the lexical score under setting s and pair weight w. Gains are averaged
+    over the settings, since the best setting of many flatters itself, and summed over the queries of a group, since
+    those are not independent. The statistic is the largest studentized gain of all weights. If pairs helped at no
+    weight, each group's gains could as well have the opposite sign, at all weights at once: the p-value is the share of
+    random sign patterns whose statistic is as large as the observed one (Westfall and Young's max-T).
     """
     _, group = np.unique(groups, return_inverse=True)
     count = int(group.max(initial=-1)) + 1
     if count < 2:
         return 1.0
-    gain = np.stack([np.bincount(group, row - baseline, count) for row in tried])
-    best = int(np.argmax(gain.sum(axis=1)))
-    length = np.sqrt(np.sum(gain**2, axis=1, keepdims=True))
-    unit = (gain / np.where(length > 0.0, length, 1.0)).astype(np.float32)
-    observed = float(unit[best].sum(dtype=np.float64))
+    of_group = np.stack([np.bincount(group, row, count) for row in gain.mean(axis=0)])
+    length = np.sqrt(np.sum(of_group**2, axis=1, keepdims=True))
+    unit = (of_group / np.where(length > 0.0, length, 1.0)).astype(np.float32)
+    observed = float(unit.sum(axis=1).max())
     if observed <= 0.0:
         return 1.0
     rng, extreme = np.random.default_rng(0), 1
     for _ in range(SIGN_PATTERNS // _PATTERNS_AT_ONCE):
         signs = rng.integers(0, 2, (count, _PATTERNS_AT_ONCE), dtype=np.int8).astype(np.float32) * 2.0 - 1.0
-        extreme += int(np.sum((unit @ signs).max(axis=0) >= observed - 1e-6))
+        extreme += int(np.sum((unit @ signs).max(axis=0) >= observed - 1e-5))
     return extreme / (1 + SIGN_PATTERNS)
 
 

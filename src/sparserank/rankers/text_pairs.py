@@ -135,11 +135,11 @@ class PairLearner:
         for tried in zip(*(_dense_scores(factors, part, held) for part, held in folds), strict=True):
             learned = np.concatenate([scores for _, _, scores in tried])
             found = [ndcg for _, ndcg in _gains(asked, learned)]
-            all_tried += found
+            all_tried.append(found)
             worth = max(map(_mean, found))
             if worth > best:
                 best, chosen = worth, tried[0][:2]
-        return Chosen(form, *chosen, asked.p_value(all_tried))
+        return Chosen(form, *chosen, asked.p_value(np.array(all_tried)))
 
     def fit(self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge) -> csr_array:
         """W of these lists by the squared loss: the closed form, cut, refitted and cut, or what L1 leaves; refitted."""
@@ -216,7 +216,7 @@ class PairLearner:
         gain, worth = max(((gain, _mean(ndcg)) for gain, ndcg in tried), key=lambda one: one[1])
         if spread > 0.0:
             gain *= (_spread(held.lexical) or 1.0) / spread
-        p_value = held.p_value([ndcg for _, ndcg in tried])
+        p_value = held.p_value(np.array([[ndcg for _, ndcg in tried]]))
         if p_value > judging.SIGNIFICANCE_LEVEL:
             return Choice(evenness, ridge, 0.0, lexical, lexical, p_value=p_value)
         return Choice(evenness, ridge, gain, lexical, worth, p_value=p_value)
@@ -275,7 +275,7 @@ def _gains(held: Judged, learned: Matrix) -> list[tuple[float, NDArray[np.float6
     """nDCG@10 of every query for each gain that is tried."""
     spread = _spread(learned)
     if spread == 0.0:
-        return [(0.0, held.ndcg(held.lexical))]
+        return [(0.0, held.ndcg(held.lexical))] * len(GAINS)
     unit, base = learned / np.float32(spread), held.lexical / np.float32(_spread(held.lexical) or 1.0)
     return [(gain, held.ndcg(base + np.float32(gain) * unit)) for gain in GAINS]
 
