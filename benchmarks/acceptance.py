@@ -1,12 +1,12 @@
 """The decision to keep word pairs: which test finds real gains most often and seldom mistakes noise for one.
 
-Real gains: draws of 60, 120 and 240 training queries of pydocs and NFCorpus. Noise: made-up collections with random
-judgments, and Cranfield's documents and queries with random judgments. Every test is made on the same gains of held-out
-queries, under all penalties and pair weights that `TextRanker.fit` tries. Nothing here is among the queries or the seeds
-that other benchmarks report.
+Real gains: draws of 60, 120 and 240 training queries of pydocs and NFCorpus; their dev and test queries are not used.
+Noise: made-up collections with random judgments, and Cranfield's documents and queries with random judgments, of seeds
+that `never_worse` does not report. Every test is made on the same gains of held-out queries, under all penalties and
+pair weights that `TextRanker.fit` tries.
 
-`python -m benchmarks.acceptance` prints a table; `rankers.judged` has the test and the level that it chose: of the tests
-and levels at which at most 4 % of the noise passes, the one that finds the most real gains.
+`python -m benchmarks.acceptance` prints a table and its choice: of the tests and levels at which at most 4 % of the
+noise passes, the one that finds the most real gains. `rankers.judged` has that test and level.
 """
 
 from __future__ import annotations
