@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _HOME = {
     "AdaRank": "sparserank.rankers.adarank",
     "BilinearRanker": "sparserank.rankers.bilinear",
+    "Constraints": "sparserank.rankers.pair_edits",
     "DominationRanker": "sparserank.rankers.domination",
     "PAMIR": "sparserank.rankers.pamir",
     "RBFRegressionRanker": "sparserank.rankers.rbf",
@@ -38,6 +39,7 @@ __all__ = [
     "PAMIR",
     "AdaRank",
     "BilinearRanker",
+    "Constraints",
     "DominationRanker",
     "Preferences",
     "RBFRegressionRanker",
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from .rankers.bilinear import BilinearRanker
     from .rankers.by_query import ranking_scorer
     from .rankers.domination import DominationRanker
+    from .rankers.pair_edits import Constraints
     from .rankers.pamir import PAMIR
     from .rankers.rankboost import RankBoost
     from .rankers.ranksvm import RankSVM

@@ -80,9 +80,28 @@ class Bilinear:
         return int(self.queries.shape[1]), int(self.items.shape[1])
 
     def scores(self, W: csr_array) -> NDArray[np.float32]:
-        """out[i, j] = queries[i]ᵀ W items[j]"""
-        left = self.queries @ W
-        return np.asarray((left @ self.items.T).toarray(), dtype=np.float32)
+        """out[i, j] = queries[i]ᵀ W items[j]
+
+        A score that float32 cannot hold raises DataError with its place.
+        """
+        found = np.asarray(((self.queries @ W) @ self.items.T).toarray(), dtype=np.float32)
+        if np.isfinite(found).all():
+            return found
+        # three float32 factors fit into a float64, so only sums that are too large themselves are left
+        exact = ((self.queries.astype(np.float64) @ W) @ self.items.T).toarray()
+        return in_float32(exact)
+
+
+def in_float32(scores: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Scores (queries × documents) as float32; the first that does not fit raises DataError."""
+    over = ~(np.abs(scores) <= np.finfo(np.float32).max)
+    if over.any():
+        i, j = (int(place) for place in np.argwhere(over)[0])
+        raise DataError(
+            f"the score of row {i} of Q and row {j} of D is {scores[i, j]:.3g}, which is beyond float32 "
+            f"({np.finfo(np.float32).max:.3g}); scale the rows or W down"
+        )
+    return scores.astype(np.float32)
 
 
 def rows(name: str, matrix: Any) -> csr_array:

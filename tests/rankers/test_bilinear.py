@@ -306,3 +306,30 @@ def test_another_number_of_columns_is_refused_and_nothing_is_lost(sparse):
         sparse.related("word")
     with pytest.raises(DataError, match="numbered 0 to 59"):
         sparse.related(99)
+
+
+# ---- scores beyond float32
+
+
+def with_weights(W):
+    """A ranker whose W is this one."""
+    ranker = BilinearRanker(max_iter=0, penalty="none").fit(
+        np.eye(2), np.eye(2), Preferences.from_triples([0], [0], [1])
+    )
+    ranker.W_ = csr_array(np.asarray(W, np.float32))
+    return ranker
+
+
+def test_a_score_that_float32_cannot_hold_raises_an_error_with_its_place():
+    ranker = with_weights([[1e30, 0.0], [0.0, 1.0]])
+    with pytest.raises(DataError, match=r"row 1 of Q and row 0 of D is 1e\+40, which is beyond float32"):
+        ranker.scores([[1.0, 1.0], [1e10, 1.0]], [[1.0, 0.0]])
+    with pytest.raises(DataError, match="row 0 of Q and row 0 of D is -1e"):
+        ranker.scores([[-1e30, 0.0]], [[1e30, 1.0]])
+    with pytest.raises(DataError, match="beyond float32"):
+        ranker.explain([1e10, 1.0], [1.0, 0.0])
+
+
+def test_a_product_that_overflows_on_the_way_to_a_score_of_usual_size_is_computed_exactly():
+    ranker = with_weights([[1e30, 0.0], [0.0, 1.0]])
+    np.testing.assert_allclose(ranker.scores([[1e10, 1.0]], [[1e-38, 0.0], [0.0, 2.0]]), [[100.0, 2.0]], rtol=1e-6)

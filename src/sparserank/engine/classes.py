@@ -13,7 +13,7 @@ from ..preferences import Preferences, classes_of
 from ..rankers.bilinear import BilinearRanker
 from ..rankers.judged import Judged, held_out, scores_of
 from ..rankers.lexical import LexicalRanker
-from ..rankers.pair_edits import PairEdits
+from ..rankers.pair_edits import Constraints
 from ..rankers.query_groups import query_groups
 from ..rankers.query_words import QueryWords, document_rows
 from ..rankers.text_model import TextModel
@@ -34,7 +34,7 @@ def learned_from_classes(
     weighted: csr_array,
     prefs: Preferences,
     size: Size,
-    edits: PairEdits,
+    edits: Constraints,
     seed: int,
     n_jobs: int | None,
     tell: Tell,

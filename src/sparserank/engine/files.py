@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data.files import PathLike
-from ..data.tensors import read_tensors
+from ..data.tensors import Tensors, read_tensors
 from ..errors import ModelError
 from ..rankers import bilinear_file, by_query_file
+from ..rankers.parameters_file import unpack
 from ..rankers.text_model import TextModel
 from ..search import Index
 from .ranker import MODEL_KIND, TextRanker, index_path
@@ -26,15 +27,28 @@ def load_model(path: PathLike) -> TextRanker:
     """Read a saved ranker without any index: enough to make one, whatever has become of the one beside it."""
     file = read_tensors(path, MODEL_KIND)
     model = TextModel.from_file(file)
-    lexical = model.lexical.settings
-    told: dict[str, Any] = {k: getattr(lexical, k) for k in ("k1", "b", "title_weight", "text_weight")}
-    analyzer = lexical.analyzer
-    ranker = TextRanker(
-        lexical.kind if model.W is None else "text", lexical=lexical.kind, **told,
-        stem=analyzer.stem, stop_words=analyzer.stop_words, ngrams=analyzer.ngrams,
-    )  # fmt: skip
+    ranker = _with_params(file) if "params" in file.settings else _of_0_1(model)
     ranker.model_ = model
     return ranker
+
+
+def _with_params(file: Tensors) -> TextRanker:
+    params = unpack(file.setting("params", dict), file)
+    try:
+        return TextRanker(**params)
+    except TypeError as error:
+        raise ModelError(f"{file.path}: its settings do not fit: {error}") from None
+
+
+def _of_0_1(model: TextModel) -> TextRanker:
+    """Files of 0.1 hold no parameters but those of the lexical part; the others get their defaults."""
+    lexical = model.lexical.settings
+    known: dict[str, Any] = {k: getattr(lexical, k) for k in ("k1", "b", "title_weight", "text_weight")}
+    analyzer = lexical.analyzer
+    return TextRanker(
+        lexical.kind if model.W is None else "text", lexical=lexical.kind, **known,
+        stem=analyzer.stem, stop_words=analyzer.stop_words, ngrams=analyzer.ngrams, constraints=model.edits or None,
+    )  # fmt: skip
 
 
 def load(path: PathLike, index: PathLike | None = None) -> TextRanker | BilinearRanker | ByQueryRanker:

@@ -12,17 +12,19 @@ from ..data.files import PathLike
 from ..data.logs import Triples
 from ..data.records import Documents, Qrels
 from ..data.tensors import write_tensors
-from ..errors import ConfigError, DataError, NotFitted
+from ..errors import ConfigError
 from ..preferences import Preferences
 from ..rankers.lexical import LexicalRanker, LexicalSettings
-from ..rankers.pair_edits import Change, Pair, PairEdits, changes
+from ..rankers.pair_edits import Change, Constraints, changes
 from ..rankers.pair_losses import checked
 from ..rankers.parameters import Parameters
+from ..rankers.parameters_file import pack
 from ..rankers.text_model import TextModel
 from ..rankers.text_path import TextPath, sizes_in_order, text_path
 from ..search import Index
 from ..text import Analyzer
 from .classes import learned_from_classes
+from .constraints import Constrained
 from .learning import How, Lesson, Size, joined, learned, prepared
 from .pair_change import more_learned
 from .searching import Docs, Searching
@@ -38,7 +40,7 @@ LEXICAL = ("bm25", "cosine")
 Tell = Callable[[str], None]
 
 
-class TextRanker(Searching, Parameters):
+class TextRanker(Constrained, Searching, Parameters):
     """Search over documents by words, and by word pairs learned from judged queries.
 
     ranker : 'text', a lexical score and learned pairs; 'bilinear', the same with pairs learned by the hinge steps of
@@ -52,6 +54,8 @@ class TextRanker(Searching, Parameters):
     title_weight, text_weight : how much a word counts in each field; 1 and 1 is "joined".
     stem, stop_words, ngrams : see `sparserank.text.Analyzer`; for texts that are not English say stem=None,
         stop_words=None, or name a Snowball language.
+    constraints : weights of pairs that you fix, and pairs and words that you forbid; see `sr.Constraints`. Every fit
+        keeps to them. `pin`, `forbid`, `forbid_word` and `free` update this parameter and the learned pairs at once.
     random_state : decides which queries are held out to choose on. n_jobs : threads; any number gives the same bits.
 
     How far pairs are held back, and how much they count beside the words, is chosen on a quarter of the judged queries.
@@ -83,6 +87,7 @@ class TextRanker(Searching, Parameters):
         stem: str | None = "english",
         stop_words: str | Sequence[str] | None = "english",
         ngrams: int = 1,
+        constraints: Constraints | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -102,6 +107,7 @@ class TextRanker(Searching, Parameters):
         self.stem = stem
         self.stop_words = stop_words
         self.ngrams = ngrams
+        self.constraints = constraints
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -129,7 +135,7 @@ class TextRanker(Searching, Parameters):
         size = self._judged()
         documents = Documents.of(docs)
         lexical = LexicalRanker(self._lexical_settings())
-        edits = self.model_.edits if hasattr(self, "model_") else PairEdits()
+        edits = self._constrained()
         if isinstance(qrels, Preferences):
             weighted = lexical.fit(documents)
             self.model_ = learned_from_classes(
@@ -171,12 +177,12 @@ class TextRanker(Searching, Parameters):
         lesson = Lesson.of(documents, weighted, queries, qrels, drop_self, below=self.model_.W is not None)
         if self.ranker != "text":
             raise ConfigError(f"a {self.ranker} ranker learns no pairs; TextRanker('text') does")
-        width = self.model_.n_terms
+        width, edits = self.model_.n_terms, self._constrained()
         if self.model_.W is None:
-            edits = self.model_.edits
             self.model_ = learned(self.lexical_, lesson, self._how(size), edits, tell)
         else:
-            self.model_ = more_learned(self.model_, lesson, self._how(size), tell)
+            model = self.model_ if edits == self.model_.edits else self.model_.edited(edits)
+            self.model_ = more_learned(model, lesson, self._how(size), tell)
         return self._indexed(weighted, documents) if docs is not None or self.model_.n_terms != width else self
 
     def path(
@@ -196,7 +202,7 @@ class TextRanker(Searching, Parameters):
         size, wanted = self._judged(), sizes_in_order(sizes)
         documents, lexical = Documents.of(docs), LexicalRanker(self._lexical_settings())
         lesson = Lesson.of(documents, lexical.fit(documents), queries, qrels, drop_self)
-        learner, judged, _ = prepared(lexical, lesson, self._how(size), PairEdits())
+        learner, judged, _ = prepared(lexical, lesson, self._how(size), Constraints())
         return text_path(learner, judged, wanted, tell)
 
     def _indexed(self, weighted: csr_array, documents: Documents) -> Self:
@@ -212,6 +218,7 @@ class TextRanker(Searching, Parameters):
         checked(self.loss, self.penalty)
         check.count("random_state", self.random_state, low=0)
         check.threads(self.n_jobs)
+        self._constrained()
         return Size(self.max_pairs, self.density, self.megabytes, self.pairs_per_word, self.nonnegative)
 
     def _lexical_settings(self) -> LexicalSettings:
@@ -222,51 +229,11 @@ class TextRanker(Searching, Parameters):
             Analyzer(stem=self.stem, stop_words=stop_words, ngrams=self.ngrams),
         )  # fmt: skip
 
-    # ---- editing
-
-    def set_pair(self, query: str, document: str, weight: float) -> Self:
-        """What this pair adds where both words count 1, from now on; a later fit may learn it anew."""
-        pair = self._pair(query, document)
-        self.model_ = replace(self.model_.edited(PairEdits().pin(pair, weight)), edits=self.model_.edits)
-        return self
-
-    def pin(self, query: str, document: str, weight: float | None = None) -> Self:
-        """This pair keeps this weight (None: the one it has), whatever is learned later."""
-        pair = self._pair(query, document)
-        weight = self.model_.named_pairs().get(pair, 0.0) if weight is None else weight
-        return self._edited(self.model_.edits.pin(pair, weight))
-
-    def forbid(self, query: str, document: str) -> Self:
-        """This pair goes, and is never learned again."""
-        return self._edited(self.model_.edits.forbid(self._pair(query, document)))
-
-    def forbid_word(self, word: str) -> Self:
-        """No pair with this word, on either side, now or later. Its own match in the lexical score stays."""
-        return self._edited(self.model_.edits.forbid_word(self.counted(word)))
-
-    def free(self, query: str, document: str) -> Self:
-        """This pair is learned like any other, from the next fit on."""
-        self.model_ = replace(self.model_, edits=self.model_.edits.free(self._pair(query, document)))
-        return self
-
-    def _edited(self, edits: PairEdits) -> Self:
-        self.model_ = self.model_.edited(edits)
-        return self
-
-    def _pair(self, query: str, document: str) -> Pair:
-        pair, model = (self.counted(query), self.counted(document)), self._fitted()
-        if model.words is None:
-            raise NotFitted("this ranker has no word pairs to edit; fit it on judged queries first")
-        if model.words.column(pair[0]) is None:
-            raise DataError(f"{query!r} is not among the {len(model.words.words)} words of queries")
-        if pair[1] not in model.lexical.features.vocabulary_:
-            raise DataError(f"{document!r} is not among the {len(model.lexical.words)} words of documents")
-        return pair
-
     def save(self, path: PathLike) -> None:
         """Write the model, and the index beside it as `PATH.index`; each file appears whole or not at all."""
         settings, arrays = self._fitted().state()
-        write_tensors(path, MODEL_KIND, settings, arrays)
+        params, more = pack(self.get_params())
+        write_tensors(path, MODEL_KIND, settings | {"params": params}, arrays | more)
         if hasattr(self, "index_"):
             self.index_.save(index_path(path))
 

@@ -15,7 +15,7 @@ from ..preferences import Preferences
 from ..rankers.bilinear import BilinearRanker
 from ..rankers.judged import held_out, scores_of
 from ..rankers.lexical import LexicalRanker
-from ..rankers.pair_edits import PairEdits
+from ..rankers.pair_edits import Constraints
 from ..rankers.text_model import TextModel
 from ..rankers.text_pairs import Tell
 from ..solvers.judged_lists import Ridge
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-def learned_by_steps(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits, tell: Tell) -> TextModel:
+def learned_by_steps(lexical: LexicalRanker, lesson: Lesson, how: How, edits: Constraints, tell: Tell) -> TextModel:
     """The lexical ranker with pairs learned triple by triple; without any where they would not help."""
     if len(lesson.qrels) < 2:
         return kept(lexical, edits, f"{len(lesson.qrels)} judged queries are too few to learn pairs from and to check")

@@ -224,6 +224,7 @@ class BilinearRanker(WordPairs, Parameters):
     def _begin(self, seed: int, training: Training | PatternTraining, words: tuple[Any, Any]) -> None:
         self.seed_, self._training, self._began = seed, training, self._lasting()
         self.query_words_, self.document_words_ = words
+        vars(self).pop("refit_curve_", None)  # of the previous fit
 
     def _lasting(self) -> dict[str, Any]:
         return {name: value for name, value in self.get_params().items() if name not in FREE}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..errors import ModelError, SparseRankError
 from ..losses import Hinge
 from ..penalties import L1, GroupL1, NoPenalty
 from ..solvers.solution import Point, Solution
-from . import settings as judged
+from .parameters_file import pack, unpack
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -30,20 +29,11 @@ def save(ranker: BilinearRanker, path: PathLike) -> None:
     for name, words in (("query_words", ranker.query_words_), ("document_words", ranker.document_words_)):
         if words is not None:
             arrays |= pack_strings(name, words)
-    params = ranker.get_params()
-    plain = str | bool | int | float | None
-    told: dict[str, Any] = {name: value for name, value in params.items() if isinstance(value, plain)}
-    if params["loss"] not in judged.OTHER_LOSSES:
-        told["loss"] = {"margin": judged.hinge(params["loss"]).margin}
-    del told["verbose"]  # how a training was shown is no part of what it learned
-    told["penalty"], groups = _told_penalty(params["penalty"])
-    if groups is not None:
-        arrays["groups"] = groups
-    if params["centre"] is not None and "centre" not in told:
-        arrays |= matrix_arrays("centre", judged.matrix("centre", params["centre"], ranker.W_.shape))
+    params, more = pack(ranker.get_params())
+    arrays |= more
     solution = ranker.solution_
     settings = {
-        "params": told,
+        "params": params,
         "shape": list(ranker.W_.shape),
         "seed": ranker.seed_,
         "steps": solution.steps,
@@ -65,14 +55,10 @@ def load(file: Tensors) -> BilinearRanker:
     if len(shape) != 2 or not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 for n in shape):
         raise ModelError(f"{file.path}: the shape of W cannot be {shape!r}")
     W = matrix(file, "W", shape)
-    told = dict(file.setting("params", dict))
+    params = unpack(file.setting("params", dict), file)
     try:
-        if told["loss"] not in tuple(judged.OTHER_LOSSES):
-            told["loss"] = Hinge(**told["loss"])
-        told["penalty"] = _penalty(told["penalty"], file)
-        if "centre.data" in file.arrays:
-            told["centre"] = matrix(file, "centre", shape)
-        ranker = BilinearRanker(**told)
+        _read_0_1(params, shape, file)
+        ranker = BilinearRanker(**params)
         curve = tuple(Point(**point) for point in file.setting("curve", list))
     except (SparseRankError, TypeError, KeyError) as error:
         raise ModelError(f"{file.path}: its settings do not fit: {error}") from None
@@ -131,22 +117,15 @@ def _words(file: Tensors, name: str, width: int) -> tuple[str, ...] | None:
     return words
 
 
-def _told_penalty(penalty: Any) -> tuple[Any, NDArray[Any] | None]:
-    """A penalty as JSON, and its groups as numbers."""
-    if isinstance(penalty, str):
-        return penalty, None
-    told = {f.name: getattr(penalty, f.name) for f in fields(penalty) if f.name != "groups"}
-    groups = getattr(penalty, "groups", None)
-    codes = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
-    return {"kind": type(penalty).__name__} | told, codes
-
-
-def _penalty(told: Any, file: Tensors) -> Any:
-    if isinstance(told, str):
-        return told
-    kinds = {kind.__name__: kind for kind in (NoPenalty, L1, GroupL1)}
-    settings = dict(told)
-    kind = kinds[settings.pop("kind")]
-    if "groups" in file.arrays:
-        settings["groups"] = file.array("groups", "int64")
-    return kind(**settings)
+def _read_0_1(params: dict[str, Any], shape: list[int], file: Tensors) -> None:
+    """Turn what files of 0.1 have in another form into parameters: a loss, a penalty, a centre."""
+    stored = file.settings["params"]
+    loss, penalty = stored["loss"], stored["penalty"]
+    if isinstance(loss, dict) and "type" not in loss:
+        params["loss"] = Hinge(**loss)
+    if isinstance(penalty, dict) and "type" not in penalty:
+        kinds = {kind.__name__: kind for kind in (NoPenalty, L1, GroupL1)}
+        groups = {"groups": file.array("groups", "int64")} if "groups" in file.arrays else {}
+        params["penalty"] = kinds[penalty["kind"]](**{k: v for k, v in penalty.items() if k != "kind"} | groups)
+    if "centre.data" in file.arrays:
+        params["centre"] = matrix(file, "centre", shape)

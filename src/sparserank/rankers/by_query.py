@@ -8,7 +8,8 @@ more or fewer is refused, since nothing is known about a column that was never s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar, Self
@@ -59,9 +60,23 @@ class ByQueryRanker(BaseEstimator, ABC):  # type: ignore[misc]
         sample_weight : what a row's term counts as a *winner*. (Not the same as repeating the row, which would also
             have to be beaten twice. So it goes by name, and scikit-learn's checks of repetition do not apply.)
         """
-        X, queries = self._checked(X, y, qid, weights)
-        self._learn(X, queries.asking() if self._compares else queries)
+        with self._refitting():
+            X, queries = self._checked(X, y, qid, weights)
+            self._learn(X, queries.asking() if self._compares else queries)
         return self
+
+    @contextmanager
+    def _refitting(self) -> Iterator[None]:
+        """Forget the previous fit; if this one raises an error, the previous one stays."""
+        before = dict(vars(self))
+        try:
+            for name in before:
+                if name.endswith("_") and not name.startswith("_"):
+                    delattr(self, name)
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """A score for every row; within a query, higher is better."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from ..data.files import PathLike
 from ..data.tensors import Tensors, pack_strings, write_tensors
 from ..errors import ModelError, SparseRankError
+from .parameters_file import pack, unpack
 
 if TYPE_CHECKING:
     from .by_query import ByQueryRanker
@@ -30,39 +30,18 @@ HOMES = {
 def save(ranker: ByQueryRanker, path: PathLike) -> None:
     """Write the ranker, atomically."""
     ranker._fitted()
-    arrays = ranker._arrays()
+    params, more = pack(ranker.get_params(deep=False))
+    arrays = ranker._arrays() | more
     names = getattr(ranker, "feature_names_in_", None)
     if names is not None:
         arrays |= pack_strings("feature_names", [str(name) for name in names])
     settings = {
         "ranker": type(ranker).__name__,
-        "params": {name: _setting(value) for name, value in ranker.get_params(deep=False).items() if _is_plain(value)},
+        "params": params,
         "features": int(ranker.n_features_in_),
         "told": {name: _plain(getattr(ranker, name)) for name in ranker._told if hasattr(ranker, name)},
     }
     write_tensors(path, KIND, settings, arrays)
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | bool | int | float | list | tuple | Mapping | np.ndarray | None)
-
-
-def _setting(value: Any) -> Any:
-    """A setting as JSON has it; a mapping keeps its keys as they are, a tuple and an array their kind."""
-    if isinstance(value, Mapping):
-        return {"mapping": [[_plain(key), _plain(one)] for key, one in value.items()]}
-    if isinstance(value, tuple | np.ndarray):
-        return {"tuple" if isinstance(value, tuple) else "array": _plain(value)}
-    return _plain(value)
-
-
-def _given(value: Any) -> Any:
-    """The setting that `_setting` wrote."""
-    if not isinstance(value, dict):
-        return value
-    ((kind, held),) = value.items()
-    kinds: dict[str, Callable[[Any], Any]] = {"mapping": dict, "tuple": tuple, "array": np.array}
-    return kinds[kind](held)
 
 
 def _plain(value: Any) -> Any:
@@ -82,8 +61,7 @@ def load(file: Tensors) -> ByQueryRanker:
     if features < 1:
         raise ModelError(f"{file.path}: a model of {features} features")
     try:
-        params = {name: _given(value) for name, value in file.setting("params", dict).items()}
-        ranker: ByQueryRanker = kind(**params)
+        ranker: ByQueryRanker = kind(**unpack(file.setting("params", dict), file))
         ranker.n_features_in_ = features
         told = file.setting("told", dict)
         for attribute in set(told) & set(ranker._told):

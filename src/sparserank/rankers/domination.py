@@ -124,6 +124,11 @@ class DominationRanker(LinearRanker):
         """
         if not by_topic(y):
             return super().fit(X, y, qid, **weights)
+        with self._refitting():
+            self._fit_topics(X, y, qid, weights)
+        return self
+
+    def _fit_topics(self, X: Any, y: Any, qid: Any, weights: dict[str, Any]) -> None:
         self._judge()
         grades = topic_grades(y)
         margins = _topic_margins(weights.pop("margins", None), grades.shape)
@@ -136,7 +141,6 @@ class DominationRanker(LinearRanker):
             score = score.scaled(worth)
         found = self._each_topic(score, grades, rows, self.max_features)
         self._take_topics([None if one is None else replace(one, w=one.w * worth) for one in found], len(worth))
-        return self
 
     def _each_topic(self, score: Linear, grades: Any, rows: Rows, most: int | None) -> list[LinearSolution | None]:
         """The solution of every column of grades."""

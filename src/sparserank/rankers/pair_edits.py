@@ -1,8 +1,7 @@
-"""What a person says about pairs: pinned at a weight, forbidden, or a word forbidden altogether; and the difference of
-two models in words.
+"""Constraints on word pairs: weights that a user fixes, pairs and words that a user forbids; and the difference of two
+models in words.
 
-Words are given as people write them and are kept as they are counted (stems). Edits outlive the model they were made
-on: every later fit respects them.
+Constraints are a parameter of `TextRanker`: every fit respects them.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import check
-from ..errors import ModelError
+from ..errors import ConfigError, ModelError
 from .query_words import QueryWords
 from .told_pairs import Edits
 
@@ -27,32 +26,59 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class PairEdits:
-    """Pairs (query word, document word) with a weight that stays, pairs that must not be, words that form no pair."""
+class Constraints:
+    """Word pairs that a user fixes or forbids.
+
+    Words are spelled as the ranker counts them, which is their stem: `TextRanker.counted(word)` gives it.
+
+    Parameters
+    ----------
+    pinned : mapping of (str, str) to float, default={}
+        The weight of each pair (query word, document word) that is not learned.
+    forbidden : collection of (str, str), default=()
+        Pairs that have no weight.
+    words : collection of str, default=()
+        Words that are in no pair, on either side.
+
+    Examples
+    --------
+    >>> Constraints(pinned={("car", "boat"): 0.5}).forbid(("car", "red")).forbidden
+    frozenset({('car', 'red')})
+    """
 
     pinned: Mapping[Pair, float] = field(default_factory=dict)
     forbidden: frozenset[Pair] = frozenset()
     words: frozenset[str] = frozenset()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.pinned, Mapping):
+            raise ConfigError(f"The 'pinned' constraints must be a mapping of pairs to weights. Got {self.pinned!r}.")
+        if isinstance(self.words, str):
+            raise ConfigError(f"The 'words' of constraints must be a collection of words. Got {self.words!r}.")
+        pinned = {_pair(pair): check.number("weight", weight) for pair, weight in self.pinned.items()}
+        object.__setattr__(self, "pinned", pinned)
+        object.__setattr__(self, "forbidden", frozenset(map(_pair, self.forbidden)))
+        object.__setattr__(self, "words", frozenset(self.words))
+
     def __bool__(self) -> bool:
         return bool(self.pinned or self.forbidden or self.words)
 
-    def pin(self, pair: Pair, weight: float) -> PairEdits:
+    def pin(self, pair: Pair, weight: float) -> Constraints:
         """This pair has this weight."""
         weight = check.number("weight", weight)
         return replace(self, pinned={**self.pinned, pair: weight}, forbidden=self.forbidden - {pair})
 
-    def forbid(self, pair: Pair) -> PairEdits:
+    def forbid(self, pair: Pair) -> Constraints:
         """This pair is not to be."""
         pinned = {other: weight for other, weight in self.pinned.items() if other != pair}
         return replace(self, pinned=pinned, forbidden=self.forbidden | {pair})
 
-    def forbid_word(self, word: str) -> PairEdits:
+    def forbid_word(self, word: str) -> Constraints:
         """No pair has this word, on either side, alone or within a pair of neighbours."""
         pinned = {pair: weight for pair, weight in self.pinned.items() if not any(_has({word}, name) for name in pair)}
         return replace(self, pinned=pinned, words=self.words | {word})
 
-    def free(self, pair: Pair) -> PairEdits:
+    def free(self, pair: Pair) -> Constraints:
         """Nothing is said about this pair any more."""
         pinned = {other: weight for other, weight in self.pinned.items() if other != pair}
         return replace(self, pinned=pinned, forbidden=self.forbidden - {pair})
@@ -96,7 +122,7 @@ class PairEdits:
         }
 
     @classmethod
-    def from_dict(cls, told: Any, where: str) -> PairEdits:
+    def from_dict(cls, told: Any, where: str) -> Constraints:
         """What `to_dict` gave; anything else is refused by the name of its file."""
         try:
             pinned = {(str(q), str(d)): check.number("weight", weight) for q, d, weight in told["pinned"]}
@@ -104,6 +130,16 @@ class PairEdits:
             return cls(pinned, forbidden, frozenset(map(str, told["words"])))
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{where}: its edits cannot be read: {error}") from None
+
+
+PairEdits = Constraints
+"""The name of 0.1."""
+
+
+def _pair(given: Any) -> Pair:
+    if not isinstance(given, tuple | list) or len(given) != 2 or not all(isinstance(word, str) for word in given):
+        raise ConfigError(f"A constraint is on a pair (query word, document word). Got {given!r}.")
+    return given[0], given[1]
 
 
 def _has(forbidden: Set[str], name: str) -> bool:

@@ -64,6 +64,11 @@ class PAMIR(LinearRanker):
             return super().fit(X, y, qid, **weights)
         if qid is not None or weights:
             raise ConfigError("with one w a topic every item stands in every topic: neither qid nor sample_weight fits")
+        with self._refitting():
+            self._fit_topics(X, y)
+        return self
+
+    def _fit_topics(self, X: Any, y: Any) -> None:
         self._judge()
         X = _by_row(self._rows(X, reset=True))
         relevant = relevant_items(y, X.shape[0])
@@ -76,7 +81,6 @@ class PAMIR(LinearRanker):
             learned = list(pool.map(learn, range(len(relevant))))
         self.coef_ = np.stack([w for w, _ in learned])
         self.violations_, self.n_iter_ = float(np.mean([off for _, off in learned])), self.max_iter
-        return self
 
     def _judge(self) -> None:
         check.number("C", self.C, low=0, open_low=True)
@@ -100,6 +104,11 @@ class PAMIR(LinearRanker):
         >>> PAMIR(max_iter=50, random_state=0).fit_bilinear(Q, D, prefs).scores(Q, D).round(2).tolist()
         [[0.5, -0.5], [-0.5, 0.5]]
         """
+        with self._refitting():
+            self._fit_bilinear(Q, D, prefs)
+        return self
+
+    def _fit_bilinear(self, Q: Any, D: Any, prefs: Preferences) -> None:
         self._judge()
         score = Bilinear.of(Q, D)
         for name, side, needed in (("Q", score.queries, prefs.n_queries), ("D", score.items, prefs.n_items)):
@@ -107,7 +116,6 @@ class PAMIR(LinearRanker):
                 raise DataError(f"the preferences speak of {needed} rows of {name}; it has {side.shape[0]}")
         self.W_, self.violations_ = passive.bilinear(score, prefs, self.C, self.max_iter, self.average, self.seed_)
         self.n_features_in_, self.n_iter_ = score.shape[1], self.max_iter
-        return self
 
     def scores(self, Q: Any, D: Any) -> NDArray[np.float32]:
         """out[i, j] = Q[i]ᵀ W D[j], after `fit_bilinear`."""

@@ -24,7 +24,7 @@ from ..errors import ModelError
 from .asked import Asked
 from .bilinear_file import matrix, matrix_arrays
 from .lexical import LexicalRanker
-from .pair_edits import Pair, PairEdits
+from .pair_edits import Constraints, Pair
 from .query_words import QueryWords, document_rows
 from .word_pairs import WordPairs
 
@@ -51,7 +51,7 @@ class TextModel:
     words: QueryWords | None = None
     W: csr_array | None = None
     gain: float = 0.0
-    edits: PairEdits = field(default_factory=PairEdits)
+    edits: Constraints = field(default_factory=Constraints)
     told: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -137,7 +137,7 @@ class TextModel:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
-    def edited(self, edits: PairEdits) -> TextModel:
+    def edited(self, edits: Constraints) -> TextModel:
         """With these edits, and as if they had always been there. A pinned weight is what is added, gain included."""
         if self.W is None or self.words is None:
             return replace(self, edits=edits)
@@ -173,5 +173,5 @@ class TextModel:
         if not isinstance(gain, float | int) or not 0.0 <= gain < np.inf:
             raise ModelError(f"{file.path}: the gain of its pairs cannot be {gain!r}")
         W = matrix(file, "W", [len(words.words), len(lexical.words)])
-        edits = PairEdits.from_dict(pairs.get("edits"), file.path)
+        edits = Constraints.from_dict(pairs.get("edits"), file.path)
         return cls(lexical, words, W, float(gain), edits, dict(pairs.get("told") or {}))

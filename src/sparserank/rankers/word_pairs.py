@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import check
 from ..data.files import PathLike
 from ..errors import DataError, NotFitted
-from ..scores import Bilinear, rows
+from ..scores import Bilinear, in_float32, rows
 from ..solvers.density import cut
 from .empty_rows import EmptyRows
 from .explanation import Contribution, Explanation
@@ -83,7 +83,7 @@ class WordPairs:
             for k in order
             if value[k] != 0.0
         )
-        return Explanation(float(np.float32(value.sum())), pairs)
+        return Explanation(float(in_float32(value.sum().reshape(1, 1))[0, 0]), pairs)
 
     def related(self, word: str | int, k: int = 5) -> list[tuple[str, float]]:
         """The document words that a query word has learned to look for, and how much: the largest of its row of W."""
