@@ -3,6 +3,9 @@
 NFCorpus and pydocs learn from the train split alone and are measured once on dev and test. Cranfield has no splits:
 five folds over its queries, each measured by a model of the other four. Seconds are those of `fit`, choosing included;
 for pydocs they begin with the raw docstrings. `python -m benchmarks.beyond_text` prints a Markdown table.
+
+Where queries are documents (pydocs), `reverse_share` is the share of judgments whose reverse is in training, and
+`ndcg_without` and `bm25_without` are the figures without these judgments (`sparserank.evaluate.Reverses`).
 """
 
 from __future__ import annotations
@@ -44,8 +47,19 @@ def one_split(collection: Any, test: str, size: dict[str, Any], name: str, befor
     seconds, qrels = before + perf_counter() - started, collection.qrels[test]
     bm25 = sr.TextRanker("bm25").fit(collection.documents)
     runs = (judged_run(one, collection, qrels) for one in (ranker, bm25))
+    learned, lexical = runs
     told = {"pairs": ranker.model_.n_pairs, "seconds": round(seconds, 1)}
-    return row(name, *runs, qrels, **told)
+    return row(name, learned, lexical, qrels, **told, **without_reverses(collection, qrels, learned, lexical))
+
+
+def without_reverses(collection: Any, qrels: Any, learned: Any, lexical: Any) -> dict[str, float]:
+    """nDCG@10 of both without the judgments whose reverse is in training, and the share of these; {} where none is."""
+    reverses = sr.evaluate.Reverses.in_collection(collection, qrels)
+    if reverses is None:
+        return {}
+    found = [reverses.evaluate(one, qrels, MEASURE) for one in (learned, lexical)]
+    values = {name: round(one[MEASURE].value, 4) for name, one in zip(("ndcg", "bm25"), found, strict=True)}
+    return {"reverse_share": round(reverses.share, 4)} | {f"{name}_without": value for name, value in values.items()}
 
 
 def folds(collection: Any, max_pairs: int) -> dict[str, Any]:

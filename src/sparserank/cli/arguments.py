@@ -43,6 +43,15 @@ Texts = Annotated[
     str | None,
     _table("Where the documents are, if DATA itself is a table of clicks, triples or judgments.", "TEXTS"),
 ]
+ExcludeSelf = Annotated[
+    bool | None,
+    typer.Option(
+        "--exclude-self/--no-exclude-self",
+        help="Leave the document that has a query's id out of that query's ranking, as BEIR's evaluator does; on by "
+        "itself for pydocs only.",
+        show_default=False,
+    ),
+]
 FoldsFolder = Annotated[
     Path | None,
     typer.Option(

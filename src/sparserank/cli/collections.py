@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from ..data.records import Collection
@@ -33,3 +36,21 @@ def open_collection(data: str) -> Collection:
     if not isinstance(found, Collection):
         raise DataError(f"{data!r} is not a text collection with queries; try pydocs, nfcorpus or cranfield")
     return found
+
+
+def excluding_self(collection: Collection, queries: Iterable[str], asked: bool | None) -> Collection:
+    """The collection with `drop_self` as the option says, or as it is; one line on stderr if ids overlap and it is off.
+
+    queries : the judged queries that are used.
+    """
+    from ..evaluate.reverses import own_documents
+
+    collection = collection if asked is None else replace(collection, drop_self=asked)
+    queries = list(queries)
+    if not collection.drop_self and asked is None and (n := own_documents(collection, queries)):
+        print(
+            f"{n:,} of {len(queries):,} queries have the id of a document; --exclude-self leaves that document out of "
+            "its own query's ranking (--no-exclude-self: the ids name different things)",
+            file=sys.stderr,
+        )
+    return collection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .arguments import Json
@@ -22,13 +23,14 @@ def demo(as_json: Json = False) -> None:
 
     The documents are the docstrings of the numpy, scipy and scikit-learn installed here; a query is the first line of
     one of them, and what its "See Also" section names is what should be found. Word pairs are learned from the train
-    queries; what is shown is measured on others.
+    queries; what is shown is measured on others. See Also is often mutual, so the figures are also measured without the
+    judgments whose reverse is in training.
 
     Nothing but the cached collection is left behind.
     """
     from ..data import load
     from ..engine import TextRanker
-    from ..evaluate import evaluate_run
+    from ..evaluate import Reverses, evaluate_run
     from .output import print_json, telling, working
     from .systems import bm25_for, ranking
 
@@ -43,6 +45,8 @@ def demo(as_json: Json = False) -> None:
         tell("measuring")
         runs = {"BM25": ranking(bm25, collection, qrels, 1000), "learned": ranking(learned, collection, qrels, 1000)}
         measured = {name: evaluate_run(run, qrels, MEASURES).to_dict() for name, run in runs.items()}
+        reverses = Reverses.between(qrels, collection.split("train"))
+        without = {name: reverses.evaluate(run, qrels, MEASURES) for name, run in runs.items()}
     found = {
         "data": collection.name,
         "versions": dict(collection.versions),
@@ -51,12 +55,14 @@ def demo(as_json: Json = False) -> None:
         "queries": len(qrels),
         "pairs": learned.model_.n_pairs,
         "measures": measured,
+        "reverse_in_training": reverses.to_dict()
+        | {"measures_without": {name: one and one.to_dict() for name, one in without.items()}},
         "searches": _rescued(learned, collection, qrels, runs),
     }
     if as_json:
         print_json(found)
     else:
-        show(found)
+        show(found, reverses.sentences(without))
 
 
 def _rescued(
@@ -88,7 +94,7 @@ def _rescued(
     return out
 
 
-def show(found: dict[str, Any]) -> None:
+def show(found: dict[str, Any], notes: Sequence[str] = ()) -> None:
     """The same for people."""
     from .output import print_table
 
@@ -100,6 +106,7 @@ def show(found: dict[str, Any]) -> None:
     ]
     title = f"BM25 against BM25 and {found['pairs']:,} learned word pairs (95 % intervals)"
     print_table(title, ("", *found["measures"]["BM25"]), rows, right=(1, 2, 3))
+    print("\n".join([*notes, ""]))
     print("Searches where BM25 has nothing right among its first ten, and the learned ranking has it first:\n")
     for case in found["searches"]:
         place = "nowhere" if case["bm25_rank"] is None else f"on place {case['bm25_rank']}"

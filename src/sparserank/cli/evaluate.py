@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ..errors import ConfigError
-from .arguments import DataOrNone, FoldsFolder, Json, JudgmentsTable, ModelFile, QueriesTable
+from .arguments import DataOrNone, ExcludeSelf, FoldsFolder, Json, JudgmentsTable, ModelFile, QueriesTable
 
 if TYPE_CHECKING:
     from ..data.records import Qrels
@@ -36,6 +36,18 @@ def evaluate(
     run: Annotated[
         Path | None, typer.Option(help="Also write the ranking as a TREC run file.", show_default=False)
     ] = None,
+    exclude_self: ExcludeSelf = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Compare with this model on the same queries: paired test, and the queries that got worse.",
+            show_default=False,
+        ),
+    ] = None,
+    worse: Annotated[
+        int, typer.Option(min=0, help="With --against: how many of the queries that got worse are shown as text.")
+    ] = 5,
     seed: Annotated[int, typer.Option(help="Seed of the intervals and the test.")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -44,6 +56,8 @@ def evaluate(
     Example: sparserank evaluate model.safetensors nfcorpus --split dev --measures "nDCG@10 AP R@100"
 
     Example: sparserank evaluate model.safetensors docs.parquet --queries queries.parquet --judgments dev.parquet
+
+    Example: sparserank evaluate new.safetensors nfcorpus --against old.safetensors --worse 10
 
     A model of graded rows is measured on a LETOR file, or with --folds on the test parts of all folds.
 
@@ -56,14 +70,17 @@ def evaluate(
             raise ConfigError("--queries and --judgments are for text models; a LETOR file has its own grades")
         if report is not None or run is not None:
             raise ConfigError("--report and --run are for text models; --json prints the figures of a LETOR file")
+        if exclude_self is not None or against is not None:
+            raise ConfigError("--exclude-self and --against are for text models; a LETOR file lists its own rows")
         evaluate_rows(model, data, folds, measures, seed, as_json)
         return
     if data is None:
         raise ConfigError("give the DATA to measure on: a BEIR folder, a table, or the name of a known collection")
     from ..data.trec import write_run
-    from ..evaluate import Report, evaluate_run
     from ..evaluate.report import report_suffix
     from ..measures import parse_all
+    from .collections import excluding_self
+    from .measured import Measured
     from .output import print_json, working
     from .systems import bm25_for, ranking
     from .tables import Tables, open_tables
@@ -72,31 +89,34 @@ def evaluate(
     depth = max([DEPTH, *(int(cutoff) for cutoff in re.findall(r"@(\d+)", " ".join(map(str, wanted))))])
     if report is not None:
         report_suffix(report)
-    ranker = _ranker(model)
+    rankers = {path: _ranker(path) for path in (model, against) if path is not None}
     collection, told, _ = open_tables(Tables(data, queries=queries, judgments=judgments), learns=False)
     qrels = collection.split(split) if told is None else cast("Qrels", told)
-    split = split if judgments is None else judgments
+    collection = excluding_self(collection, qrels, exclude_self)
     with working(f"searching for {len(qrels)} queries"):
-        found = ranking(ranker, collection, qrels, depth)
+        runs = {path: ranking(ranker, collection, qrels, depth) for path, ranker in rankers.items()}
         lexical = ranking(bm25_for(collection), collection, qrels, depth)
+    about = {
+        "data": collection.name,
+        "split": split if judgments is None else judgments,
+        "queries": len(qrels),
+        "depth": depth,
+        "seed": seed,
+        "exclude_self": collection.drop_self,
+    }
     with working("measuring"):
-        ours = evaluate_run(found, qrels, wanted, seed=seed)
-        bm25 = evaluate_run(lexical, qrels, wanted, seed=seed)
-        whole = Report.of(
-            f"{model.name} on {collection.name} ({split})",
-            {"BM25": bm25, "BM25 (model)" if model.name == "BM25" else model.name: ours},
-            settings={"data": collection.name, "split": split, "queries": len(qrels), "depth": depth, "seed": seed},
-        )
+        other = None if against is None else runs[against]
+        found = Measured(collection, qrels, wanted, seed, model, runs[model], lexical, against, other)
+        whole = found.report(about)
     if report is not None:
         whole.write(report)
     if run is not None:
-        write_run(run, found)
+        write_run(run, runs[model])
     if as_json:
-        about = {"model": str(model), "data": collection.name, "split": split, "queries": len(qrels), "seed": seed}
-        comparison = whole.to_dict()["comparisons"]
-        print_json(about | {"measures": ours.to_dict(), "bm25": bm25.to_dict(), "comparisons": comparison})
+        del about["depth"]
+        print_json({"model": str(model)} | about | found.to_dict())
     else:
-        print(whole.text())
+        print(whole.text() + found.worse_queries(worse), end="")
 
 
 def of_rows(model: Path) -> bool:

@@ -17,7 +17,7 @@ from ..data.records import Collection, Documents, Qrels
 from ..data.text_tables import grades_of, texts_of
 from ..engine import TextRanker, index_path
 from ..errors import ConfigError, DataError
-from .collections import open_collection
+from .collections import excluding_self, open_collection
 from .output import print_json, telling
 from .tables import LEFT_OUT, Tables, asked_in_words
 
@@ -28,26 +28,29 @@ JUDGMENTS = {"query": "id", "document": "id", "grade": "number"}
 
 
 def train_on_spark(
-    ranker: TextRanker, tables: Tables, split: str | None, output: Path, master: str, conf: list[str], as_json: bool
-) -> None:
+    ranker: TextRanker, tables: Tables, split: str | None, output: Path, master: str, conf: list[str], as_json: bool,
+    exclude_self: bool | None = None,
+) -> None:  # fmt: skip
     """Train the ranker that `ranker` describes, and write it."""
     from ..spark.session import opened
 
     started = perf_counter()
     given = dict(_setting(one) for one in conf)
     collection, left_out = _judged(ranker, tables, split), 0
+    excluded = bool(exclude_self) or (exclude_self is None and collection is not None and collection.drop_self)
     with telling() as tell:
         tell(f"starting Spark on {master}")
         with opened(master, **given) as spark:
             if ranker.ranker == "text":
                 known, left_out = _collected(spark, tables, collection, split)
+                known = excluding_self(known, known.split("train"), exclude_self)
                 trained = _learned(spark, ranker, known, tell)
             elif collection is None:
                 trained = _counted(ranker, _documents(spark, tables.documents), tell)
             else:
                 trained = _counted(ranker, _frame(spark, collection.documents), tell)
         trained.save(output)
-    _say(trained, output, master, left_out, round(perf_counter() - started, 3), as_json)
+    _say(trained, output, master, left_out, excluded, round(perf_counter() - started, 3), as_json)
 
 
 def _judged(ranker: TextRanker, tables: Tables, split: str | None) -> Collection | None:
@@ -214,7 +217,9 @@ def _counted(ranker: TextRanker, documents: DataFrame, tell: Callable[[str], Non
     return ranker
 
 
-def _say(trained: TextRanker, output: Path, master: str, left_out: int, seconds: float, as_json: bool) -> None:
+def _say(
+    trained: TextRanker, output: Path, master: str, left_out: int, excluded: bool, seconds: float, as_json: bool
+) -> None:
     model = trained.model_
     index = str(index_path(output)) if hasattr(trained, "index_") else None
     features = model.lexical.features
@@ -228,6 +233,7 @@ def _say(trained: TextRanker, output: Path, master: str, left_out: int, seconds:
         "words": len(features.words_),
         "pairs": model.n_pairs,
         "left_out": left_out,
+        "exclude_self": excluded,
         "chosen": dict(model.told),
         "seconds": seconds,
     }

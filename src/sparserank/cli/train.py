@@ -10,10 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from .arguments import ClicksTable, DataOrNone, FoldsFolder, Json, JudgmentsTable, QueriesTable, Texts, TriplesTable
+from .arguments import (
+    ClicksTable,
+    DataOrNone,
+    ExcludeSelf,
+    FoldsFolder,
+    Json,
+    JudgmentsTable,
+    QueriesTable,
+    Texts,
+    TriplesTable,
+)
 
 if TYPE_CHECKING:
     from ..data.records import Collection, Qrels
+    from ..evaluate import Reverses
     from ..rankers.text_model import TextModel
 
 
@@ -123,6 +134,7 @@ def train(
         typer.Option(help="What becomes of rows of these tables that name a document or a query which is not there."),
     ] = Missing.error,
     texts: Texts = None,
+    exclude_self: ExcludeSelf = None,
     as_json: Json = False,
 ) -> None:
     """Train a ranker on DATA and write it to MODEL; a text ranker's search index goes beside it (MODEL.index).
@@ -149,6 +161,8 @@ def train(
         for option, table in named.items():
             if table is not None:
                 raise ConfigError(f"--{option} is for rankers of texts; --ranker {ranker} reads LETOR files")
+        if exclude_self is not None:
+            raise ConfigError(f"--exclude-self is for rankers of texts; --ranker {ranker} reads LETOR files")
         train_rows(data, output, str(ranker), vali, folds, given or [], measure, seed, as_json)
         return
     if data is None:
@@ -158,6 +172,7 @@ def train(
     from ..data.files import refuse_unwritable
     from ..data.logs import Triples
     from ..engine import TextRanker, index_path
+    from .collections import excluding_self
     from .output import print_json, telling
     from .tables import LEFT_OUT, Tables, open_tables
 
@@ -174,15 +189,17 @@ def train(
     if engine is Engine.spark:
         from .spark import train_on_spark
 
-        train_on_spark(model, tables, split, output, master or "local[*]", conf or [], as_json)
+        train_on_spark(model, tables, split, output, master or "local[*]", conf or [], as_json, exclude_self)
         return
     tables.judge(str(ranker), ranker in LEARNED, split)
     collection, told, left_out = open_tables(tables, ranker in LEARNED)
     qrels = _judgments(collection, ranker, split) if told is None else told
+    judged = set(qrels.query if isinstance(qrels, Triples) else qrels)
+    collection = excluding_self(collection, judged, exclude_self)
     with telling() as tell:
         model.fit(collection.documents, collection.queries, qrels, drop_self=collection.drop_self, tell=tell)
         model.save(output)
-    learned = model.model_
+    learned, reverses = model.model_, _reverses(collection, judged)
     summary = {
         "model": str(output),
         "index": str(index_path(output)),
@@ -191,6 +208,8 @@ def train(
         "words": len(model.lexical_.words),
         "pairs": learned.n_pairs,
         "left_out": left_out,
+        "exclude_self": collection.drop_self,
+        "reverse_in_training": {name: found.to_dict() for name, found in reverses.items()} or None,
         "chosen": dict(learned.told),
         "seconds": round(perf_counter() - started, 3),
     }
@@ -204,7 +223,19 @@ def train(
     if left_out:
         print(LEFT_OUT.format(left_out))
     if ranker in LEARNED:
-        print(_learned(learned, len(set(qrels.query if isinstance(qrels, Triples) else qrels))))
+        print(_learned(learned, len(judged)))
+    for name, found in reverses.items():
+        print(f"split {name}: {found}; `sparserank evaluate` also measures without them")
+
+
+def _reverses(collection: Collection, judged: set[str]) -> dict[str, Reverses]:
+    """The judgments of every other split whose reverse is in training; none unless queries are documents."""
+    from ..evaluate import Reverses
+
+    if not judged or judged != set(collection.qrels.get("train", ())):
+        return {}  # no split was learned from, or another one
+    found = {name: Reverses.in_collection(collection, qrels) for name, qrels in collection.qrels.items()}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _judgments(collection: Collection, ranker: Ranker, split: str | None) -> Qrels:

@@ -47,6 +47,29 @@ def read_beir(folder: PathLike, *, missing: Literal["error", "drop"] = "error") 
     return Collection(folder.resolve().name, documents, queries, qrels)
 
 
+def is_beir(folder: PathLike) -> bool:
+    """Whether a folder has the documents and queries of a BEIR folder; nothing is read.
+
+    Parameters
+    ----------
+    folder : path
+        The folder.
+
+    Returns
+    -------
+    bool
+        True if corpus.jsonl and queries.jsonl are there, packed or not.
+    """
+    files = ("corpus.jsonl", "queries.jsonl")
+    return all(any((Path(folder) / f"{name}{packed}").is_file() for packed in PACKINGS) for name in files)
+
+
+def split_names(folder: PathLike) -> list[str]:
+    """The splits of a BEIR folder in alphabetical order; nothing is read."""
+    endings = [f".tsv{packed}" for packed in PACKINGS]
+    return sorted({path.name.removesuffix(end) for end in endings for path in (Path(folder) / "qrels").glob(f"*{end}")})
+
+
 def read_queries(path: PathLike) -> dict[str, str]:
     """{query id: text} of a file of lines like {"_id": "q1", "text": "flow past a plate"}."""
     return {key: _text(where, record, "text") for key, where, record in _records(Path(path))}
@@ -107,10 +130,7 @@ def _documents(path: Path) -> Documents:
 
 
 def _splits(folder: Path) -> list[tuple[str, Path]]:
-    names = set()
-    for packed in PACKINGS:
-        names |= {path.name.removesuffix(packed) for path in (folder / "qrels").glob(f"*.tsv{packed}")}
-    return [(name.removesuffix(".tsv"), _file(folder / "qrels", name)) for name in sorted(names)]
+    return [(name, _file(folder / "qrels", f"{name}.tsv")) for name in split_names(folder)]
 
 
 def _judgments(path: Path) -> dict[str, dict[str, float]]:

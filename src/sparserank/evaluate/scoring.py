@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -51,6 +51,11 @@ class Evaluation:
         if str(measure) not in self.estimates:
             raise DataError(f"{measure} was not measured; there are: {', '.join(self.estimates)}")
         return self.estimates[str(measure)]
+
+    def mean(self, *, without: Container[str] = ()) -> float | None:
+        """The mean of the first measure over the queries that are not in `without`; None if there is none."""
+        values = [value for query, value in self.columns[0].as_dict().items() if query not in without]
+        return sum(values) / len(values) if values else None
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """{"nDCG@10": {"value": …, "low": …, "high": …}, …}."""

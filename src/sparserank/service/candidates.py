@@ -58,7 +58,7 @@ class Search:
     room: int
     learned: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    nearest: Figures | None = None
+    nearest: Candidate | None = None
 
     def run(self) -> None:
         """Learn every group of queries that can be; nothing is tried about those that are as users want them."""
@@ -93,11 +93,11 @@ class Search:
         lessons = agreed(one.ranker, self.lessons)
         if lessons <= self.best.figures.lessons + SAME or sinks(part, ranked, rankings(one.ranker, part)):
             return None
-        figures = self.checks.of(one.ranker, self.lessons, lessons)
-        if figures.held(self.best.figures):
-            return replace(one, figures=figures)
-        if self.nearest is None or lessons > self.nearest.lessons:
-            self.nearest = figures
+        one = replace(one, figures=self.checks.of(one.ranker, self.lessons, lessons))
+        if one.figures.held(self.best.figures):
+            return one
+        if self.nearest is None or lessons > self.nearest.figures.lessons:
+            self.nearest = one
         return None
 
     def _candidates(self, part: Lessons) -> Iterator[Candidate]:

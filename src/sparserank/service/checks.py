@@ -13,11 +13,13 @@ from typing import Any
 from ..data.records import Collection, Qrels
 from ..engine import TextRanker
 from ..errors import DataError
-from ..evaluate import evaluate_run
+from ..evaluate import PairedRuns, compare_runs, evaluate_run, not_worse
 from .lessons import ONE_OF, ONE_OF_ALONE, Lessons, agreement, plain
 
 DEPTH = 100
 """How far down a ranking is looked at for what users said."""
+MEASURE = "nDCG@10"
+"""What held-out judgments are measured by."""
 ENOUGH = 10
 """Held-out queries of users that are enough to check on where there are no held-out judgments."""
 SAME = 1e-9
@@ -60,10 +62,16 @@ class Judgments:
 
         Who teaches the answers to held-out queries must not pay with them for what is worse elsewhere.
         """
-        run = ranker.run(self.queries, 10, self.drop_self)
-        found = evaluate_run(run, self.qrels, "nDCG@10").columns[0].as_dict()
-        others = [value for query, value in found.items() if plain(self.queries[query]) not in without]
-        return _mean(list(found.values())) or 0.0, _mean(others)
+        found = evaluate_run(self._run(ranker), self.qrels, MEASURE)
+        taught = {query for query, text in self.queries.items() if plain(text) in without}
+        return found.mean() or 0.0, found.mean(without=taught)
+
+    def paired(self, before: TextRanker, after: TextRanker) -> PairedRuns:
+        """A ranker against another one, query by query, with a paired test: what `evaluate --against` prints."""
+        return compare_runs(self._run(before), self._run(after), self.qrels, MEASURE)
+
+    def _run(self, ranker: TextRanker) -> dict[str, dict[str, float]]:
+        return ranker.run(self.queries, 10, self.drop_self)
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,7 @@ class Figures:
     def held(self, before: Figures) -> bool:
         """Whether nothing that is held out is worse than before."""
         sides = (self.judgments, before.judgments), (self.others, before.others), (self.feedback, before.feedback)
-        return all(new is None or old is None or new >= old - SAME for new, old in sides)
+        return all(new is None or old is None or not_worse(old, new) for new, old in sides)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ LOOKED_BACK = 20_000
 """Of so many of the latest feedback, that of held-out queries is checked on."""
 FIRST_QUERIES = 20
 """Queries with feedback that a model without any pair needs to learn its first."""
+SHOWN_WORSE = 10
+"""Held-out queries that got worse, of which an outcome tells both rankings."""
 ROOM, MORE = 1.2, 20_000
 """A model may grow to so many times the pairs that it had when it was trained, and so many more."""
 
@@ -56,6 +58,7 @@ class Outcome:
     outcome : 'learned' (a new version is served), 'refused' (no candidate passed the checks), 'nothing' (nothing new,
         or all is as users want it), 'waiting' (there is not enough to check on) or 'failed'.
     before, after : figures of the model that was served and of the one that is, or of the best one that was refused.
+    comparison : these two on the held-out judgments, as `evaluate --against` has it; the ten largest losses among it.
     """
 
     outcome: str
@@ -66,6 +69,7 @@ class Outcome:
     root: int = 0
     before: Mapping[str, float | None] | None = None
     after: Mapping[str, float | None] | None = None
+    comparison: Mapping[str, Any] | None = None
     checked_on: Mapping[str, Any] = field(default_factory=dict)
     learned: int = 0
     refused: int = 0
@@ -143,9 +147,10 @@ def _round(versions: Versions, store: Store, index: Path | None, judgments: Judg
     before = Candidate(ranker, checks.of(ranker, lessons, agreed(ranker, lessons)))
     search = Search(before, lessons, checks, room=int(ROOM * versions.of(versions.root()).pairs) + MORE)
     search.run()
+    after = search.nearest if search.nearest and not search.learned else search.best
     done = Outcome(
         *_told(search, before.figures), fresh[-1].number, last, before=before.figures.to_dict(),
-        after=(search.nearest if search.nearest and not search.learned else search.best.figures).to_dict(),
+        after=after.figures.to_dict(), comparison=_compared(checks, before, after),
         checked_on=checks.to_dict(), learned=len(search.learned), refused=len(search.refused),
         held_out=len(held),
     )  # fmt: skip
@@ -155,6 +160,8 @@ def _round(versions: Versions, store: Store, index: Path | None, judgments: Judg
 def _served(versions: Versions, version: Version, search: Search, done: Outcome, start: int) -> Outcome:
     """The outcome, with the new version."""
     check = {name: getattr(done, name) for name in ("before", "after", "checked_on", "learned", "refused")}
+    if done.comparison is not None:
+        check["comparison"] = {name: found for name, found in done.comparison.items() if name != "worse"}
     try:
         made = versions.add(
             search.best.ranker, done.said, check, learned_through=done.looked_through, parent=version.number
@@ -162,6 +169,13 @@ def _served(versions: Versions, version: Version, search: Search, done: Outcome,
     except DataError as error:  # someone went back meanwhile, or the disk is full: nothing has been learned
         return replace(done, outcome="failed", said=str(error), looked_through=start, after=None, learned=0)
     return replace(done, version=made.number)
+
+
+def _compared(checks: Checks, before: Candidate, after: Candidate) -> dict[str, Any] | None:
+    """The paired comparison on held-out judgments; None where there are none, or nothing new was tried."""
+    if checks.judgments is None or after is before:
+        return None
+    return checks.judgments.paired(before.ranker, after.ranker).to_dict(most=SHOWN_WORSE)
 
 
 def _next(store: Store, start: int) -> list[Feedback]:
@@ -187,10 +201,8 @@ def _told(search: Search, before: Figures) -> tuple[str, str]:
         return "nothing", "all new feedback is of held-out queries, or the order is as users want it"
     if search.nearest is None:
         return "refused", f"nothing that could be learned ranks {_queries(refused)} better"
-    return (
-        "refused",
-        f"what was said about {_queries(refused)} would make held-out queries worse: {_worse(before, search.nearest)}",
-    )
+    worse = _worse(before, search.nearest.figures)
+    return "refused", f"what was said about {_queries(refused)} would make held-out queries worse: {worse}"
 
 
 def _worse(before: Figures, after: Figures) -> str:
