@@ -12,6 +12,7 @@ from sparserank.data.beir import write_beir
 from sparserank.data.records import Collection, Documents
 from sparserank.engine.versions import Versions
 from sparserank.errors import DataError
+from sparserank.evaluate import compare_runs
 from sparserank.service import candidates, rounds
 from sparserank.service.checks import ENOUGH, Figures, Judgments, sinks
 from sparserank.service.lessons import ONE_OF_ALONE, Lessons, is_held_out, plain
@@ -89,6 +90,35 @@ def test_a_thumbs_up_lifts_a_document_in_one_round(versions, store, judgments):
         "judgments": "world", "judged_queries": 24, "feedback_queries": 0
     }  # fmt: skip
     assert last_outcome(versions) == done
+
+
+def test_the_gate_keeps_the_comparison_that_evaluate_against_prints(versions, store, judgments):
+    old = versions.load()
+    store.say(QUERY, third(versions))
+    done = learn(versions, store, judgments=judgments)
+    again = compare_runs(
+        *(one.run(judgments.queries, 10) for one in (old, versions.load())), judgments.qrels, "nDCG@10"
+    )
+    assert done.comparison == again.to_dict(most=10)
+    assert done.comparison["not_worse"] is True
+    assert versions.current().check["comparison"]["comparisons"] == done.comparison["comparisons"]
+    assert "worse" not in versions.current().check["comparison"], "rankings are not kept for every version"
+
+
+def test_of_a_model_that_is_refused_the_comparison_has_the_queries_that_got_worse(versions, store, judgments):
+    lies(store)
+    refused = learn(versions, store, judgments=judgments)
+    assert refused.outcome == "refused"
+    assert refused.comparison["not_worse"] is False
+    found = refused.comparison["comparisons"]["nDCG@10"]
+    assert found["value"] == pytest.approx(refused.after["judgments"])
+    assert found["baseline"] == pytest.approx(refused.before["judgments"])
+    assert 0 < len(refused.comparison["worse"]) == min(found["losses"], 10)
+
+
+def test_without_held_out_judgments_there_is_no_comparison(versions, store):
+    store.say(QUERY, third(versions))
+    assert learn(versions, store).comparison is None
 
 
 def test_a_thumbs_down_lowers_it(versions, store, judgments):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,6 +143,26 @@ def test_a_folder_is_taken_as_well(spark, collection, tmp_path, capsys):
     printed(capsys, "train", tmp_path / "fruit", *SPARK, "--ranker", "cosine", "--output", tmp_path / "m")
     sr.TextRanker("cosine").fit(collection.documents).save(tmp_path / "local")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_exclude_self_leaves_a_querys_own_document_out(spark, collection, tmp_path, capsys, monkeypatch, asked):
+    from sparserank.spark import SparkTextRanker
+
+    given, fit = [], SparkTextRanker.fit
+    monkeypatch.setattr(
+        SparkTextRanker, "fit", lambda self, *a, **k: given.append(k["drop_self"]) or fit(self, *a, **k)
+    )
+    same = {f"d{q[1:]}": q for q in collection.queries}
+    queries = {d: collection.queries[q] for d, q in same.items()}
+    train = {d: collection.qrels["train"][q] for d, q in same.items()}
+    write_beir(tmp_path / "fruit", replace(collection, queries=queries, qrels={"train": train}))
+    words = ("train", tmp_path / "fruit", *SPARK, "--output", tmp_path / "m", "--json")
+    assert call(*words, *(["--exclude-self"] if asked else [])) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["exclude_self"] is asked
+    assert given == [asked]
+    assert ("40 of 40 queries have the id of a document" in err) is not asked
 
 
 def test_without_json_it_says_what_was_written(spark, tables, tmp_path, capsys):
