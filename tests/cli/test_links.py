@@ -12,6 +12,7 @@ from sparserank.data.beir import write_beir
 from sparserank.data.records import Collection, Documents
 from sparserank.errors import DataError
 
+from ..test_text_learning import world
 from .calling import call, printed
 
 TEXTS = {
@@ -82,11 +83,8 @@ def test_training_leaves_a_querys_own_document_out_of_its_list(capsys, folder, t
 
 
 def test_a_set_that_excludes_by_itself_does_so_until_it_is_told_not_to(capsys, models, monkeypatch):
-    from sparserank.data import sets
-
     documents = Documents.of(TEXTS)
     own = Collection("links", documents, TEXTS, {"train": TRAIN, "dev": DEV}, drop_self=True)
-    monkeypatch.setattr(sets, "load", lambda name: own)
     monkeypatch.setattr("sparserank.data.load", lambda name: own)
     capsys.readouterr()
     assert printed(capsys, "evaluate", models[0], "pydocs")["exclude_self"] is True
@@ -134,6 +132,27 @@ def test_train_says_it_of_every_other_split(capsys, folder, tmp_path):
     assert said["reverse_in_training"] == {"dev": {"judgments": 2, "of": 4, "share": 0.5}}
     assert call("train", folder, "--output", tmp_path / "m", "--loss", "squared", "--exclude-self") == 0
     assert "split dev: 2 of 4 judgments (50.0%) have their reverse in training" in capsys.readouterr().out
+
+
+def test_a_model_that_is_measured_on_what_it_learned_from_is_named(capsys, tmp_path):
+    write_beir(tmp_path / "motors", motors())
+    words = ("train", tmp_path / "motors", "--loss", "squared", "--output", tmp_path / "m")
+    trained = printed(capsys, *words)
+    assert trained["pairs"] > 0
+    assert (trained["chosen"]["data"], trained["chosen"]["split"]) == ("motors", "train")
+    said = printed(capsys, "evaluate", tmp_path / "m", tmp_path / "motors", "--split", "train")
+    assert said["learned_from_these"] is True
+    assert printed(capsys, "evaluate", tmp_path / "m", tmp_path / "motors")["learned_from_these"] is False
+    assert call("evaluate", tmp_path / "m", tmp_path / "motors", "--split", "train") == 0
+    assert "- m learned from these judgments" in capsys.readouterr().out
+
+
+def motors():
+    """Who asks for a car wants the automobile of that colour; the last two colours are the split dev."""
+    docs, queries, qrels = world()
+    dev = {q: of for q, of in qrels.items() if q.endswith(("grey", "pink"))}
+    train = {q: of for q, of in qrels.items() if q not in dev}
+    return Collection("motors", Documents.of(docs), queries, {"train": train, "dev": dev})
 
 
 # ---- --against

@@ -56,6 +56,7 @@ def test_only_collections_whose_queries_are_documents_are_looked_at():
     assert Reverses.in_collection(collection(train=TRAIN, test=TEST), TEST).judgments == 2
     assert Reverses.in_collection(collection(train=TRAIN, test=TEST), TRAIN) is None, "the training split itself"
     assert Reverses.in_collection(collection(test=TEST), TEST) is None, "no training split"
+    assert Reverses.in_collection(collection(all=TRAIN, test=TEST), TEST, "all").judgments == 2
     assert Reverses.in_collection(collection(train=TRAIN), {"q1": {"b": 1}}) is None, "a query that is no document"
 
 

@@ -80,7 +80,7 @@ def evaluate(
     from ..evaluate.report import report_suffix
     from ..measures import parse_all
     from .collections import excluding_self
-    from .measured import Measured
+    from .measured import Measured, training_split
     from .output import print_json, working
     from .systems import bm25_for, ranking
     from .tables import Tables, open_tables
@@ -106,7 +106,11 @@ def evaluate(
     }
     with working("measuring"):
         other = None if against is None else runs[against]
-        found = Measured(collection, qrels, wanted, seed, model, runs[model], lexical, against, other)
+        splits = {path: training_split(ranker, collection) for path, ranker in rankers.items()}
+        seen = tuple(path for path in rankers if judgments is None and splits[path] == split)
+        found = Measured(
+            collection, qrels, wanted, seed, model, runs[model], lexical, against, other, splits[model] or "train", seen
+        )
         whole = found.report(about)
     if report is not None:
         whole.write(report)

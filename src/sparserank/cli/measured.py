@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..data.records import Collection, Qrels, Run
 from ..evaluate import Evaluation, PairedRuns, Report, Reverses, WorseQuery, compare, compare_runs, evaluate_run
 from ..measures import Measure
+
+if TYPE_CHECKING:
+    from ..engine import TextRanker
 
 TOP = 3
 """Results of each ranking that are shown as text."""
@@ -20,7 +23,11 @@ WIDTH = 60
 
 @dataclass(frozen=True)
 class Measured:
-    """The rankings of a model, of BM25 and of another model if there is one, and what they are worth."""
+    """The rankings of a model, of BM25 and of another model if there is one, and what they are worth.
+
+    training : the split that the model learned from. seen : the models that learned from the very judgments that are
+    measured on.
+    """
 
     collection: Collection
     qrels: Qrels
@@ -31,6 +38,8 @@ class Measured:
     bm25_run: Run
     against: Path | None = None
     against_run: Run | None = None
+    training: str = "train"
+    seen: tuple[Path, ...] = ()
 
     @cached_property
     def bm25(self) -> Evaluation:
@@ -52,7 +61,7 @@ class Measured:
     @cached_property
     def reverses(self) -> Reverses | None:
         """The judgments whose reverse is in training; None where queries are no documents."""
-        return Reverses.in_collection(self.collection, self.qrels)
+        return Reverses.in_collection(self.collection, self.qrels, self.training)
 
     @property
     def names(self) -> dict[str, str]:
@@ -79,12 +88,14 @@ class Measured:
 
     def report(self, settings: Mapping[str, Any]) -> Report:
         """All systems side by side; the baseline is the other model if there is one, else BM25."""
-        names, notes = self.names, []
+        names = self.names
+        seen = [names["model" if path == self.model else "against"] for path in self.seen]
+        notes = [f"{name} learned from these judgments: new queries will not be ranked as well." for name in seen]
         systems = {names["bm25"]: self.bm25, names["model"]: self.ours}
         if self.paired is not None:
             systems = {names["against"]: self.paired.baseline, names["model"]: self.ours, names["bm25"]: self.bm25}
         if self.reverses is not None:
-            notes = self.reverses.sentences({names[name]: found for name, found in self.without.items()})
+            notes += self.reverses.sentences({names[name]: found for name, found in self.without.items()})
         title = f"{self.model.name} on {settings['data']} ({settings['split']})"
         return Report.of(title, systems, notes=notes, settings=settings)
 
@@ -96,11 +107,13 @@ class Measured:
             "bm25": self.bm25.to_dict(),
             "comparisons": {self.names["model"]: {name: one.to_dict() for name, one in found.items()}},
             "reverse_in_training": self._reverse_in_training(),
+            "learned_from_these": self.model in self.seen,
         }
         if self.paired is not None:
             told = self.paired.to_dict()
             told["worse"] = [{"text": self.collection.queries[one["query"]]} | one for one in told["worse"]]
-            out["against"] = {"model": str(self.against)} | told
+            seen = {"learned_from_these": self.against in self.seen}
+            out["against"] = {"model": str(self.against)} | told | seen
         return out
 
     def _reverse_in_training(self) -> dict[str, Any] | None:
@@ -143,3 +156,9 @@ class Measured:
     def _titles(self) -> dict[str, str]:
         documents = self.collection.documents
         return dict(zip(documents.ids, documents.titles, strict=True))
+
+
+def training_split(ranker: TextRanker, collection: Collection) -> str | None:
+    """The split of this collection that the model says it learned from; None if it says nothing."""
+    told = ranker.model_.told
+    return str(told["split"]) if told.get("data") == collection.name and "split" in told else None

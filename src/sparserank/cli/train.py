@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
@@ -198,8 +199,11 @@ def train(
     collection = excluding_self(collection, judged, exclude_self)
     with telling() as tell:
         model.fit(collection.documents, collection.queries, qrels, drop_self=collection.drop_self, tell=tell)
+        if told is None and model.model_.W is not None:
+            source = {"data": collection.name, "split": split or "train"}
+            model.model_ = replace(model.model_, told=dict(model.model_.told) | source)
         model.save(output)
-    learned, reverses = model.model_, _reverses(collection, judged)
+    learned, reverses = model.model_, _reverses(collection, split or "train") if judged and told is None else {}
     summary = {
         "model": str(output),
         "index": str(index_path(output)),
@@ -228,13 +232,11 @@ def train(
         print(f"split {name}: {found}; `sparserank evaluate` also measures without them")
 
 
-def _reverses(collection: Collection, judged: set[str]) -> dict[str, Reverses]:
+def _reverses(collection: Collection, training: str) -> dict[str, Reverses]:
     """The judgments of every other split whose reverse is in training; none unless queries are documents."""
     from ..evaluate import Reverses
 
-    if not judged or judged != set(collection.qrels.get("train", ())):
-        return {}  # no split was learned from, or another one
-    found = {name: Reverses.in_collection(collection, qrels) for name, qrels in collection.qrels.items()}
+    found = {name: Reverses.in_collection(collection, qrels, training) for name, qrels in collection.qrels.items()}
     return {name: one for name, one in found.items() if one is not None}
 
 

@@ -46,8 +46,8 @@ class Reverses:
         return cls(known, sum(map(len, relevant.values())))
 
     @classmethod
-    def in_collection(cls, collection: Collection, qrels: Qrels) -> Reverses | None:
-        """Of these judgments, with the split `train` as training.
+    def in_collection(cls, collection: Collection, qrels: Qrels, training: str = "train") -> Reverses | None:
+        """Of these judgments, with a split of the collection as training.
 
         Parameters
         ----------
@@ -55,16 +55,18 @@ class Reverses:
             The documents, and the splits.
         qrels : Qrels
             The judgments that a model is measured on.
+        training : str, default="train"
+            The split that the model learned from.
 
         Returns
         -------
         Reverses or None
-            None if no query has the id of a document, there is no split `train`, or it is measured itself.
+            None if no query has the id of a document, or there is no such split, or it is measured itself.
         """
-        training = collection.qrels.get("train")
-        if not training or qrels == training or not own_documents(collection, qrels):
+        learned = collection.qrels.get(training)
+        if not learned or qrels == learned or not own_documents(collection, qrels):
             return None
-        return cls.between(qrels, training)
+        return cls.between(qrels, learned)
 
     @property
     def judgments(self) -> int:
