@@ -11,8 +11,8 @@ drawn at random, and measured on those. No test item is read.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import argparse
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -42,13 +42,13 @@ WORDS: dict[str, tuple[float, ...]] = {
     "LEAST_KL": (0.01, 0.2),
 }
 PIXELS: dict[str, tuple[float, ...]] = {
-    "mix": (0.0, 0.1, 0.5, 1.0),
+    "mix": (0.0, 0.1, 0.5),
+    "steps": (0, 450),
     "rank": (20, 80),
-    "steps": (0, 450, 1800),
-    "batch": (500, 2000),
     "rate": (0.05, 0.2),
-    "ridge": (1.0, 100.0),
     "sharpness": (2.0, 8.0),
+    "ridge": (1.0, 100.0),
+    "batch": (500,),
 }
 
 
@@ -108,25 +108,26 @@ def pixel_pairs(items: Items, **changed: float) -> Any:
     return ClassContrast(**changed).solve(items.X, items.code, entries, 0).W
 
 
-def rows(kind: str) -> Iterator[dict[str, Any]]:
-    """The defaults, then every value."""
+def rows(kind: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The defaults, then every value of the constants that are named, or of all."""
     learn, choices, items = (word_pairs, WORDS, newsgroups()) if kind == "words" else (pixel_pairs, PIXELS, images())
     usual = items.quality(learn(items))
-    yield {"name": "defaults", "MAP": f"{usual[0]:.4f}", "error": f"{usual[1]:.4f}"}
-    for name, values in choices.items():
-        for value in values:
+    yield {"name": "defaults", "MAP": f"{usual[0]:.4f}", "error": f"{usual[1]:.4f}", "MAP difference": ""}
+    for name in names or choices:
+        for value in choices[name]:
             found = items.quality(learn(items, **{name: value}))
             row = {"name": f"{name} {value:g}", "MAP": f"{found[0]:.4f}", "error": f"{found[1]:.4f}"}
             yield row | {"MAP difference": f"{found[0] - usual[0]:+.4f}"}
 
 
 def main() -> None:
-    for kind in sys.argv[1:] or ("words", "pixels"):
-        found = []
-        for row in rows(kind):
-            print(row, file=sys.stderr, flush=True)
-            found.append(row)
-        print(f"{kind}\n\n{table(found)}\n")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kind", choices=("words", "pixels"))
+    parser.add_argument("constants", nargs="*", help="which ones; all by default")
+    given = parser.parse_args()
+    for number, row in enumerate(rows(given.kind, given.constants)):
+        lines = table([row]).splitlines()
+        print(*lines[2 if number else 0 :], sep="\n", flush=True)
 
 
 if __name__ == "__main__":

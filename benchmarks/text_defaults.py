@@ -1,6 +1,6 @@
 """How the constants of the text ranker were chosen: each is varied alone, on training queries that were set aside.
 
-    python -m benchmarks.text_defaults [--collections nfcorpus pydocs] [--turns 1]
+    python -m benchmarks.text_defaults [--collections nfcorpus pydocs] [--turns 1] [--only idf]
 
 prints a Markdown table: nDCG@10 of every value, and how far it is from the default's on the same queries, with the
 standard error of that difference. Defaults are chosen by the mean over NFCorpus and pydocs; Cranfield, which has no
@@ -89,13 +89,15 @@ def compared(found: PerQuery, usual: PerQuery) -> str:
     return f"{found.mean():.4f} ({difference.mean():+.4f} ± {difference.std() / np.sqrt(len(difference)):.4f})"
 
 
-def rows(collections: tuple[str, ...], turns: int) -> list[dict[str, Any]]:
+def rows(collections: tuple[str, ...], turns: int, only: str = "") -> list[dict[str, Any]]:
     """A row a value, a column a collection, and the mean difference over collections."""
     parts = {name: list(queries.splits(name, turns)) for name in collections}
     out = [{"name": "BM25"} | {name: f"{_all(part, _lexical).mean():.4f}" for name, part in parts.items()}]
     for block in (uncut(), cut()):
         usual: dict[str, PerQuery] = {}
         for title, measured in block:
+            if only not in title and "defaults" not in title:
+                continue
             found = {name: _all(part, measured) for name, part in parts.items()}
             usual = usual or found
             row = {"name": title} | {name: compared(found[name], usual[name]) for name in parts}
@@ -117,8 +119,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--collections", nargs="+", default=COLLECTIONS)
     parser.add_argument("--turns", type=int, default=1, help="quarters that are set aside, one after another")
+    parser.add_argument("--only", default="", help="only rows whose name has this, and the defaults")
     given = parser.parse_args()
-    print(table(rows(tuple(given.collections), given.turns)))
+    print(table(rows(tuple(given.collections), given.turns, given.only)))
 
 
 if __name__ == "__main__":
