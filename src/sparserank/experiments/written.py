@@ -162,14 +162,18 @@ def sections(found: Mapping[str, Any]) -> Iterator[tuple[str, Table, str]]:
     if found.get("rate_sweep"):
         yield "The paper's C, by the objective", rate_sweep(found), found["rate_sweep"]["note"]
     unknown = ", ".join(found["unknown_words"])
-    note = f"Not among the columns' names: {unknown}." if unknown else ""
+    notes = [f"Not among the columns' names: {unknown}."] if unknown else []
     slides = [word for word in found["table3"] if word in SLIDES]
-    note += f" Quoted from the authors' slides, which show four words: {', '.join(slides)}." if slides else ""
+    notes += [f"Quoted from the authors' slides, which show four words: {', '.join(slides)}."] if slides else []
     words = tuple(
         (word, ", ".join(f"{name} {weight:+.2f}" for name, weight in related), _paper_words(found, word))
         for word, related in found["table3"].items()
     )
-    yield "Table III", Table(("query word", "largest entries of its row of W (Sparse)", "paper"), words), note
+    yield (
+        "Table III",
+        Table(("query word", "largest entries of its row of W (Sparse)", "paper"), words),
+        " ".join(notes),
+    )
 
 
 def table_2(found: Mapping[str, Any], *, intervals: bool = True) -> Table:
