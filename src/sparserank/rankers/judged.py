@@ -24,6 +24,8 @@ word."""
 SIGNIFICANCE_LEVEL = 0.02
 """Pairs are kept if the p-value of their gain on held-out queries is at most this. It is the expected share of
 collections with nothing to learn that keep pairs all the same (`make bench ARGS=never_worse` counts them)."""
+PRUNED_LEVEL = 0.1
+"""Once the pairs have passed that test, the pruned ones need only show that they did not lose the gain."""
 SIGN_PATTERNS = 4_000
 _PATTERNS_AT_ONCE = 500
 

@@ -53,7 +53,7 @@ class Choice:
     """What was chosen, and nDCG@10 of the lexical score and of the learned one on the queries held out.
 
     strength : of a loss other than the squared one; None where the squared one is used, or is better.
-    p_value : of the gain on held-out queries; above `SIGNIFICANCE_LEVEL` no pairs are kept.
+    p_value : of the gain on held-out queries, on which the decision to keep pairs is made.
     """
 
     evenness: float
@@ -68,15 +68,15 @@ class Choice:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Documents ready to be solved on, how far W is held back, and the p-value of the gain of W before it is cut.
+    """Documents ready to be solved on, how far W is held back, and the p-value of the gain of W before it is pruned.
 
-    p_value : 0 where nothing was tuned and so nothing can be said yet.
+    p_value : None where nothing was tuned and so nothing can be said yet.
     """
 
     form: GramForm
     evenness: float
     ridge: Ridge
-    p_value: float = 0.0
+    p_value: float | None = None
 
 
 @dataclass(frozen=True)
@@ -105,13 +105,16 @@ class PairLearner:
         chosen = self.chosen(folds, tell)
         form, evenness, ridge = chosen.form, chosen.evenness, chosen.ridge
         asked = Judged.joined([held for _, held in folds])
-        if chosen.p_value > judging.SIGNIFICANCE_LEVEL:
+        p_value = chosen.p_value
+        if p_value is not None and p_value > judging.SIGNIFICANCE_LEVEL:
             lexical = asked.worth(asked.lexical)
-            return _empty(judged.lists.shape), Choice(evenness, ridge, 0.0, lexical, lexical, p_value=chosen.p_value)
+            return _empty(judged.lists.shape), Choice(evenness, ridge, 0.0, lexical, lexical, p_value=p_value)
         tell("learning pairs without the held-out queries")
         parts = [self.fit(form, part.lists, evenness, ridge) for part, _ in folds]
-        choice = self.gain(held_out_scores(parts, folds), asked, evenness, ridge)
-        choice = replace(choice, p_value=max(choice.p_value, chosen.p_value))
+        level = judging.SIGNIFICANCE_LEVEL if p_value is None else judging.PRUNED_LEVEL
+        choice = self.gain(held_out_scores(parts, folds), asked, evenness, ridge, level)
+        if p_value is not None and choice.gain > 0.0:
+            choice = replace(choice, p_value=p_value)
         choice = self._strength(parts, folds, asked, choice, tell)
         if choice.gain == 0.0:
             return _empty(judged.lists.shape), choice
@@ -210,14 +213,21 @@ class PairLearner:
             return first_step_rows(lists, evenness, ridge)
         return rows_of_w(lists, form.duals(lists, evenness, ridge))
 
-    def gain(self, learned: Matrix, held: Judged, evenness: float, ridge: Ridge) -> Choice:
-        """How much learned scores should count beside the lexical ones, by held-out queries."""
+    def gain(
+        self,
+        learned: Matrix,
+        held: Judged,
+        evenness: float,
+        ridge: Ridge,
+        level: float | None = None,
+    ) -> Choice:
+        """How much learned scores should count beside the lexical ones, by held-out queries; 0 if p > level."""
         lexical, spread, tried = held.worth(held.lexical), _spread(learned), _gains(held, learned)
         gain, worth = max(((gain, _mean(ndcg)) for gain, ndcg in tried), key=lambda one: one[1])
         if spread > 0.0:
             gain *= (_spread(held.lexical) or 1.0) / spread
         p_value = held.p_value(np.array([[ndcg for _, ndcg in tried]]))
-        if p_value > judging.SIGNIFICANCE_LEVEL:
+        if p_value > (judging.SIGNIFICANCE_LEVEL if level is None else level):
             return Choice(evenness, ridge, 0.0, lexical, lexical, p_value=p_value)
         return Choice(evenness, ridge, gain, lexical, worth, p_value=p_value)
 
