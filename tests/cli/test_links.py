@@ -205,6 +205,8 @@ def test_two_models_of_one_name_are_told_apart_by_their_paths(capsys, models, fo
 
 
 def test_what_is_no_text_model_is_refused_as_the_other_one(capsys, models, folder, tmp_path):
+    assert call("evaluate", models[0], folder, "--against", models[0]) == 2
+    assert "is MODEL itself" in capsys.readouterr().err
     assert call("evaluate", models[0], folder, "--against", tmp_path / "none") == 2
     assert "none: no such file" in capsys.readouterr().err
     sr.RankSVM().fit([[1.0], [0.0]], [1, 0]).save(tmp_path / "rows")

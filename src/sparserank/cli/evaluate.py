@@ -76,6 +76,8 @@ def evaluate(
         return
     if data is None:
         raise ConfigError("give the DATA to measure on: a BEIR folder, a table, or the name of a known collection")
+    if against is not None and against.resolve() == model.resolve():
+        raise ConfigError(f"--against {against} is MODEL itself; name another model")
     from ..data.trec import write_run
     from ..evaluate.report import report_suffix
     from ..measures import parse_all
