@@ -25,7 +25,8 @@ from .lucene import LOADING, bulk
 from .vectors import Vectors
 
 MOST, AT_LEAST = 5, 1 / 6
-"""Words a rule adds at most, and what a pair must weigh, the heaviest being 1; chosen on NFCorpus dev."""
+"""Words a rule adds at most, and what a pair must weigh, the heaviest being 1. Chosen on NFCorpus dev;
+benchmarks/synonym_defaults.py varies them on training queries."""
 _SPECIAL = re.compile(r"([,\\#]|=>)")
 README = """# Synonyms
 
