@@ -1,18 +1,17 @@
-"""A small world of fruits for tests: every query asks with one word for documents of another one."""
+"""A small world of fruits for tests: queries name a fruit in Latin, documents in English."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from sparserank.data.records import Collection, Documents
 
-WORDS = ["apple", "pear", "plum", "red", "green", "blue", "sweet", "sour", "tree", "fruit"]
+LATIN = ("malus", "pyrus", "prunus", "vitis", "ficus")
+ENGLISH = ("apple", "pear", "plum", "grape", "fig")
+COLOURS = ("red", "green", "blue", "black")
 
 
 def fruits() -> Collection:
-    """Sixty documents, forty queries, and one split, `train`."""
-    rng = np.random.default_rng(2)
-    docs = {f"d{i}": {"title": WORDS[i % 10], "text": " ".join(rng.choice(WORDS, 6))} for i in range(60)}
-    queries = {f"q{i}": f"{WORDS[i % 10]} word{i % 10}" for i in range(40)}
-    qrels = {f"q{i}": {f"d{d}": 1.0 for d in range(60) if d % 10 == (i + 1) % 10} for i in range(40)}
+    """Sixty documents of ten words in all, forty queries – each of twenty texts twice – and one split, `train`."""
+    docs = {f"d{i}": {"title": ENGLISH[i % 5], "text": f"{COLOURS[i // 5 % 4]} fruit"} for i in range(60)}
+    queries = {f"q{i}": f"{LATIN[i % 5]} {COLOURS[i // 5 % 4]}" for i in range(40)}
+    qrels = {f"q{i}": {f"d{d}": 1.0 for d in range(60) if d % 20 == i % 20} for i in range(40)}
     return Collection("fruit", Documents.of(docs), queries, {"train": qrels})

@@ -129,6 +129,7 @@ def test_at_most_5_of_100_collections_of_noise_keep_pairs():
 def test_without_the_test_most_collections_of_noise_would_keep_pairs(monkeypatch):
     """The noise is not trivial: the best of many settings is above the lexical score by chance."""
     monkeypatch.setattr(judged_module, "SIGNIFICANCE_LEVEL", 1.0)
+    monkeypatch.setattr(judged_module, "PRUNED_LEVEL", 1.0)
     better = [
         choice.learned > choice.lexical
         for choice in (learner().learn(world(seed, noise=True))[1] for seed in range(20))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..preferences import Preferences
 from ..rankers.bilinear import BilinearRanker
-from ..rankers.judged import held_out, scores_of
+from ..rankers.judged import Judged, held_out, scores_of
 from ..rankers.lexical import LexicalRanker
 from ..rankers.pair_edits import Constraints
 from ..rankers.text_model import TextModel
@@ -44,9 +44,10 @@ def learned_by_steps(lexical: LexicalRanker, lesson: Lesson, how: How, edits: Co
 
     tell("learning pairs step by step, without the held-out queries")
     assert judged.groups is not None
-    held, rest = held_out(judged.groups, how.seed)[0]
-    asked = judged.of(held).made()
-    choice = learner.gain(scores_of(pairs(rest), asked), asked, 0.0, Ridge())
+    folds = held_out(judged.groups, how.seed)
+    parts = [judged.of(held).made() for held, _ in folds]
+    learned = [scores_of(pairs(rest), part) for part, (_, rest) in zip(parts, folds, strict=True)]
+    choice = learner.gain(np.concatenate(learned), Judged.joined(parts), 0.0, Ridge())
     tell("learning pairs step by step, from all queries")
     return finished(lexical, edits, choice, {"queries": len(ids)}, lambda: (words, pairs(np.arange(len(ids)))))
 
