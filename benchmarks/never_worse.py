@@ -2,7 +2,7 @@
 
 Each fold is measured by a model of the other four. Folds are grouped, so that near-duplicates of a query are never on
 both sides: pages of one header (winapi) or one interface (mdn) stay together, elsewhere queries with similar words or
-the same relevant documents. Collections of more than 8,000 documents are sampled, whole groups of pages at a time.
+the same relevant documents. Collections of more than 4,000 documents are sampled, whole groups of pages at a time.
 
 A collection of noise has real documents and queries, or made-up ones, and relevant documents drawn at random: a model
 that keeps word pairs there has mistaken chance for a gain.
@@ -26,7 +26,7 @@ from sparserank.text import TextFeatures
 from .measure import peak_megabytes
 
 FOLDS = 5
-MOST_DOCUMENTS = 8_000
+MOST_DOCUMENTS = 4_000
 WORLDS = 100
 FIRST_SEED = 1_000
 """Seeds below this one were used while the decision was built; the count is over seeds from here on."""
