@@ -219,8 +219,8 @@ def _sgd_best(parts: Parts, tell: Tell) -> dict[str, Any]:
     found = {}
     for width in WIDTHS:
         tell(f"best: SGD, width {width:g}, {LONG_STEPS:,} steps")
-        found[width] = parts.descent(MANY, width, alpha, "decay", [LONG_STEPS])[0]
-    common = {"functions": MANY, "lambda": alpha, "rate": "0.1/√(5i)", "steps": LONG_STEPS}
+        found[width] = parts.descent(MANY, width, alpha, "decay", [LONG_STEPS], "zeros")[0]
+    common = {"functions": MANY, "lambda": alpha, "rate": "0.1/√(5i)", "steps": LONG_STEPS, "init": "zeros"}
     return common | _least(found, "width")
 
 
@@ -244,9 +244,10 @@ def _differs(n: int, rows: int | None, seed: int, in_file_order: Mapping[str, fl
         "nor what a constant predictor gives. Its E_RMS of .62 to .64 would fit rows cut in file order, whose last "
         f"tenth is harder ({', '.join(f'{name} {value:.3f}' for name, value in in_file_order.items())} on the rows "
         "here); so its numbers cannot be compared with these one by one. φ is exp(-½ …), where the report drops the "
-        "minus and the half; E_RMS has no penalty in it. SGD starts at standard normal weights; the report starts at "
-        "random and does not say how it draws. M counts φ_0. Width 1 is the report's Σ; in 41 dimensions it makes "
-        "almost every φ vanish, so a width chosen on validation rows is shown beside it. Every predictor chooses among "
+        "minus and the half; E_RMS has no penalty in it. In the figures SGD starts at standard normal weights (the "
+        "report starts at random and does not say how it draws), in the table at zero. M counts φ_0. Width 1 is the "
+        "report's Σ; in 41 dimensions it makes almost every φ vanish, so a width chosen on validation rows is shown "
+        "beside it. Every predictor chooses among "
         f"{len(WIDTHS)} settings on validation rows: the linear one λ, the others the width."
     )
 
