@@ -94,8 +94,7 @@ class RBFRegressionRanker(ByQueryRanker):
             "coef": self.coef_,
             "columns": basis.columns,
             "spread": basis.spread,
-            "centres": basis.centres.ravel(),
-            "middle": basis.middle,
+            "middle_and_centres": np.vstack([basis.middle, basis.centres]).ravel(),
         }
 
     def _restore(self, file: Tensors) -> None:
@@ -103,10 +102,14 @@ class RBFRegressionRanker(ByQueryRanker):
         if len(columns) and not 0 <= columns.min() <= columns.max() < self.n_features_in_:
             raise ValueError("a feature that is not there")
         self.coef_ = file.array("coef", "float64")
-        centres = file.array("centres", "float64", (len(self.coef_) - 1) * len(columns))
         spread = file.array("spread", "float64", len(columns))
         if (spread <= 0).any():
             raise ValueError("a spread that is not positive")
-        # files of version 0.1 have no middle: their features were not centred
-        middle = file.array("middle", "float64", len(columns)) if "middle" in file.arrays else np.zeros(len(columns))
-        self.basis_ = Basis(columns, spread, centres.reshape(len(self.coef_) - 1, len(columns)), middle)
+        functions = len(self.coef_)
+        if "centres" in file.arrays:  # a file of version 0.1, whose features were not centred
+            centres = file.array("centres", "float64", (functions - 1) * len(columns))
+            points = np.vstack([np.zeros(len(columns)), centres.reshape(functions - 1, len(columns))])
+        else:
+            points = file.array("middle_and_centres", "float64", functions * len(columns))
+            points = points.reshape(functions, len(columns))
+        self.basis_ = Basis(columns, spread, points[1:], points[0])
