@@ -37,6 +37,16 @@ def test_one_w_over_partitions_of_whole_queries_is_the_optimum_of_one_machine(sp
     assert_array_equal(found.predict(X), X @ found.coef_)
 
 
+def test_margins_of_grades_and_of_rows_go_with_the_rows(spark):
+    margins = Y + np.random.default_rng(0).uniform(-0.4, 0.4, len(Y))
+    by_grade = {float(grade): 0.5 * grade**2 for grade in np.unique(Y)}
+    settings = sr.DominationRanker(penalty="l2", alpha=0.5, tol=1e-3, margin=by_grade)
+    local, found = both(spark, settings, X, Y, QID, margins=margins)
+    assert_allclose(found.objective_, local.objective_, rtol=1e-4)
+    plain = sr.DominationRanker(penalty="l2", alpha=0.5, tol=1e-3).fit(X, Y, QID)
+    assert abs(plain.objective_ / local.objective_ - 1) > 0.05
+
+
 def test_partitions_that_are_empty_or_of_one_grade_teach_nothing_and_change_nothing(spark):
     """Two queries, one of which has a single grade, in three partitions."""
     rows = np.concatenate([np.flatnonzero(QID == 0), np.flatnonzero(QID == 1)])
