@@ -44,6 +44,10 @@ def test_an_ablation_changes_one_setting_at_a_time(capsys, tmp_path):
         assert unchanged[method]["map"] == in_table["map"]
     assert rows["SGD (decaying rate)", "twice the steps"]["map"] != unchanged["SGD (decaying rate)"]["map"]
     assert "## Ablation" in (tmp_path / "chen2010-digits.md").read_text()
+    sweep = said["rate_sweep"]
+    assert "lowest objective on training triples" in " ".join(out.split())
+    assert sweep["best_c"] == min(sweep["rows"], key=lambda row: row["objective"])["c"]
+    assert ("Sparse-R+", "one pass: as many steps as Sparse-R") in rows
 
 
 def test_all_is_one_object_a_set_of_the_paper(capsys, tmp_path, monkeypatch):
