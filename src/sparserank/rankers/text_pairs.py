@@ -137,12 +137,11 @@ class PairLearner:
         best, chosen, all_tried = -1.0, (EVENNESS[0], Ridge()), []
         for tried in zip(*(_dense_scores(factors, part, held) for part, held in folds), strict=True):
             learned = np.concatenate([scores for _, _, scores in tried])
-            found = [ndcg for _, ndcg in _gains(asked, learned)]
-            all_tried.append(found)
-            worth = max(map(_mean, found))
+            all_tried.append([asked.ndcg(scores, judging.TEST_DEPTH) for _, scores in _weighted(asked, learned)])
+            worth = max(_mean(asked.ndcg(scores)) for _, scores in _weighted(asked, learned))
             if worth > best:
                 best, chosen = worth, tried[0][:2]
-        return Chosen(form, *chosen, asked.p_value(np.array(all_tried)))
+        return Chosen(form, *chosen, asked.p_value(np.array(all_tried), judging.TEST_DEPTH))
 
     def fit(self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge) -> csr_array:
         """W of these lists by the squared loss: the closed form, cut, refitted and cut, or what L1 leaves; refitted."""
@@ -222,7 +221,11 @@ class PairLearner:
         level: float | None = None,
     ) -> Choice:
         """How much learned scores should count beside the lexical ones, by held-out queries; 0 if p > level."""
-        lexical, spread, tried = held.worth(held.lexical), _spread(learned), _gains(held, learned)
+        lexical, spread, tried = (
+            held.worth(held.lexical),
+            _spread(learned),
+            [(g, held.ndcg(s)) for g, s in _weighted(held, learned)],
+        )
         gain, worth = max(((gain, _mean(ndcg)) for gain, ndcg in tried), key=lambda one: one[1])
         if spread > 0.0:
             gain *= (_spread(held.lexical) or 1.0) / spread
@@ -281,13 +284,12 @@ def _only(Q: csr_array, columns: NDArray[np.bool_]) -> csr_array:
     return Q
 
 
-def _gains(held: Judged, learned: Matrix) -> list[tuple[float, NDArray[np.float64]]]:
-    """nDCG@10 of every query for each gain that is tried."""
+def _weighted(held: Judged, learned: Matrix) -> Iterator[tuple[float, Matrix]]:
+    """The scores of the lexical and the learned part together, for each gain that is tried."""
     spread = _spread(learned)
-    if spread == 0.0:
-        return [(0.0, held.ndcg(held.lexical))] * len(GAINS)
-    unit, base = learned / np.float32(spread), held.lexical / np.float32(_spread(held.lexical) or 1.0)
-    return [(gain, held.ndcg(base + np.float32(gain) * unit)) for gain in GAINS]
+    unit, base = learned / np.float32(spread or 1.0), held.lexical / np.float32(_spread(held.lexical) or 1.0)
+    for gain in GAINS:
+        yield (gain, base + np.float32(gain) * unit) if spread else (0.0, base)
 
 
 def _mean(values: NDArray[np.float64]) -> float:
