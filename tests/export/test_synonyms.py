@@ -18,6 +18,7 @@ from sparserank.export import export, query_body, synonyms, vectors_of
 from sparserank.export.simulation import SynonymEngine, by_stem
 from sparserank.export.synonyms import Rule, read_synonyms
 
+from ..motors import learned_anyway
 from . import schemas
 from .worlds import world
 
@@ -28,7 +29,7 @@ QRELS = {"0": {"a": 1}, "1": {"a": 1, "b": 1}, "2": {"a": 1}, "3": {"c": 1}, "4"
 
 @pytest.fixture(scope="module")
 def ranker():
-    return sr.TextRanker().fit(DOCS, QUERIES, QRELS)
+    return learned_anyway(DOCS, QUERIES, QRELS)
 
 
 def test_rules_write_words_as_documents_spell_them_and_keep_the_word_itself(ranker):
