@@ -21,7 +21,7 @@ HELD_OUT, FEW = 4, 500
 MOST_SCORES = 1 << 28
 """Dense scores that may be held at once (1 GB); beyond, fewer queries are chosen on, and the squared loss has the last
 word."""
-SIGNIFICANCE_LEVEL = 0.02
+SIGNIFICANCE_LEVEL = 0.01
 """Pairs are kept if the p-value of their gain on held-out queries is at most this. It is the expected share of
 collections with nothing to learn that keep pairs all the same (`make bench ARGS=never_worse` counts them)."""
 TEST_DEPTH = 100
