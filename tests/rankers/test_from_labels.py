@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 import sparserank as sr
 from sparserank.data.tensors import read_tensors, write_tensors
-from sparserank.errors import ConfigError, DataError, ModelError
+from sparserank.errors import ConfigError, DataError
 from sparserank.evaluate.classes import bilinear_blocks, evaluate_classes
 from sparserank.preferences import classes_of
 
@@ -47,13 +47,15 @@ def test_a_model_file_brings_back_the_same_w_and_settings(settings, tmp_path):
     assert_array_equal(again.scores(X[:3], X), ranker.scores(X[:3], X))
 
 
-def test_a_file_with_a_loss_that_there_is_not_is_refused(tmp_path):
+def test_a_file_with_an_unknown_loss_loads_but_cannot_be_fitted_again(tmp_path):
     sr.BilinearRanker(**CLOSED).fit(X, X, PREFS).save(tmp_path / "w")
     file = read_tensors(tmp_path / "w")
     params = dict(file.settings["params"]) | {"loss": "cubed"}
     write_tensors(tmp_path / "bad", "bilinear", dict(file.settings) | {"params": params}, file.arrays)
-    with pytest.raises(ModelError, match="do not fit"):
-        sr.load(tmp_path / "bad")
+    loaded = sr.load(tmp_path / "bad")
+    assert loaded.loss == "cubed"
+    with pytest.raises(ConfigError, match="needs loss='squared'; got 'cubed'"):
+        loaded.fit(X, X, PREFS)
 
 
 @pytest.mark.parametrize("settings", [CLOSED, LOW], ids=["closed form", "low rank"])

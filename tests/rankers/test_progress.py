@@ -139,13 +139,13 @@ def test_one_bar_serves_one_training_after_another(terminal, monkeypatch):
     assert not re.search(r"-\d", shown), "no number is negative"
 
 
-def test_verbose_is_a_flag_and_is_not_kept_in_the_model_file(tmp_path):
+def test_verbose_is_a_flag_and_is_kept_in_the_model_file_like_every_parameter(tmp_path):
     import sparserank as sr
 
     with pytest.raises(ConfigError, match="'verbose' parameter must be True or False"):
         BilinearRanker(**SETTINGS, verbose=2).fit(X, X, PREFS)
     BilinearRanker(**SETTINGS, verbose=True).fit(X, X, PREFS).save(tmp_path / "w")
-    assert sr.load(tmp_path / "w").verbose is False
+    assert sr.load(tmp_path / "w").verbose is True
 
 
 def test_followers_are_joined():

@@ -40,7 +40,7 @@ def tables(collection, tmp_path_factory):
     folder, docs = tmp_path_factory.mktemp("tables"), collection.documents
     judged = [(q, d, g) for q, grades in collection.qrels["train"].items() for d, g in grades.items()]
     query, document, grade = zip(*judged, strict=True)
-    shown = ["s", *query], ["q0", *query], ["d0", *document], [2] + [1] * len(query), [False] + [True] * len(query)
+    shown = ["s", *query], ["q0", *query], ["d1", *document], [2] + [1] * len(query), [False] + [True] * len(query)
     for name, columns in {
         "docs": {"id": docs.ids, "title": docs.titles, "text": docs.texts},
         "queries": {"id": list(collection.queries), "text": list(collection.queries.values())},
@@ -87,7 +87,7 @@ def test_words_counted_on_spark_are_the_model_of_one_machine(spark, collection, 
         tmp_path / "m",
     )
     assert (said["engine"], said["documents"], said["index"]) == ("spark", 60, None)
-    sr.TextRanker("bm25", title_weight=2.0).fit(collection.documents).save(tmp_path / "local")
+    sr.TextRanker("bm25", loss="squared", title_weight=2.0).fit(collection.documents).save(tmp_path / "local")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
 
 
@@ -141,7 +141,7 @@ def test_a_folder_with_clicks_of_its_own(spark, collection, tables, tmp_path, ca
 def test_a_folder_is_taken_as_well(spark, collection, tmp_path, capsys):
     write_beir(tmp_path / "fruit", collection)
     printed(capsys, "train", tmp_path / "fruit", *SPARK, "--ranker", "cosine", "--output", tmp_path / "m")
-    sr.TextRanker("cosine").fit(collection.documents).save(tmp_path / "local")
+    sr.TextRanker("cosine", loss="squared").fit(collection.documents).save(tmp_path / "local")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
 
 

@@ -50,6 +50,8 @@ def test_a_text_ranker_learned_on_a_cluster_is_that_of_one_machine(spark, monkey
     monkeypatch.setattr(text_pairs, "FIRST_STEPS", 2)
     monkeypatch.setattr(text_pairs, "STEPS", 2)
     monkeypatch.setattr("sparserank.rankers.judged.FEW", 10)  # one fold, not four
+    monkeypatch.setattr("sparserank.rankers.judged.SIGNIFICANCE_LEVEL", 1.0)  # thirty queries cannot show a gain
+    monkeypatch.setattr("sparserank.rankers.judged.PRUNED_LEVEL", 1.0)
     docs, queries, qrels = judged_texts()
     settings = sr.TextRanker(loss="squared", max_pairs=200, stem=None, stop_words=None)
     local = sr.TextRanker(**settings.get_params()).fit(docs, queries, qrels)

@@ -34,9 +34,13 @@ def query_groups(tokens: csr_array, relevant: csr_array | None = None) -> Labels
     relevant : csr_array of shape (n_queries, n_documents), optional
         A query's relevant documents are the columns of its stored entries.
 
+    Examples
+    --------
     >>> from scipy.sparse import csr_array
-    >>> query_groups(csr_array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 1]])).tolist()
-    [0, 0, 1]
+    >>> tokens = np.eye(8)
+    >>> tokens[1, 0] = 1.0  # half of the tokens of queries 0 and 1 are shared
+    >>> query_groups(csr_array(tokens)).tolist()
+    [0, 0, 1, 2, 3, 4, 5, 6]
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
