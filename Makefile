@@ -14,7 +14,7 @@ demo: $(VENV)/run.stamp
 test: $(VENV)/dev.stamp
 	rm -f .coverage .coverage.*
 	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report= --cov-fail-under=0 $(ARGS)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto --cov --cov-append --cov-report= --cov-fail-under=0 tests/kernels
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto --cov --cov-append --cov-report= --cov-fail-under=0 tests/_kernels
 	$(BIN)/python -m coverage report
 
 lint: $(VENV)/dev.stamp

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import sparserank as sr
-from sparserank.rankers import judged
+from sparserank.text_ranker import training_data as judged
 
 from .never_worse import FIRST_SEED, made_up
 

@@ -31,7 +31,7 @@ LEARN = """
 import gc, json
 from time import perf_counter
 import sparserank as sr
-from sparserank.evaluate.classes import bilinear_blocks, evaluate_classes
+from sparserank.evaluation.labels import bilinear_blocks, evaluate_classes
 from sparserank.experiments.problems import problem
 from benchmarks.measure import Growth, peak_megabytes
 def learned(set, density):

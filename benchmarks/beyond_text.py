@@ -5,7 +5,7 @@ five folds over its queries, each measured by a model of the other four. Seconds
 for pydocs they begin with the raw docstrings. `python -m benchmarks.beyond_text` prints a Markdown table.
 
 Where queries are documents (pydocs), `reverse_share` is the share of judgments whose reverse is in training, and
-`ndcg_without` and `bm25_without` are the figures without these judgments (`sparserank.evaluate.Reverses`).
+`ndcg_without` and `bm25_without` are the figures without these judgments (`sparserank.evaluation.Reverses`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import sparserank as sr
-from sparserank.data import pydocs
+from sparserank.data.datasets import pydocs
 
 from .markdown import table
 from .measure import peak_megabytes
@@ -31,8 +31,8 @@ def judged_run(ranker: Any, collection: Any, qrels: Any) -> dict[str, dict[str, 
 
 def row(name: str, learned: Any, bm25: Any, qrels: Any, **told: Any) -> dict[str, Any]:
     """nDCG@10 of both, the ratio, and p of a paired randomisation test."""
-    ours, theirs = (sr.evaluate.evaluate_run(found, qrels, MEASURE) for found in (learned, bm25))
-    comparison = sr.evaluate.compare(ours, theirs)[MEASURE]
+    ours, theirs = (sr.evaluation.evaluate_run(found, qrels, MEASURE) for found in (learned, bm25))
+    comparison = sr.evaluation.compare(ours, theirs)[MEASURE]
     value, base = ours[MEASURE].value, theirs[MEASURE].value
     numbers = {"ndcg": round(value, 4), "bm25": round(base, 4), "p": round(comparison.p, 5)}
     return {"name": name, "ratio": round(value / base, 3)} | numbers | told
@@ -54,7 +54,7 @@ def one_split(collection: Any, test: str, size: dict[str, Any], name: str, befor
 
 def without_reverses(collection: Any, qrels: Any, learned: Any, lexical: Any) -> dict[str, float]:
     """nDCG@10 of both without the judgments whose reverse is in training, and the share of these; {} where none is."""
-    reverses = sr.evaluate.Reverses.in_collection(collection, qrels)
+    reverses = sr.evaluation.Reverses.in_collection(collection, qrels)
     if reverses is None:
         return {}
     found = [reverses.evaluate(one, qrels, MEASURE) for one in (learned, lexical)]

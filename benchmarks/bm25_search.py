@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank import TextRanker, check
+from sparserank import TextRanker, validation
 
 from .measure import best_seconds, peak_megabytes
 from .newsgroups import subject_lines, training_texts
@@ -22,7 +22,7 @@ def run(quick: bool = False) -> dict[str, Any]:
 
     logging.getLogger("bm25s").setLevel(logging.ERROR)
     texts, queries = training_texts(), subject_lines()[: 500 if quick else None]
-    threads = check.threads(None)
+    threads = validation.threads(None)
     ours = TextRanker(stem=None, stop_words=None).fit({str(i): t for i, t in enumerate(texts)})
     rows_in = ours.lexical_.queries(queries)
 

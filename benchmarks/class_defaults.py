@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparserank import data
-from sparserank.evaluate.classes import bilinear_blocks, evaluate_classes
+from sparserank.evaluation.labels import bilinear_blocks, evaluate_classes
 from sparserank.experiments.problems import problem
-from sparserank.solvers import class_ridge
-from sparserank.solvers.class_contrast import ClassContrast
-from sparserank.solvers.class_refit import ClassRefit
-from sparserank.solvers.class_ridge import ClassRidge
+from sparserank.optim import label_ridge as class_ridge
+from sparserank.optim.label_contrast import ClassContrast
+from sparserank.optim.label_refit import ClassRefit
+from sparserank.optim.label_ridge import ClassRidge
 from sparserank.text import TextFeatures
 
 from .markdown import table

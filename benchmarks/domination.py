@@ -26,13 +26,13 @@ import numpy as np
 from numba import njit
 
 from sparserank import DominationRanker, data
-from sparserank.losses import Domination
-from sparserank.measures import Items, measured
-from sparserank.penalties import L2
+from sparserank.evaluation.measures import Items, measured
+from sparserank.letor.base import measure_by_query
+from sparserank.optim.coordinate_descent import CoordinateDescent
+from sparserank.optim.losses import Domination
+from sparserank.optim.penalties import L2
+from sparserank.optim.scores import Linear
 from sparserank.preferences.queries import Queries
-from sparserank.rankers.by_query import measure_by_query
-from sparserank.scores import Linear
-from sparserank.solvers.coordinate_descent import CoordinateDescent
 
 from .measure import best_seconds, peak_megabytes
 

@@ -85,7 +85,7 @@ class Loss:
     def ndcg(self, answers: Answers) -> float:
         """By the order of the answers, whatever the engine's scores are."""
         run = {q: {d: float(-rank) for rank, (d, _) in enumerate(found)} for q, found in answers.items()}
-        return float(sr.evaluate.evaluate_run(run, self.qrels, MEASURE)[MEASURE].value)
+        return float(sr.evaluation.evaluate_run(run, self.qrels, MEASURE)[MEASURE].value)
 
     def overlap(self, answers: Answers) -> float:
         """Of the exact results, the share that is there."""

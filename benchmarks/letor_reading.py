@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from sparserank.data.files import read_bytes
-from sparserank.data.letor import read_letor
+from sparserank.data.formats.letor import read_letor
 
 from .measure import best_seconds, peak_megabytes
 

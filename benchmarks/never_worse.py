@@ -20,8 +20,8 @@ import numpy as np
 
 import sparserank as sr
 from sparserank.data.records import Collection, Documents
-from sparserank.rankers.query_groups import query_groups
 from sparserank.text import TextFeatures
+from sparserank.text_ranker.query_groups import query_groups
 
 from .measure import peak_megabytes
 
@@ -137,12 +137,12 @@ def folds(name: str, collection: Collection, groups: list[Any]) -> dict[str, Any
         ranker = sr.TextRanker().fit(collection.documents, collection.queries, train, drop_self=collection.drop_self)
         kept += ranker.model_.n_pairs > 0
         runs = [_run(system, collection, test) for system in (ranker, bm25)]
-        learned, base = (sr.evaluate.evaluate_run(run, test, MEASURE)[MEASURE].value for run in runs)
+        learned, base = (sr.evaluation.evaluate_run(run, test, MEASURE)[MEASURE].value for run in runs)
         differences.append(learned - base)
         found |= runs[0]
         lexical |= runs[1]
-    ours, theirs = (sr.evaluate.evaluate_run(run, collection.qrels["all"], MEASURE) for run in (found, lexical))
-    comparison = sr.evaluate.compare(theirs, ours)[MEASURE]
+    ours, theirs = (sr.evaluation.evaluate_run(run, collection.qrels["all"], MEASURE) for run in (found, lexical))
+    comparison = sr.evaluation.compare(theirs, ours)[MEASURE]
     return {
         "name": name,
         "ratio": round(comparison.value / comparison.baseline, 3),

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 import sparserank as sr
-from sparserank import check, data
+from sparserank import data, validation
 from sparserank.data.records import Documents
-from sparserank.rankers.asked import Asked
 from sparserank.search import Index
+from sparserank.search.encoded_query import Asked
 from sparserank.search.expansion import Expansion
 from sparserank.text import TextFeatures
 
@@ -38,7 +38,7 @@ from time import perf_counter
 began = perf_counter()
 import sys, numpy as np
 from scipy.sparse import csr_array
-from sparserank.kernels import inverted
+from sparserank._kernels import inverted
 from sparserank.search import Index
 imported = perf_counter()
 index = Index.load(sys.argv[1])
@@ -90,7 +90,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     import bm25s
 
     logging.getLogger("bm25s").setLevel(logging.ERROR)
-    split, threads = data.load("20newsgroups"), check.threads(None)
+    split, threads = data.load("20newsgroups"), validation.threads(None)
     train, posts, subjects = split.train.items, split.test.items[::4], subject_lines()[::4]
     if quick:
         train, posts, subjects = train[:2000], posts[:200], subjects[:200]

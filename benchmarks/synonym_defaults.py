@@ -32,7 +32,7 @@ def main() -> None:
 
     def ndcg(answers: Answers) -> str:
         run = {q: {d: float(-rank) for rank, (d, _) in enumerate(found)} for q, found in answers.items()}
-        return f"{sr.evaluate.evaluate_run(run, measured, MEASURE)[MEASURE].value:.4f}"
+        return f"{sr.evaluation.evaluate_run(run, measured, MEASURE)[MEASURE].value:.4f}"
 
     rows = [{"name": "no synonyms", f"{AT_LEAST[0]:.3f}": ndcg(synonym_answers(vectors, texts, []))}]
     for most in MOST:

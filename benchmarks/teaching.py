@@ -17,12 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
-from sparserank.engine import index_path
-from sparserank.engine.versions import Versions
-from sparserank.service.checks import Judgments
-from sparserank.service.lessons import is_held_out, plain
+from sparserank.service.learning.gate import Judgments
+from sparserank.service.learning.grades import is_held_out, plain
+from sparserank.service.learning.rounds import learn
 from sparserank.service.records import Feedback
-from sparserank.service.rounds import learn
+from sparserank.text_ranker import index_path
+from sparserank.versions.versions import Versions
 
 
 class Told:

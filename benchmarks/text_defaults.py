@@ -20,10 +20,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from sparserank.rankers import text_pairs
-from sparserank.rankers.text_pairs import PairLearner
-from sparserank.solvers.closed_form import rows_of_w
-from sparserank.solvers.pair_cut import Budget, Worth, cut_rows
+from sparserank.optim.closed_form import rows_of_w
+from sparserank.optim.pruning import Budget, Worth, cut_rows
+from sparserank.text_ranker import pair_learner as text_pairs
+from sparserank.text_ranker.pair_learner import PairLearner
 
 from . import training_queries as queries
 from .markdown import table

@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sparserank as sr
-from sparserank.engine.learning import Lesson
-from sparserank.kernels.weights import row_lengths, scale_rows
-from sparserank.rankers.judged import Judged, held_out, scores_of
-from sparserank.rankers.lexical import LexicalRanker
-from sparserank.rankers.pair_losses import STRENGTHS, Relearning
-from sparserank.rankers.query_words import NEIGHBOURS, QueryWords
-from sparserank.rankers.text_pairs import GAINS, HELD_BACK
-from sparserank.solvers.closed_form import GramForm, dense_targets, factored, gram, solved
-from sparserank.solvers.judged_lists import JudgedLists, Ridge
-from sparserank.solvers.pattern_softmax import Listed
+from sparserank._kernels.weights import row_lengths, scale_rows
+from sparserank.optim.closed_form import GramForm, dense_targets, factored, gram, solved
+from sparserank.optim.list_problem import JudgedLists, Ridge
+from sparserank.optim.pattern_softmax import Listed
+from sparserank.text_ranker.learning import Lesson
+from sparserank.text_ranker.lexical import LexicalRanker
+from sparserank.text_ranker.pair_learner import GAINS, HELD_BACK
+from sparserank.text_ranker.pair_losses import STRENGTHS, Relearning
+from sparserank.text_ranker.query_words import NEIGHBOURS, QueryWords
+from sparserank.text_ranker.training_data import Judged, held_out, scores_of
 
 Scores = NDArray[np.float32]
 PerQuery = NDArray[np.float64]

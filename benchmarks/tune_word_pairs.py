@@ -39,12 +39,12 @@ from sparserank.data.files import write_bytes
 from sparserank.experiments.chen2010 import measured
 from sparserank.experiments.methods import PlusSettings, learn_plus_pattern, refit_plus
 from sparserank.experiments.problems import PAPER_SETS, Problem, problem
-from sparserank.losses import Hinge
-from sparserank.penalties import L1, NoPenalty
+from sparserank.optim.density import cut
+from sparserank.optim.losses import Hinge
+from sparserank.optim.penalties import L1, NoPenalty
+from sparserank.optim.scores import Bilinear
+from sparserank.optim.sparse_sgd import SparseSGD
 from sparserank.preferences import Preferences
-from sparserank.scores import Bilinear
-from sparserank.solvers.density import cut
-from sparserank.solvers.sparse_sgd import SparseSGD
 from sparserank.text import TextFeatures
 
 STEPS, WORDS, HELD_OUT, SEED = 25_000, 3_000, 2_000, 0

@@ -144,10 +144,10 @@ import gc, json
 from time import perf_counter
 from scipy.sparse import csr_array, eye_array
 from sparserank import Preferences, data
-from sparserank.losses import Hinge
-from sparserank.penalties import L1
-from sparserank.scores import Bilinear
-from sparserank.solvers import SparseSGD
+from sparserank.optim.losses import Hinge
+from sparserank.optim.penalties import L1
+from sparserank.optim.scores import Bilinear
+from sparserank.optim import SparseSGD
 from sparserank.text import Analyzer, TextFeatures
 from benchmarks.measure import Growth, peak_megabytes
 news = data.load("20newsgroups").train

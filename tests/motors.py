@@ -8,8 +8,8 @@ from unittest.mock import patch
 import numpy as np
 
 import sparserank as sr
-from sparserank.engine import learning
-from sparserank.rankers import judged
+from sparserank.text_ranker import learning
+from sparserank.text_ranker import training_data as judged
 
 DOCS = {"a": "car engine", "b": "boat engine", "c": "plum cake", "d": "boat and car"}
 QUERIES = {str(i): text for i, text in enumerate(["motor", "motor power", "sweet", "sweet food", "vehicle", "ship"])}

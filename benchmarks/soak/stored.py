@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sparserank.engine.versions import Versions
 from sparserank.errors import SparseRankError
+from sparserank.versions.versions import Versions
 
 
 def faults(model: Path, said: Mapping[str, Mapping[str, Any]], acknowledged: Collection[str]) -> list[str]:

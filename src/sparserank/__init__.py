@@ -11,26 +11,25 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "AdaRank": "sparserank.rankers.adarank",
-    "BilinearRanker": "sparserank.rankers.bilinear",
-    "Constraints": "sparserank.rankers.pair_edits",
-    "DominationRanker": "sparserank.rankers.domination",
-    "PAMIR": "sparserank.rankers.pamir",
-    "RBFRegressionRanker": "sparserank.rankers.rbf",
-    "RankBoost": "sparserank.rankers.rankboost",
-    "RankSVM": "sparserank.rankers.ranksvm",
+    "AdaRank": "sparserank.letor.adarank",
+    "BilinearRanker": "sparserank.bilinear.ranker",
+    "Constraints": "sparserank.text_ranker.constraints",
+    "DominationRanker": "sparserank.letor.domination",
+    "PAMIR": "sparserank.letor.pamir",
+    "RBFRegressionRanker": "sparserank.letor.rbf",
+    "RankBoost": "sparserank.letor.rankboost",
+    "RankSVM": "sparserank.letor.ranksvm",
     "Preferences": "sparserank.preferences",
-    "SizePath": "sparserank.rankers.size_path",
-    "TextRanker": "sparserank.engine",
-    "diff": "sparserank.engine",
-    "fewer_weights": "sparserank.solvers.fewer_weights",
-    "load": "sparserank.engine",
-    "size_path": "sparserank.rankers.size_path",
-    "ranking_scorer": "sparserank.rankers.by_query",
-    "evaluate": None,
+    "SizePath": "sparserank.bilinear.size_path",
+    "TextRanker": "sparserank.text_ranker",
+    "diff": "sparserank.text_ranker",
+    "fewer_weights": "sparserank.optim.feature_pruning",
+    "load": "sparserank.text_ranker",
+    "size_path": "sparserank.bilinear.size_path",
+    "ranking_scorer": "sparserank.letor.base",
+    "evaluation": None,
     "data": None,
     "text": None,
-    "measures": None,
     "preferences": None,
     "search": None,
 }
@@ -50,10 +49,9 @@ __all__ = [
     "__version__",
     "data",
     "diff",
-    "evaluate",
+    "evaluation",
     "fewer_weights",
     "load",
-    "measures",
     "preferences",
     "ranking_scorer",
     "search",
@@ -62,20 +60,20 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from . import data, evaluate, measures, preferences, search, text
-    from .engine import TextRanker, diff, load
+    from . import data, evaluation, preferences, search, text
+    from .bilinear.ranker import BilinearRanker
+    from .bilinear.size_path import SizePath, size_path
+    from .letor.adarank import AdaRank
+    from .letor.base import ranking_scorer
+    from .letor.domination import DominationRanker
+    from .letor.pamir import PAMIR
+    from .letor.rankboost import RankBoost
+    from .letor.ranksvm import RankSVM
+    from .letor.rbf import RBFRegressionRanker
+    from .optim.feature_pruning import fewer_weights
     from .preferences import Preferences
-    from .rankers.adarank import AdaRank
-    from .rankers.bilinear import BilinearRanker
-    from .rankers.by_query import ranking_scorer
-    from .rankers.domination import DominationRanker
-    from .rankers.pair_edits import Constraints
-    from .rankers.pamir import PAMIR
-    from .rankers.rankboost import RankBoost
-    from .rankers.ranksvm import RankSVM
-    from .rankers.rbf import RBFRegressionRanker
-    from .rankers.size_path import SizePath, size_path
-    from .solvers.fewer_weights import fewer_weights
+    from .text_ranker import TextRanker, diff, load
+    from .text_ranker.constraints import Constraints
 
 
 def __getattr__(name: str) -> Any:

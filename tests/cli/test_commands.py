@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sparserank.cli.demo import show
-from sparserank.data.beir import write_beir
+from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
 
 from .calling import call, printed

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.data.letor import write_letor
+from sparserank.data.formats.letor import write_letor
 from sparserank.data.records import Letor
 
 from .calling import call, printed

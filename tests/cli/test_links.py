@@ -8,11 +8,11 @@ import lzma
 import pytest
 
 import sparserank as sr
-from sparserank.data.beir import write_beir
+from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
 from sparserank.errors import DataError
 
-from ..test_text_learning import world
+from ..text_ranker.test_learning import world
 from .calling import call, printed
 
 TEXTS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import sparserank as sr
-from sparserank.engine.versions import Versions
+from sparserank.versions.versions import Versions
 
-from ..test_text_learning import world
+from ..text_ranker.test_learning import world
 from .calling import call, printed
 
 

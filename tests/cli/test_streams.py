@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from sparserank.data.beir import write_beir
+from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
 
 SPARSERANK = f"'{sys.executable}' -m sparserank"

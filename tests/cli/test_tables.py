@@ -7,7 +7,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.data import write_beir
-from sparserank.engine.files import load_model
+from sparserank.text_ranker.persistence import load_model
 
 from ..fruits import fruits
 from .calling import call, printed

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from sparserank.bilinear.ranker import CONFIGURATIONS, BilinearRanker
 from sparserank.data.records import Stories
 from sparserank.errors import DataError
 from sparserank.experiments import chen2010, problems, tables, written
 from sparserank.experiments.methods import PLUS_SETTINGS, POINTS, pieces
 from sparserank.experiments.order import order_sentence
 from sparserank.preferences import Preferences
-from sparserank.rankers.bilinear import CONFIGURATIONS, BilinearRanker
 
 STEPS = 1000
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 from sparserank.cli import main
 from sparserank.data.records import Letor
 from sparserank.experiments import letor_regression, sheets
-from sparserank.rankers.rbf import RBFRegressionRanker
+from sparserank.letor.rbf import RBFRegressionRanker
 
 
 @pytest.fixture(scope="module")

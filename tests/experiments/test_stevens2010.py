@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from sparserank.cli import main
-from sparserank.data.letor_sets import fold_of
+from sparserank.data.datasets.letor_sets import fold_of
 from sparserank.data.records import Letor
 from sparserank.errors import ConfigError
 from sparserank.experiments import sheets, stevens2010, stevens_grids, stevens_tables, stevens_topics

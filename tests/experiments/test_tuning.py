@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from benchmarks import tune_word_pairs as tuning
 
+from sparserank.bilinear import config as settings
 from sparserank.experiments.methods import PLUS_SETTINGS
 from sparserank.experiments.problems import PAPER_SETS, problem
-from sparserank.rankers import settings
 
 FOUND = json.loads((Path(tuning.__file__).with_suffix(".json")).read_text())
 

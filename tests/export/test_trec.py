@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sparserank.data.trec import read_run
+from sparserank.data.formats.trec import read_run
 from sparserank.errors import DataError
 from sparserank.export import export, trec, vectors_of
 from sparserank.export.ciff import read_ciff

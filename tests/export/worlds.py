@@ -8,8 +8,8 @@ from scipy.sparse import csr_array, random_array
 import sparserank as sr
 from sparserank.data.records import Documents
 from sparserank.export import vectors_of
-from sparserank.rankers.query_words import QueryWords
-from sparserank.rankers.text_model import TextModel
+from sparserank.text_ranker.model import TextModel
+from sparserank.text_ranker.query_words import QueryWords
 
 WORDS = [f"{a}{b}" for a in ("al", "be", "ci", "do", "eu") for b in ("kan", "lur", "mot", "nix", "pol", "quar")]
 

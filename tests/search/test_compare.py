@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import sparserank as sr
 from sparserank.errors import DataError
-from sparserank.rankers.explanation import Contribution, Explanation
 from sparserank.search.compare import compare
+from sparserank.search.explanation import Contribution, Explanation
 
 from ..motors import DOCS, QRELS, QUERIES, learned_anyway
 

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
+from sparserank.data.formats.tensors import write_tensors
 from sparserank.data.records import Documents
-from sparserank.data.tensors import write_tensors
 from sparserank.errors import ConfigError, DataError, ModelError
-from sparserank.search import Index, explain
+from sparserank.search import Index
 from sparserank.search import index as index_module
 from sparserank.search.index_file import state
+from sparserank.text_ranker.explain import explain
 
 
 def world(seed, n_docs=40, n_terms=12, n_queries=6, signed=False, coarse=True):

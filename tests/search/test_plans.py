@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
 import sparserank as sr
+from sparserank.data.formats.tensors import write_tensors
 from sparserank.data.records import Documents
-from sparserank.data.tensors import write_tensors
 from sparserank.errors import ConfigError, DataError, ModelError
-from sparserank.rankers.asked import Asked
 from sparserank.search import Index
 from sparserank.search import index as index_module
+from sparserank.search.encoded_query import Asked
 from sparserank.search.expansion import Expansion
 from sparserank.search.index_file import digest_of, state
 

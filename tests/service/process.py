@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from sparserank.engine.versions import Versions
+from sparserank.versions.versions import Versions
 
 TOKEN = "a-token-of-the-tests"
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import sparserank as sr
-from sparserank.engine import load_text
+from sparserank.text_ranker import load_text
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import httpx
 import pytest
 from benchmarks.soak.service import descendants
 
-from sparserank.data.beir import write_beir
+from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
-from sparserank.engine.versions import Versions
+from sparserank.versions.versions import Versions
 
 from .conftest import wait_until, world
 from .process import refused, said, stored, taught

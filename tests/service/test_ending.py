@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from sparserank.data.beir import write_beir
+from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
 
 from .conftest import wait_until, world

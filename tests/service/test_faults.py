@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from sparserank.engine.versions import Versions
 from sparserank.errors import DataError
 from sparserank.service.feedback import FeedbackStore
+from sparserank.versions.versions import Versions
 
 from .process import refused, stored
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparserank.data.beir import write_beir
+from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
 from sparserank.service.process import listen
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import sparserank as sr
-from sparserank.engine.versions import Versions
 from sparserank.errors import DataError, ModelError
 from sparserank.service.app import create_app
-from sparserank.service.learner import Learner
+from sparserank.service.learning.learner import Learner
 from sparserank.service.served import Served
 from sparserank.service.settings import Settings
+from sparserank.versions.versions import Versions
 
 from ..cli.calling import call
 from .conftest import TOKEN, wait_until, world

@@ -10,7 +10,7 @@ import sys
 import pytest
 from benchmarks.soak.stored import feedback_faults, model_faults
 
-from sparserank.data.beir import write_beir
+from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
 from sparserank.service.feedback import FeedbackStore
 from sparserank.service.records import Feedback

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sparserank.engine.versions import Versions
-from sparserank.service import candidates, rounds
-from sparserank.service.checks import Judgments
 from sparserank.service.feedback import FeedbackStore
-from sparserank.service.lessons import Lessons, is_held_out
+from sparserank.service.learning import candidates, rounds
+from sparserank.service.learning.gate import Judgments
+from sparserank.service.learning.grades import Lessons, is_held_out
 from sparserank.service.records import Feedback
+from sparserank.versions.versions import Versions
 
 from .conftest import world
 

@@ -8,8 +8,8 @@ from scipy.sparse import csr_array, random_array
 import sparserank as sr
 from sparserank.cli.spark import _counted, _frame
 from sparserank.data.records import Documents
-from sparserank.solvers.judged_lists import JudgedLists, Ridge
-from sparserank.solvers.pattern_ridge import PatternRidge
+from sparserank.optim.list_problem import JudgedLists, Ridge
+from sparserank.optim.pattern_ridge import PatternRidge
 from sparserank.spark import SparkDominationRanker
 from sparserank.spark.session import session
 from sparserank.spark.text import SparkPatternRidge

@@ -15,10 +15,10 @@ import pytest
 import sparserank as sr
 from sparserank.cli.spark import _collected
 from sparserank.cli.tables import Tables, open_tables
-from sparserank.data.beir import write_beir
-from sparserank.engine.files import load_model
+from sparserank.data.formats.beir import write_beir
 from sparserank.errors import DataError
 from sparserank.preferences import won_shares
+from sparserank.text_ranker.persistence import load_model
 
 from ..cli.calling import call, printed
 from ..fruits import fruits

@@ -11,12 +11,12 @@ import pytest
 import sparserank as sr
 from sparserank.data.records import Documents
 from sparserank.errors import ConfigError, DataError, NotFitted
-from sparserank.rankers.lexical import LexicalRanker
-from sparserank.rankers.query_words import QueryWords
-from sparserank.rankers.text_model import TextModel
 from sparserank.search import Index
 from sparserank.spark import score_topk
 from sparserank.spark.scoring import _Question, _searcher
+from sparserank.text_ranker.lexical import LexicalRanker
+from sparserank.text_ranker.model import TextModel
+from sparserank.text_ranker.query_words import QueryWords
 
 WORDS = ["apple", "pear", "plum", "red", "green", "blue", "sweet", "sour", "tree", "fruit"]
 SCHEMA = "id string, title string, text string"

@@ -7,13 +7,13 @@ from scipy.sparse import csr_array
 
 import sparserank as sr
 from sparserank.errors import ConfigError, DataError
-from sparserank.rankers import text_pairs
-from sparserank.solvers.judged_lists import Ridge
-from sparserank.solvers.pattern_ridge import PatternRidge
+from sparserank.optim.list_problem import Ridge
+from sparserank.optim.pattern_ridge import PatternRidge
 from sparserank.spark import SparkTextRanker
 from sparserank.spark.text import SparkPatternRidge
+from sparserank.text_ranker import pair_learner as text_pairs
 
-from ..solvers.judged_world import on_pattern, some_lists
+from ..optim.judged_world import on_pattern, some_lists
 from .small_worlds import judged_texts
 
 
@@ -49,9 +49,11 @@ def test_the_products_of_parts_add_up_to_the_normal_equations(spark):
 def test_a_text_ranker_learned_on_a_cluster_is_that_of_one_machine(spark, monkeypatch, tmp_path):
     monkeypatch.setattr(text_pairs, "FIRST_STEPS", 2)
     monkeypatch.setattr(text_pairs, "STEPS", 2)
-    monkeypatch.setattr("sparserank.rankers.judged.FEW", 10)  # one fold, not four
-    monkeypatch.setattr("sparserank.rankers.judged.SIGNIFICANCE_LEVEL", 1.0)  # thirty queries cannot show a gain
-    monkeypatch.setattr("sparserank.rankers.judged.PRUNED_LEVEL", 1.0)
+    monkeypatch.setattr("sparserank.text_ranker.training_data.FEW", 10)  # one fold, not four
+    monkeypatch.setattr(
+        "sparserank.text_ranker.training_data.SIGNIFICANCE_LEVEL", 1.0
+    )  # thirty queries cannot show a gain
+    monkeypatch.setattr("sparserank.text_ranker.training_data.PRUNED_LEVEL", 1.0)
     docs, queries, qrels = judged_texts()
     settings = sr.TextRanker(loss="squared", max_pairs=200, stem=None, stop_words=None)
     local = sr.TextRanker(**settings.get_params()).fit(docs, queries, qrels)

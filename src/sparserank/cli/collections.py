@@ -15,9 +15,9 @@ from .output import working
 def open_collection(data: str) -> Collection:
     """A BEIR folder, a table of documents, or a known collection by name; what is none is told what would work."""
     from .. import data as sets
-    from ..data.beir import read_beir
-    from ..data.tables import is_table
-    from ..data.text_tables import read_documents
+    from ..data.formats.beir import read_beir
+    from ..data.formats.tables import is_table
+    from ..data.formats.text_tables import read_documents
 
     path = Path(data)
     if is_table(path):
@@ -43,7 +43,7 @@ def excluding_self(collection: Collection, queries: Iterable[str], asked: bool |
 
     queries : the judged queries that are used.
     """
-    from ..evaluate.reverses import own_documents
+    from ..evaluation.reverses import own_documents
 
     collection = collection if asked is None else replace(collection, drop_self=asked)
     queries = list(queries)

@@ -9,7 +9,7 @@ from .arguments import Json
 
 if TYPE_CHECKING:
     from ..data.records import Collection, Qrels
-    from ..engine import TextRanker
+    from ..text_ranker import TextRanker
 
 MEASURES = "nDCG@10 AP R@100"
 SPLIT = "dev"
@@ -29,8 +29,8 @@ def demo(as_json: Json = False) -> None:
     Nothing but the cached collection is left behind.
     """
     from ..data import load
-    from ..engine import TextRanker
-    from ..evaluate import Reverses, evaluate_run
+    from ..evaluation import Reverses, evaluate_run
+    from ..text_ranker import TextRanker
     from .output import print_json, telling, working
     from .systems import bm25_for, ranking
 

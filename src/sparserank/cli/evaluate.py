@@ -13,7 +13,7 @@ from .arguments import DataOrNone, ExcludeSelf, FoldsFolder, Json, JudgmentsTabl
 
 if TYPE_CHECKING:
     from ..data.records import Qrels
-    from ..engine import TextRanker
+    from ..text_ranker import TextRanker
 
 DEPTH = 1000
 
@@ -78,9 +78,9 @@ def evaluate(
         raise ConfigError("give the DATA to measure on: a BEIR folder, a table, or the name of a known collection")
     if against is not None and against.resolve() == model.resolve():
         raise ConfigError(f"--against {against} is MODEL itself; name another model")
-    from ..data.trec import write_run
-    from ..evaluate.report import report_suffix
-    from ..measures import parse_all
+    from ..data.formats.trec import write_run
+    from ..evaluation.measures import parse_all
+    from ..evaluation.report import report_suffix
     from .collections import excluding_self
     from .measured import Measured, training_split
     from .output import print_json, working
@@ -127,9 +127,9 @@ def evaluate(
 
 def of_rows(model: Path) -> bool:
     """Whether the file holds a ranker of graded rows; a file that cannot be read is left to those who say why."""
-    from ..data.tensors import read_tensors
+    from ..data.formats.tensors import read_tensors
     from ..errors import ModelError
-    from ..rankers.by_query_file import KIND
+    from ..letor.persistence import KIND
 
     try:
         return read_tensors(model).kind == KIND
@@ -139,8 +139,8 @@ def of_rows(model: Path) -> bool:
 
 def _ranker(model: Path) -> TextRanker:
     """The model, with its index where there is a good one; without, the collection's documents are indexed anew."""
-    from ..engine import load_model, load_text
     from ..errors import ModelError
+    from ..text_ranker import load_model, load_text
 
     try:
         return load_text(model)

@@ -29,7 +29,7 @@ def explain(
 
     With --against OTHER the two are compared, and the fewest pairs are named without which they would change places.
     """
-    from ..engine import load_text
+    from ..text_ranker import load_text
     from .output import print_json, print_table
 
     ranker = load_text(model, index)

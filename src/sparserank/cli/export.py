@@ -87,7 +87,7 @@ def export(
         raise ConfigError("--split chooses among --queries: give both")
     with working("reading the model"):
         from .. import export as exporting
-        from ..engine import load_text
+        from ..text_ranker import load_text
 
         if output is not None:
             exporting.check_free(output)
@@ -111,7 +111,7 @@ def export(
 
 def _queries(data: str, split: str | None) -> dict[str, str]:
     """{id: text} of a file of queries, or of a collection."""
-    from ..data.beir import read_queries
+    from ..data.formats.beir import read_queries
     from ..errors import ConfigError
     from .collections import open_collection
 

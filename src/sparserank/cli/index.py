@@ -13,7 +13,7 @@ import typer
 from .arguments import DataOrNone, Json, ModelFile
 
 if TYPE_CHECKING:
-    from ..engine import TextRanker
+    from ..text_ranker import TextRanker
 
 
 WORTH = 1.5
@@ -57,8 +57,8 @@ def index(
     Example: sparserank index model.safetensors new-documents --update --remove old-id
     """
     from ..data.files import alone
-    from ..engine import index_path
     from ..errors import ConfigError
+    from ..text_ranker import index_path
     from .output import print_json, working
 
     where = index_path(model) if output is None else output
@@ -81,7 +81,7 @@ def index(
 
 
 def _made(model: Path, data: str) -> TextRanker:
-    from ..engine import load_model
+    from ..text_ranker import load_model
     from .collections import open_collection
 
     return load_model(model).over(open_collection(data).documents)
@@ -89,7 +89,7 @@ def _made(model: Path, data: str) -> TextRanker:
 
 def _changed(model: Path, data: str | None, where: Path, remove: list[str]) -> TextRanker:
     """The index there is, without what goes and with what comes."""
-    from ..engine import load_text
+    from ..text_ranker import load_text
     from .collections import open_collection
 
     ranker = load_text(model, where)

@@ -13,7 +13,7 @@ from .output import print_json, print_table, telling, working
 
 if TYPE_CHECKING:
     from ..data.records import Fold, Letor
-    from ..rankers.chosen import Chosen
+    from ..letor.model_selection import Chosen
 
 
 def train_rows(
@@ -30,8 +30,8 @@ def train_rows(
     if data is None:
         raise ConfigError(f"--ranker {ranker} learns from a LETOR file: give one, or --folds DIR")
     from ..data.files import refuse_unwritable
-    from ..data.letor import read_letor
-    from ..rankers.chosen import choose
+    from ..data.formats.letor import read_letor
+    from ..letor.model_selection import choose
 
     started = perf_counter()
     refuse_unwritable(output)
@@ -62,7 +62,7 @@ def train_folds(
     folder: Path, output: Path, ranker: str, settings: dict[str, Any], measure: str, seed: int, as_json: bool
 ) -> None:
     """Learn on every fold's training part, choose on its validation part, and measure on its test part."""
-    from ..rankers.chosen import choose
+    from ..letor.model_selection import choose
 
     folds = _folds(folder)
     output.mkdir(parents=True, exist_ok=True)
@@ -99,8 +99,8 @@ def evaluate_rows(model: Path, data: str | None, folds: Path | None, measures: s
     else:
         if data is None:
             raise ConfigError("give the LETOR file to measure on, or --folds DIR")
-        from ..data.letor import read_letor
-        from ..engine import load
+        from ..data.formats.letor import read_letor
+        from ..text_ranker import load
 
         ranker: Any = load(model)
         with working(f"reading {data}"):
@@ -117,7 +117,7 @@ def evaluate_rows(model: Path, data: str | None, folds: Path | None, measures: s
 def _folds(folder: Path) -> tuple[Fold, ...]:
     """From a folder, or a known set that comes in folds."""
     from .. import data as sets
-    from ..data.letor_folds import read_folds
+    from ..data.formats.letor_folds import read_folds
 
     with working(f"reading {folder}"):
         if not folder.exists():
@@ -129,7 +129,7 @@ def _folds(folder: Path) -> tuple[Fold, ...]:
 
 
 def _scored(models: Path, folds: Sequence[Fold]) -> list[Any]:
-    from ..engine import load
+    from ..text_ranker import load
 
     rankers: list[Any] = [load(models / f"fold{number}.safetensors") for number in range(1, len(folds) + 1)]
     return [ranker.predict(fold.test.X) for ranker, fold in zip(rankers, folds, strict=True)]
@@ -139,7 +139,7 @@ def _measured(scores: Sequence[Any], parts: Sequence[Letor], measures: str, seed
     """Each measure over the queries of all parts, with its interval; of several parts, the value of each as well."""
     import numpy as np
 
-    from ..evaluate import evaluate_rows as evaluate
+    from ..evaluation import evaluate_rows as evaluate
 
     qid = np.concatenate([[f"{number}:{q}" for q in part.qid.tolist()] for number, part in enumerate(parts, start=1)])
     everything = evaluate(np.concatenate(scores), np.concatenate([part.y for part in parts]), qid, measures, seed=seed)

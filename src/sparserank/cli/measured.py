@@ -10,11 +10,11 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from ..data.records import Collection, Qrels, Run
-from ..evaluate import Evaluation, PairedRuns, Report, Reverses, WorseQuery, compare, compare_runs, evaluate_run
-from ..measures import Measure
+from ..evaluation import Evaluation, PairedRuns, Report, Reverses, WorseQuery, compare, compare_runs, evaluate_run
+from ..evaluation.measures import Measure
 
 if TYPE_CHECKING:
-    from ..engine import TextRanker
+    from ..text_ranker import TextRanker
 
 TOP = 3
 """Results of each ranking that are shown as text."""

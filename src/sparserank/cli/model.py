@@ -9,7 +9,7 @@ import typer
 from .arguments import IndexFile, Json, ModelFile
 
 if TYPE_CHECKING:
-    from ..engine.versions import Version, Versions
+    from ..versions.versions import Version, Versions
 
 model = typer.Typer(
     name="model",
@@ -51,8 +51,8 @@ def diff_versions(
 
     Example: sparserank model diff model.safetensors --from 1
     """
-    from ..engine import diff, load_model
     from ..errors import DataError
+    from ..text_ranker import diff, load_model
     from .output import print_json, print_table
 
     versions = _opened(file)
@@ -98,7 +98,7 @@ def rollback(
 
 
 def _opened(file: ModelFile) -> Versions:
-    from ..engine.versions import Versions
+    from ..versions.versions import Versions
 
     return Versions.open(file, take_up=False)  # to ask, or to go back, is not to serve what was trained since
 

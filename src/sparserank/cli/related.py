@@ -9,7 +9,7 @@ import typer
 from .arguments import Json, PairsFile
 
 if TYPE_CHECKING:
-    from ..rankers.bilinear import BilinearRanker
+    from ..bilinear.ranker import BilinearRanker
 
 
 def related(
@@ -22,7 +22,7 @@ def related(
 
     Example: sparserank related pairs.safetensors hockey
     """
-    from ..engine import TextRanker, load_pairs
+    from ..text_ranker import TextRanker, load_pairs
     from .output import print_json, print_table
 
     ranker = load_pairs(model)

@@ -14,8 +14,8 @@ import typer
 from .arguments import Json
 
 if TYPE_CHECKING:
+    from ..bilinear.progress import Follow
     from ..experiments.sheets import Section
-    from ..rankers.progress import Follow
 
 
 class Paper(StrEnum):
@@ -61,11 +61,11 @@ def reproduce(
 
     Example: sparserank reproduce stevens2010 --dataset mq2008 --output reports
     """
-    from .. import check
+    from .. import validation
 
-    check.count("seed", seed)
+    validation.count("seed", seed)
     if items is not None:
-        check.count("items", items, low=100)
+        validation.count("items", items, low=100)
     if paper is Paper.chen2010:
         _chen2010(output, dataset, steps, seed, words, ablation, as_json)
     elif paper is Paper.stevens2010:
@@ -75,7 +75,7 @@ def reproduce(
 
 
 def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, ablation: bool, as_json: bool) -> None:
-    from .. import check
+    from .. import validation
     from ..experiments import chen2010
     from ..experiments.ablation import ablate, sweep_rates
     from ..experiments.problems import PAPER_SETS, SETS
@@ -83,8 +83,8 @@ def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, abl
     from ..experiments.written import prepare, rate_sweep, table_2, write
     from .output import print_json, print_table
 
-    check.choice("dataset", dataset, ("all", *SETS))
-    check.count("steps", steps, low=1)
+    validation.choice("dataset", dataset, ("all", *SETS))
+    validation.count("steps", steps, low=1)
     folder = prepare(output)
     asked = [word for word in map(str.strip, words.split(",")) if word]
     found, written = {}, {}
@@ -122,19 +122,19 @@ def _telling(steps: int) -> Iterator[tuple[Callable[[str], None], Follow | None]
     if not sys.stderr.isatty():
         yield lambda message: None, None
         return
-    from ..rankers.progress import TrainingBar
+    from ..bilinear.progress import TrainingBar
 
     with TrainingBar("training", steps, leave=False) as bar:
         yield bar.say, bar
 
 
 def _stevens2010(output: Path, dataset: str, seed: int, items: int | None, as_json: bool) -> None:
-    from .. import check
+    from .. import validation
     from ..experiments import stevens2010
     from ..experiments.written import prepare
     from .output import telling
 
-    check.choice("dataset", dataset, ("all", *stevens2010.SETS))
+    validation.choice("dataset", dataset, ("all", *stevens2010.SETS))
     folder = prepare(output)
     with telling() as tell:
         names = stevens2010.SETS if dataset == "all" else (dataset,)
@@ -144,12 +144,12 @@ def _stevens2010(output: Path, dataset: str, seed: int, items: int | None, as_js
 
 
 def _letor_regression(output: Path, dataset: str, seed: int, items: int | None, as_json: bool) -> None:
-    from .. import check
+    from .. import validation
     from ..experiments import letor_regression
     from ..experiments.written import prepare
     from .output import telling
 
-    check.choice("dataset", dataset, ("all", "mq2007"))
+    validation.choice("dataset", dataset, ("all", "mq2007"))
     folder = prepare(output)
     with telling() as tell:
         found = letor_regression.reproduce(seed=seed, rows=items, tell=tell)

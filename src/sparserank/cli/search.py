@@ -9,8 +9,8 @@ import typer
 from .arguments import IndexFile, Json, ModelFile, Words
 
 if TYPE_CHECKING:
-    from ..engine import TextRanker
     from ..search import Hit
+    from ..text_ranker import TextRanker
 
 
 def search(
@@ -24,7 +24,7 @@ def search(
 
     Example: sparserank search pydocs.safetensors "solve a linear system"
     """
-    from ..engine import load_text
+    from ..text_ranker import load_text
     from .output import print_json, print_table
 
     ranker = load_text(model, index)

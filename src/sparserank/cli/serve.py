@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .. import check
+from .. import validation
 from ..errors import ConfigError
 from .arguments import IndexFile, Json, ModelFile
 
@@ -75,7 +75,7 @@ def serve(
     Example: sparserank serve pydocs.safetensors --held-out pydocs
     """
     for module in ("fastapi", "uvicorn", "sqlalchemy", "alembic", "prometheus_client", "httptools"):
-        check.installed(module, extra="service")
+        validation.installed(module, extra="service")
     import secrets
 
     from ..service.process import address_of, listen, ready, run

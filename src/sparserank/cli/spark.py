@@ -13,10 +13,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
+from ..data.formats.text_tables import grades_of, texts_of
 from ..data.records import Collection, Documents, Qrels
-from ..data.text_tables import grades_of, texts_of
-from ..engine import TextRanker, index_path
 from ..errors import ConfigError, DataError
+from ..text_ranker import TextRanker, index_path
 from .collections import excluding_self, open_collection
 from .output import print_json, telling
 from .tables import LEFT_OUT, Tables, asked_in_words
@@ -55,8 +55,8 @@ def train_on_spark(
 
 def _judged(ranker: TextRanker, tables: Tables, split: str | None) -> Collection | None:
     """Refuse what can be refused without a cluster; the collection, where the documents are a folder's."""
-    from ..rankers.lexical import LexicalRanker
     from ..spark import SparkTextRanker
+    from ..text_ranker.lexical import LexicalRanker
 
     learns = ranker.ranker == "text"
     ranker._judged()
@@ -201,9 +201,9 @@ def _learned(spark: SparkSession, ranker: TextRanker, known: Collection, tell: C
 
 def _counted(ranker: TextRanker, documents: DataFrame, tell: Callable[[str], None]) -> TextRanker:
     """A lexical ranker whose words are counted on the cluster; it has no index: its documents stay where they are."""
-    from ..rankers.lexical import LexicalRanker
-    from ..rankers.text_model import TextModel
     from ..spark import fit_features
+    from ..text_ranker.lexical import LexicalRanker
+    from ..text_ranker.model import TextModel
 
     tell("counting words")
     lexical = LexicalRanker(ranker._lexical_settings())

@@ -8,12 +8,12 @@ from ..data.records import Collection, Qrels
 from ..errors import DataError
 
 if TYPE_CHECKING:
-    from ..engine import TextRanker
+    from ..text_ranker import TextRanker
 
 
 def bm25_for(collection: Collection) -> TextRanker:
     """BM25 with its default settings on the collection's documents: what every model is compared with."""
-    from ..engine import TextRanker
+    from ..text_ranker import TextRanker
 
     return TextRanker("bm25").fit(collection.documents)
 

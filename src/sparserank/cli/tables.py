@@ -12,7 +12,7 @@ from .collections import open_collection
 from .output import working
 
 if TYPE_CHECKING:
-    from ..data.logs import Triples
+    from ..data.formats.logs import Triples
     from ..data.records import Collection, Qrels
 
     Told: TypeAlias = Qrels | Triples
@@ -55,7 +55,7 @@ class Tables:
 
     def judge(self, ranker: str, learns: bool, split: str | None) -> None:
         """Refuse tables that do not go together, before anything is read."""
-        from ..data.tables import is_table
+        from ..data.formats.tables import is_table
 
         options = [f"--{kind}" for kind in (*(("texts",) if self.texts else ()), *self.told)]
         if len(options) > 1:
@@ -83,7 +83,7 @@ class Tables:
 
     def kept(self, told: Told, collection: Collection) -> tuple[Told, int]:
         """What is learned from of what a table says, and how many rows are left out."""
-        from ..data.logs import Triples
+        from ..data.formats.logs import Triples
 
         if not self.drop:
             return told, 0
@@ -97,8 +97,8 @@ class Tables:
 
 def open_tables(tables: Tables, learns: bool) -> tuple[Collection, Told | None, int]:
     """The documents and queries; what the tables say is relevant, None where none is named; the rows left out of it."""
-    from ..data.tables import columns_of
-    from ..data.text_tables import read_query_texts
+    from ..data.formats.tables import columns_of
+    from ..data.formats.text_tables import read_query_texts
 
     for path in (tables.data, tables.texts, tables.queries, *tables.told.values()):
         if path is not None and "://" in path:
@@ -121,7 +121,7 @@ def open_tables(tables: Tables, learns: bool) -> tuple[Collection, Told | None, 
 
 def asked_in_words(told: Told, path: str) -> dict[str, str]:
     """Queries that a table names by their texts; ids are refused: of them a blank tells texts."""
-    from ..data.logs import Triples
+    from ..data.formats.logs import Triples
 
     asked = dict.fromkeys(map(str, told.query if isinstance(told, Triples) else told))
     if not any(len(one.split()) > 1 for one in asked):
@@ -131,7 +131,7 @@ def asked_in_words(told: Told, path: str) -> dict[str, str]:
 
 def _refuse_told(data: str) -> None:
     """Refuse a table that says what is relevant where documents are wanted."""
-    from ..data.tables import columns_of, is_table
+    from ..data.formats.tables import columns_of, is_table
 
     if is_table(Path(data)):
         names = columns_of(data)
@@ -144,9 +144,9 @@ def _carried(data: str) -> tuple[Collection, Triples] | None:
     """Triples whose columns hold texts instead of ids, as documents, queries and triples; None for anything else."""
     import numpy as np
 
-    from ..data.logs import Triples, read_triples
+    from ..data.formats.logs import Triples, read_triples
+    from ..data.formats.tables import columns_of, is_table
     from ..data.records import Collection, Documents
-    from ..data.tables import columns_of, is_table
 
     path = Path(data)
     if not is_table(path) or _TOLD["triples"] not in columns_of(path):
@@ -165,8 +165,8 @@ def _carried(data: str) -> tuple[Collection, Triples] | None:
 
 
 def _read(kind: str, path: str) -> Told:
-    from ..data.logs import read_triples
-    from ..data.text_tables import read_judgments
+    from ..data.formats.logs import read_triples
+    from ..data.formats.text_tables import read_judgments
 
     readers: dict[str, Callable[[str], Told]] = {
         "judgments": read_judgments,
@@ -177,7 +177,7 @@ def _read(kind: str, path: str) -> Told:
 
 
 def _clicks(path: str) -> Qrels:
-    from ..data.logs import scan_clicks
+    from ..data.formats.logs import scan_clicks
     from ..preferences import ClickLog
 
     log = scan_clicks(path).collect()

@@ -25,8 +25,8 @@ from .arguments import (
 
 if TYPE_CHECKING:
     from ..data.records import Collection, Qrels
-    from ..evaluate import Reverses
-    from ..rankers.text_model import TextModel
+    from ..evaluation import Reverses
+    from ..text_ranker.model import TextModel
 
 
 class Ranker(StrEnum):
@@ -171,8 +171,8 @@ def train(
     if vali is not None or folds is not None or given:
         raise ConfigError(f"--vali, --folds and --set are for rankers of LETOR files; --ranker {ranker} reads texts")
     from ..data.files import refuse_unwritable
-    from ..data.logs import Triples
-    from ..engine import TextRanker, index_path
+    from ..data.formats.logs import Triples
+    from ..text_ranker import TextRanker, index_path
     from .collections import excluding_self
     from .output import print_json, telling
     from .tables import LEFT_OUT, Tables, open_tables
@@ -234,7 +234,7 @@ def train(
 
 def _reverses(collection: Collection, training: str) -> dict[str, Reverses]:
     """The judgments of every other split whose reverse is in training; none unless queries are documents."""
-    from ..evaluate import Reverses
+    from ..evaluation import Reverses
 
     found = {name: Reverses.in_collection(collection, qrels, training) for name, qrels in collection.qrels.items()}
     return {name: one for name, one in found.items() if one is not None}

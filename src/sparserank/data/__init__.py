@@ -12,33 +12,33 @@ _HOME = {
     "Collection": "records",
     "Documents": "records",
     "Fold": "records",
-    "Known": "sets",
+    "Known": "datasets.named",
     "Labelled": "records",
     "Letor": "records",
     "Split": "records",
     "Stories": "records",
-    "Triples": "logs",
-    "docids": "letor",
-    "known": "sets",
-    "load": "sets",
-    "parse_letor": "letor",
-    "read_beir": "beir",
-    "read_documents": "text_tables",
-    "read_judgments": "text_tables",
-    "read_letor": "letor",
-    "read_qrels": "trec",
-    "read_query_texts": "text_tables",
-    "read_run": "trec",
-    "read_smart": "smart",
-    "read_smart_qrels": "smart",
-    "read_triples": "logs",
-    "scan_clicks": "logs",
-    "scan_triples": "logs",
-    "stream_triples": "logs",
-    "write_beir": "beir",
-    "write_letor": "letor",
-    "write_qrels": "trec",
-    "write_run": "trec",
+    "Triples": "formats.logs",
+    "docids": "formats.letor",
+    "known": "datasets.named",
+    "load": "datasets.named",
+    "parse_letor": "formats.letor",
+    "read_beir": "formats.beir",
+    "read_documents": "formats.text_tables",
+    "read_judgments": "formats.text_tables",
+    "read_letor": "formats.letor",
+    "read_qrels": "formats.trec",
+    "read_query_texts": "formats.text_tables",
+    "read_run": "formats.trec",
+    "read_smart": "formats.smart",
+    "read_smart_qrels": "formats.smart",
+    "read_triples": "formats.logs",
+    "scan_clicks": "formats.logs",
+    "scan_triples": "formats.logs",
+    "stream_triples": "formats.logs",
+    "write_beir": "formats.beir",
+    "write_letor": "formats.letor",
+    "write_qrels": "formats.trec",
+    "write_run": "formats.trec",
 }
 
 __all__ = [
@@ -75,14 +75,14 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .beir import read_beir, write_beir
-    from .letor import docids, parse_letor, read_letor, write_letor
-    from .logs import Triples, read_triples, scan_clicks, scan_triples, stream_triples
+    from .datasets.named import Known, known, load
+    from .formats.beir import read_beir, write_beir
+    from .formats.letor import docids, parse_letor, read_letor, write_letor
+    from .formats.logs import Triples, read_triples, scan_clicks, scan_triples, stream_triples
+    from .formats.smart import read_smart, read_smart_qrels
+    from .formats.text_tables import read_documents, read_judgments, read_query_texts
+    from .formats.trec import read_qrels, read_run, write_qrels, write_run
     from .records import Collection, Documents, Fold, Labelled, Letor, Split, Stories
-    from .sets import Known, known, load
-    from .smart import read_smart, read_smart_qrels
-    from .text_tables import read_documents, read_judgments, read_query_texts
-    from .trec import read_qrels, read_run, write_qrels, write_run
 
 
 def __getattr__(name: str) -> Any:

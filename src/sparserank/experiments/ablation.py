@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..bilinear.ranker import BilinearRanker
 from ..data import load
-from ..losses import Hinge
-from ..penalties import L1
+from ..optim.losses import Hinge
+from ..optim.penalties import L1
+from ..optim.scores import Bilinear
+from ..optim.sparse_sgd import SparseSGD
 from ..preferences import Preferences
-from ..rankers.bilinear import BilinearRanker
-from ..scores import Bilinear
-from ..solvers.sparse_sgd import SparseSGD
 from . import tables
 from .chen2010 import Tell, density, measured
 from .methods import PLUS, PLUS_SETTINGS, SHRINK_EVERY, learn_plus

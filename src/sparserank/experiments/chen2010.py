@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import check
-from ..evaluate import ClassEvaluation, bilinear_blocks, evaluate_classes
-from ..rankers.bilinear import CONFIGURATIONS
-from ..rankers.progress import Follow
+from .. import validation
+from ..bilinear.progress import Follow
+from ..bilinear.ranker import CONFIGURATIONS
+from ..evaluation import ClassEvaluation, bilinear_blocks, evaluate_classes
 from . import tables
 from .methods import MANY_COLUMNS, PLUS, PLUS_SETTINGS, Learned, Stage, learn, learn_plus, refit
 from .order import order_sentence
@@ -53,8 +53,8 @@ def reproduce(
     >>> [row["method"] for row in found["table2"]][-2:]
     ['Sparse-R', 'Sparse-R+']
     """
-    check.count("steps", steps, low=1)
-    check.count("seed", seed)
+    validation.count("steps", steps, low=1)
+    validation.count("seed", seed)
     tell(f"{dataset}: reading")
     given = problem(dataset)
     learned, rows = _methods(given, steps, seed, tell, follow)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import check
+from .. import validation
 from ..data import load
-from ..solvers.rbf import Basis, Descent, closed_form
+from ..optim.rbf import Basis, Descent, closed_form
 from .sheets import Section
 
 TITLE = "LeToR: learning to rank by linear regression (the MQ2007 report)"
@@ -107,12 +107,12 @@ def reproduce(
     *, seed: int = 0, rows: int | None = None, tell: Tell = lambda message: None, letor: Any = None
 ) -> dict[str, Any]:
     """All figures as plain numbers; `rows` takes a sample of so many, to try things; `letor` other rows than MQ2007."""
-    check.count("seed", seed)
+    validation.count("seed", seed)
     tell("mq2007: reading")
     letor = load("mq2007") if letor is None else letor
     some = np.arange(len(letor))
     if rows is not None and rows < len(some):
-        some = np.sort(np.random.default_rng(seed).choice(some, check.count("rows", rows, low=10), replace=False))
+        some = np.sort(np.random.default_rng(seed).choice(some, validation.count("rows", rows, low=10), replace=False))
     parts = Parts.of(letor.X[some].toarray(), letor.y[some], seed)
     tell("constant and linear predictors")
     mean = float(parts.y[parts.rows["train"]].mean())
@@ -254,7 +254,7 @@ def _differs(n: int, rows: int | None, seed: int, in_file_order: Mapping[str, fl
 
 def sections(found: Mapping[str, Any]) -> list[Section]:
     """The figures, and a table of what is best, as they are written down."""
-    from ..evaluate.report import Table
+    from ..evaluation.report import Table
     from .regression_pictures import picture
 
     def row(name: str, errors: Mapping[str, Any]) -> tuple[str, ...]:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ..losses import Hinge
-from ..penalties import L1, NoPenalty
+from ..bilinear.progress import Follow
+from ..bilinear.ranker import BilinearRanker
+from ..optim.density import cut
+from ..optim.losses import Hinge
+from ..optim.penalties import L1, NoPenalty
+from ..optim.scores import Bilinear
+from ..optim.sparse_sgd import SparseSGD
 from ..preferences import Preferences, Triples
-from ..rankers.bilinear import BilinearRanker
-from ..rankers.progress import Follow
-from ..scores import Bilinear
-from ..solvers.density import cut
-from ..solvers.sparse_sgd import SparseSGD
 from .problems import Problem
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rankers.domination import shared_worth
-from ..solvers.fewer_weights import fewer_weights
+from ..letor.domination import shared_worth
+from ..optim.feature_pruning import fewer_weights
 
 Floats = NDArray[np.float64]
 

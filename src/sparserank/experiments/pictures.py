@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..rankers.pictures import GRID, INK, SOFT, png
+from ..base.plots import GRID, INK, SOFT, png
 
 # Told apart by colour and by mark, also without colours; the order is that of Table II.
 _LINES = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import check
+from .. import validation
 from ..data import load
 from ..data.records import Split, Stories
 
@@ -56,7 +56,7 @@ def problem(name: str) -> Problem:
     >>> problem("digits").train.shape
     (1297, 64)
     """
-    check.choice("dataset", name, SETS)
+    validation.choice("dataset", name, SETS)
     loaded = load(name)
     if name == "20newsgroups":
         return _newsgroups(loaded)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
 
-from ..check import installed
+from ..validation import installed
 
 _PARTS = {"train": ("#2a6fdb", "o"), "validation": ("#8c5fb5", "s"), "test": ("#d4691e", "D")}
 _INK, _SOFT, _GRID = "#1b1f24", "#6a7380", "#dfe3e8"

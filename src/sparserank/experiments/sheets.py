@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data.files import PathLike, write_bytes
-from ..evaluate.report import Table
+from ..evaluation.report import Table
 from .written import STYLE, html_table
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import check
+from .. import validation
 from ..data import load
-from ..data.letor_sets import FOLDS, fold_of
+from ..data.datasets.letor_sets import FOLDS, fold_of
 from ..data.records import Fold, Letor
-from ..evaluate.report import Table
-from ..evaluate.scoring import evaluate_rows
-from ..rankers.by_query import measure_by_query
-from ..rankers.chosen import choose
+from ..evaluation.report import Table
+from ..evaluation.runs import evaluate_rows
+from ..letor.base import measure_by_query
+from ..letor.model_selection import choose
 from .sheets import Section
 from .stevens_grids import LAMBDAMART, TRIED
 from .stevens_tables import METHODS, TABLE_1_1
@@ -42,9 +42,9 @@ def reproduce(
     datasets: Sequence[str] = SETS, *, seed: int = 0, items: int | None = None, tell: Tell = lambda message: None
 ) -> dict[str, Any]:
     """The tables that these data sets have a part in; `items` takes so many items of topics only, to try things."""
-    check.count("seed", seed)
+    validation.count("seed", seed)
     for name in datasets:
-        check.choice("dataset", name, SETS)
+        validation.choice("dataset", name, SETS)
     found: dict[str, Any] = {"paper": "stevens2010", "seed": seed, "datasets": list(datasets)}
     letor = [name for name in LETOR_SETS if name in datasets]
     if letor:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ..data import load
-from ..measures import Items, measured
-from ..rankers.domination import DominationRanker, shared_worth
-from ..rankers.pamir import PAMIR
-from ..solvers.fewer_weights import fewer_weights
+from ..evaluation.measures import Items, measured
+from ..letor.domination import DominationRanker, shared_worth
+from ..letor.pamir import PAMIR
+from ..optim.feature_pruning import fewer_weights
 from .outside import OneLogisticATopic, OneSVMATopic, first_fit, scaled_columns
 from .stevens_grids import grid
 from .stevens_tables import NOT_PRINTED, TABLE_1_2, TABLE_1_3, Columns

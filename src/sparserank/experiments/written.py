@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ..check import installed
 from ..data.files import PathLike, write_bytes
 from ..errors import DataError
-from ..evaluate.report import Table
+from ..evaluation.report import Table
+from ..validation import installed
 from .tables import SLIDES
 
 TITLE = "Learning Preferences with Millions of Parameters by Enforcing Sparsity (Chen et al., 2010)"
@@ -77,7 +77,7 @@ def write(found: Mapping[str, Any], folder: PathLike) -> list[Path]:
 
 def pictures(found: Mapping[str, Any]) -> dict[str, bytes]:
     """The pictures as PNG, by name."""
-    from ..rankers.pictures import heatmap
+    from ..base.plots import heatmap
     from .pictures import figure_1
 
     drawn = {"figure1": figure_1(found)}

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .. import check
+from .. import validation
 from ..data.files import PathLike
-from ..engine import TextRanker
 from ..errors import ConfigError, NotFitted
+from ..text_ranker import TextRanker
 from . import lucene, qdrant, synonyms, trec, vespa
 from .folder import MANIFEST, Folder, check_free, exporting, utf8
 from .stages import RESCORED
@@ -84,12 +84,12 @@ def export(
     >>> told["documents"], sorted(told["files"])
     (2, ['README.md', 'bulk-00000.ndjson', 'index.json', 'queries.jsonl', 'query.json'])
     """
-    check.choice("to", target, TARGETS)
-    check.count("rescored", rescored, low=10, high=10_000)
+    validation.choice("to", target, TARGETS)
+    validation.count("rescored", rescored, low=10, high=10_000)
     if embedded and target != "qdrant":
         raise ConfigError(f"only qdrant can be embedded; got {target!r}")
     if embedded:
-        check.installed("qdrant_edge", extra="export")
+        validation.installed("qdrant_edge", extra="export")
     vectors = vectors_of(ranker)
     asked = _asked(vectors, queries)
     with exporting(output) as folder:
@@ -126,8 +126,8 @@ def query_body(ranker: TextRanker, target: str, text: str, k: int = 10, rescored
     >>> query_body(ranker, "opensearch", "apple")["query"]
     {'neural_sparse': {'sparserank': {'query_tokens': {'appl': 1.0}}}}
     """
-    check.choice("to", target, TARGETS)
-    check.count("k", k, low=1, high=10_000)
+    validation.choice("to", target, TARGETS)
+    validation.count("k", k, low=1, high=10_000)
     utf8("the text of the query", text)
     vectors = vectors_of(ranker)
     if target in lucene.ENGINES:

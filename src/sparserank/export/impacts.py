@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import check
+from .. import validation
 from ..errors import DataError
 
 
@@ -28,7 +28,7 @@ class Impacts:
         >>> Impacts.over(2.0).of(np.array([0.001, 1.0, 2.0])).tolist()
         [1, 128, 255]
         """
-        check.count("bits", bits, low=2, high=16)
+        validation.count("bits", bits, low=2, high=16)
         return cls((2**bits - 1) / largest if largest > 0.0 else 1.0, bits)
 
     def of(self, weights: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
-from .. import check
+from .. import validation
 from ..data.files import PathLike
 from ..search import Hit
 from .folder import Folder, json_line
@@ -95,7 +95,7 @@ def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
 
 def make_shard(vectors: Vectors, path: PathLike) -> EdgeShard:
     """A shard on disk that Qdrant Edge opens, and that has a server's format."""
-    check.installed("qdrant_edge", extra="export")
+    validation.installed("qdrant_edge", extra="export")
     from qdrant_edge import EdgeConfig, EdgeShard, EdgeSparseVectorParams, UpdateOperation
 
     shard = EdgeShard.create(str(path), EdgeConfig(sparse_vectors={NAME: EdgeSparseVectorParams()}))

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .. import check
+from .. import validation
 from ..data.files import PathLike, numbered_lines
 from ..errors import DataError, ModelError
 from ..text.analyzer import read
@@ -87,8 +87,8 @@ def spellings(vectors: Vectors) -> dict[str, list[str]]:
 
 def rules(vectors: Vectors, most: int = MOST, at_least: float = AT_LEAST) -> list[Rule]:
     """A rule for every word that looks for others, by falling weight of the pairs; a model without pairs is refused."""
-    check.count("most", most, low=1)
-    check.number("at_least", at_least, low=0.0, high=1.0)
+    validation.count("most", most, low=1)
+    validation.number("at_least", at_least, low=0.0, high=1.0)
     if vectors.model.W is None:
         raise ModelError("this model has learned no word pairs; there is nothing to make synonyms of")
     spelled = spellings(vectors)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ..data.files import PathLike, numbered_lines
-from ..data.trec import write_run
+from ..data.formats.trec import write_run
 from ..errors import DataError
 from .ciff import Ciff, write_ciff
 from .folder import Folder

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError
-from ..rankers.text_model import TextModel
 from ..search import Index
+from ..text_ranker.model import TextModel
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import check
+from .. import validation
 from ..errors import ConfigError, DataError
 from .columns import Floats, Ints, groups_of, numbers
 
@@ -35,12 +35,12 @@ class Propensity:
     least: float = 0.05
 
     def __post_init__(self) -> None:
-        check.number("eta", self.eta, low=0.0)
-        check.number("least", self.least, low=0.0, high=1.0, open_low=True)
+        validation.number("eta", self.eta, low=0.0)
+        validation.number("least", self.least, low=0.0, high=1.0, open_low=True)
         if self.given is not None and not self.given:
             raise ConfigError("propensities must be given for one position at least; got none")
         for one in self.given or ():
-            check.number("propensity", one, low=0.0, high=1.0)
+            validation.number("propensity", one, low=0.0, high=1.0)
 
     def of(self, position: ArrayLike) -> Floats:
         """By position, counted from 1."""

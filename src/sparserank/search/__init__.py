@@ -1,7 +1,6 @@
 """Documents made ready for one ranker, searched exactly, and every score explained."""
 
-from ..rankers.explanation import Contribution, Explanation
-from .explain import explain
+from .explanation import Contribution, Explanation
 from .index import Hit, Index
 
-__all__ = ["Contribution", "Explanation", "Hit", "Index", "explain"]
+__all__ = ["Contribution", "Explanation", "Hit", "Index"]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..rankers.explanation import Explanation
+from .explanation import Explanation
 
 
 class Difference(NamedTuple):
@@ -53,7 +53,7 @@ class Comparison:
 def compare(first: str, second: str, one: Explanation, other: Explanation) -> Comparison:
     """Two documents by the explanations of their scores.
 
-    >>> from sparserank.rankers.explanation import Contribution
+    >>> from sparserank.search.explanation import Contribution
     >>> why = Explanation(3.0, (Contribution("q", "red", 2.0), Contribution("q", "apple", 1.0)))
     >>> found = compare("a", "b", why, Explanation(1.5, (Contribution("q", "pear", 1.5),)))
     >>> [pair.document for pair in found.swap]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.tensors import Tensors
+from ..data.formats.tensors import Tensors
 from ..errors import ModelError
-from ..rankers.asked import Asked
+from .encoded_query import Asked
 from .lookup import Found, arrays_of, in_parallel, lookup
 from .segment import Postings, Segment, frozen
 
@@ -124,7 +124,7 @@ class Answers:
         return _ordered(found, k), _near_nothing(found, k, reach)
 
     def _rescore(self, found: Found, asked: Asked, threads: int) -> None:
-        from ..kernels.rescoring import rescore
+        from .._kernels.rescoring import rescore
 
         n, width = len(asked), asked.rows.shape[1]
         given = [array for part in (asked.rows, asked.words, asked.W) for array in arrays_of(part, n)]

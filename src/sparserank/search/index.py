@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import check
+from .. import validation
 from ..data.files import PathLike
+from ..data.formats.tensors import map_tensors, write_tensors
 from ..data.records import Documents
-from ..data.tensors import map_tensors, write_tensors
 from ..errors import DataError, ModelError
-from ..rankers.asked import Asked
+from .encoded_query import Asked
 from .expansion import Expansion
 from .index_file import check_all, from_file, state
 from .lookup import Found, best
@@ -150,13 +150,13 @@ class Index:
         asked = queries if isinstance(queries, Asked) else Asked(queries)
         if asked.rows.shape[1] != self.n_terms:
             raise DataError(f"queries must have {self.n_terms} columns; got {asked.rows.shape[1]}")
-        check.choice("plan", plan, ("auto", "query", "documents"))
-        k = min(check.count("k", k, low=1), max(len(self), 1))
+        validation.choice("plan", plan, ("auto", "query", "documents"))
+        k = min(validation.count("k", k, low=1), max(len(self), 1))
         found = []
         for number, one in enumerate(self.segments):
             places = np.array([-1 if s is None else one.place(s) for s in skip or [None] * len(asked)], np.int64)
             answers = None if self.expansion is None else self.expansion.of(number, asked)
-            found.append(best(one, answers, asked, k, places, check.threads(n_jobs), plan))
+            found.append(best(one, answers, asked, k, places, validation.threads(n_jobs), plan))
         whole = found[0] if len(found) == 1 else self._merged(found, k)
         if not np.isfinite(whole.scores).all():
             raise ModelError("the index is damaged: a weight in it is not finite; make it again")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.tensors import Tensors
+from ..data.formats.tensors import Tensors
 from ..errors import ModelError
 from .expansion import Expansion
 from .segment import Segment

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rankers.asked import Asked
+from .encoded_query import Asked
 from .segment import Postings, Segment, frozen
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def taken(asked: Asked, some: Any) -> Asked:
 
 def lookup(postings: Postings, asked: Asked, k: int, skip: NDArray[np.int64], threads: int) -> Found:
     """The best k documents of every query, each expanded through W."""
-    from ..kernels.inverted import LANES, search
+    from .._kernels.inverted import LANES, search
 
     n, width = len(asked), len(postings.starts) - 1
     out = Found(np.full((n, k), -1, np.int64), np.zeros((n, k), np.float32), np.zeros(n, np.int64))

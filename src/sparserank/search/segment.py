@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.formats.tensors import Tensors
 from ..data.records import Documents
-from ..data.tensors import Tensors
 from ..errors import DataError, ModelError
 from .stored import Stored
 
@@ -122,7 +122,7 @@ class Segment:
 
     def weights_of(self, place: int, terms: NDArray[np.int64]) -> NDArray[np.float32]:
         """One document's weight for each of the terms, 0 where it does not have the term."""
-        from ..kernels.rescoring import weights_at
+        from .._kernels.rescoring import weights_at
 
         found: NDArray[np.float32] = weights_at(place, terms.astype(np.int64), self.starts, self.docs, self.weights)
         return found

@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.tensors import pack_strings
+from ..data.formats.tensors import pack_strings
 from ..errors import ModelError
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import DataError
-from ..search.explain import Explaining
-from .passages import passage
+from ..search.snippets import passage
+from ..text_ranker.explain import Explaining
 from .schemas import SearchAsked
 from .served import Serving
 

@@ -13,11 +13,11 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from .. import __version__
-from ..engine.versions import Versions
+from ..versions.versions import Versions
 from .feedback import FeedbackStore
-from .guard import Guard
-from .learner import Learner
+from .learning.learner import Learner
 from .metrics import Measured, Metrics
+from .middleware import Guard
 from .problems import add_handlers
 from .routes import Service, router
 from .served import Served

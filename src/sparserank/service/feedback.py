@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..errors import DataError, SparseRankError
 from .database import Database, feedback
-from .lessons import plain
+from .learning.grades import plain
 from .records import Feedback
 
 MOST_AT_ONCE = 500

@@ -11,7 +11,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import DataError
-from .figures import SHARED
+from .worker_metrics import SHARED
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from ..engine.versions import Versions
 from ..errors import ConfigError, SparseRankError
-from .checks import Judgments
+from ..versions.versions import Versions
 from .feedback import FeedbackStore
-from .figures import shared_figures
+from .learning.gate import Judgments
 from .protocol import LOGGING, Bounded
 from .served import Served
 from .settings import Settings
+from .worker_metrics import shared_figures
 from .workers import Workers
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from .guard import PATIENCE
+from .middleware import PATIENCE
 from .settings import BODY_BYTES
 
 PART = 2048

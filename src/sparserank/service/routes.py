@@ -14,9 +14,9 @@ from pydantic_core import PydanticSerializationError, to_json
 from ..errors import SparseRankError
 from . import answers, schemas
 from . import feedback as feedback_store
-from .changes import Changes
 from .feedback import FeedbackStore, NotStored
-from .learner import Learner
+from .learning.changes import Changes
+from .learning.learner import Learner
 from .metrics import TEXT, Metrics
 from .pages import files
 from .problems import problem, responses

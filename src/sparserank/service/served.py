@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..data.files import stamp
-from ..engine.versions import Version, Versions
 from ..errors import DataError, ModelError, SparseRankError
+from ..versions.versions import Version, Versions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from ..data.files import PathLike
-    from ..engine import TextRanker
+    from ..text_ranker import TextRanker
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass, field
 
-from .. import check
+from .. import validation
 from ..errors import ConfigError
 
 BODY_BYTES = 64 * 1024
@@ -44,8 +44,8 @@ held_out=None, held_out_split='dev', learn=True, learn_every=30.0, rate=1000.0, 
     def __post_init__(self) -> None:
         if not self.database:
             object.__setattr__(self, "database", f"sqlite:///{self.model}.feedback.sqlite")
-        check.number("rate", self.rate, low=0.0, open_low=True)
-        check.number("learn_every", self.learn_every, low=0.0, open_low=True)
+        validation.number("rate", self.rate, low=0.0, open_low=True)
+        validation.number("learn_every", self.learn_every, low=0.0, open_low=True)
         if not self.token.isascii() or not self.token.isprintable() or " " in self.token or not self.token:
             raise ConfigError("a token is made of printable ASCII characters without spaces")
 

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import check
+from .. import validation
+from ..bilinear import config as settings
+from ..bilinear.ranker import HELD_OUT, BilinearRanker
+from ..bilinear.word_pairs import named
 from ..errors import ConfigError, DataError
-from ..penalties import GroupL1
+from ..optim.penalties import GroupL1
+from ..optim.scores import Bilinear
+from ..optim.solution import Curve, Told
 from ..preferences import Preferences
-from ..rankers import settings
-from ..rankers.bilinear import HELD_OUT, BilinearRanker
-from ..rankers.word_pairs import named
-from ..scores import Bilinear
-from ..solvers.solution import Curve, Told
 from .blocks import Csr
 from .mixing import Partitioned, Plan, Said, Start, finished, mean_hinge, mixed, unit_for
 from .refusals import told_plainly
@@ -159,9 +159,9 @@ class SparkBilinearRanker:
         return self._fitted(spark, of_rdd(shards), (query_words, document_words), None, tell)
 
     def _judged(self) -> None:
-        check.count("rounds", self.rounds, low=1)
+        validation.count("rounds", self.rounds, low=1)
         if self.partitions is not None:
-            check.count("partitions", self.partitions, low=1)
+            validation.count("partitions", self.partitions, low=1)
         ranker = self.ranker
         if not isinstance(ranker, BilinearRanker):
             raise ConfigError(f"a BilinearRanker's settings are wanted; got {type(ranker).__name__}")
@@ -170,7 +170,7 @@ class SparkBilinearRanker:
         penalty = settings.penalty(ranker.penalty, ranker.alpha)
         if isinstance(penalty, GroupL1):
             raise ConfigError("group penalties are not mixed over partitions; use penalty='l1'")
-        check.count("max_iter", ranker.max_iter, low=1)
+        validation.count("max_iter", ranker.max_iter, low=1)
         ranker._judge_settings()
         settings.hinge(ranker.loss)
         if settings.wanted_pairs(ranker.density, ranker.max_pairs, (1, 1), penalty) is not None:

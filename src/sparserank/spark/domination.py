@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import check
+from .. import validation
 from ..errors import ConfigError, DataError
-from ..losses import Domination
-from ..penalties import Separable
+from ..letor.base import by_topic
+from ..letor.domination import DominationRanker, Rows
+from ..optim.coordinate_descent import CoordinateDescent, Descent, LinearSolution, Round
+from ..optim.losses import Domination
+from ..optim.penalties import Separable
+from ..optim.scores import Linear
 from ..preferences.queries import Queries
-from ..rankers.by_query import by_topic
-from ..rankers.domination import DominationRanker, Rows
-from ..scores import Linear
-from ..solvers.coordinate_descent import CoordinateDescent, Descent, LinearSolution, Round
 from .blocks import ordered_sum
 from .refusals import told_plainly
 from .sent import Sent
@@ -54,7 +54,7 @@ class SparkDominationRanker:
     ) -> DominationRanker:
         """Learn one w from grades by query, or one w a topic from a matrix of items × topics."""
         if self.partitions is not None:
-            check.count("partitions", self.partitions, low=1)
+            validation.count("partitions", self.partitions, low=1)
         if not isinstance(self.ranker, DominationRanker):
             raise ConfigError(f"a DominationRanker's settings are wanted; got {type(self.ranker).__name__}")
         topics = by_topic(y)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import check
+from .. import validation
 from ..errors import ConfigError
 from ..text import TextFeatures
 from .frames import judged, refuse_nulls
@@ -75,7 +75,7 @@ class SparkTextFeatures:
     ) -> RDD[tuple[list[Any], csr_array]]:
         """Blocks of (ids, weighted rows) in the order of the DataFrame, each row as the local `transform` gives it."""
         fields, weights = _fields(columns, field_weights)
-        check.count("block", block, low=1)
+        validation.count("block", block, low=1)
         kinds = {id: "id"} | dict.fromkeys(fields, "text")
         texts = judged(frame, kinds, "texts")
         refuse_nulls(texts, "texts")
@@ -95,7 +95,7 @@ def _blocks(
 
 def _fields(columns: str | Sequence[str], weights: Sequence[float] | None) -> tuple[list[str], list[float]]:
     fields = [columns] if isinstance(columns, str) else list(columns)
-    given = [1.0] * len(fields) if weights is None else [check.number("field weight", w, low=0) for w in weights]
+    given = [1.0] * len(fields) if weights is None else [validation.number("field weight", w, low=0) for w in weights]
     if not fields or len(given) != len(fields):
         raise ConfigError(f"{len(fields)} fields need {len(fields)} weights, and one field at least; got {len(given)}")
     return fields, given

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import Hinge
-from ..penalties import NoPenalty
-from ..rankers import settings
-from ..rankers.bilinear import BilinearRanker
-from ..solvers.density import cut
-from ..solvers.pattern_sgd import PatternTraining
-from ..solvers.sparse_sgd import Training
+from ..bilinear import config as settings
+from ..bilinear.ranker import BilinearRanker
+from ..optim.density import cut
+from ..optim.losses import Hinge
+from ..optim.pattern_sgd import PatternTraining
+from ..optim.penalties import NoPenalty
+from ..optim.sparse_sgd import Training
 from .blocks import Block, Csr, unit_of
 from .shards import Found, Shard, drawn
 

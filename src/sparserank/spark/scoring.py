@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .. import check
+from .. import validation
 from ..data.records import Documents
-from ..engine import TextRanker
 from ..errors import DataError
-from ..rankers.asked import Asked
-from ..rankers.text_model import TextModel
 from ..search import Index
+from ..search.encoded_query import Asked
+from ..text_ranker import TextRanker
+from ..text_ranker.model import TextModel
 from .frames import judged, refuse_nulls
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def score_topk(
     are sent to every executor. drop_self : a query never finds the document of its own id. A query that nothing
     answers has no row.
     """
-    check.count("k", k, low=1)
+    validation.count("k", k, low=1)
     model = ranker._fitted() if isinstance(ranker, TextRanker) else ranker
     if not isinstance(model, TextModel):
         raise DataError(f"a TextRanker or TextModel scores documents by their texts; got {type(model).__name__}")

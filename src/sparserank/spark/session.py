@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from .. import __version__, check
+from .. import __version__, validation
 from ..errors import ConfigError
 from .frames import reason
 from .masters import java, reached
@@ -41,8 +41,8 @@ def session(master: str = "local[*]", *, app: str = "sparserank", **conf: Any) -
     Where a session runs already (a notebook of Databricks, `spark-submit`) pass that one to the functions of this
     package, or ask for its own master.
     """
-    check.installed("pyspark", extra="spark")
-    check.installed("pandas", extra="spark")
+    validation.installed("pyspark", extra="spark")
+    validation.installed("pandas", extra="spark")
     own = _OWN.fullmatch(master) is not None
     if not own:
         reached(master)
@@ -61,7 +61,7 @@ def session(master: str = "local[*]", *, app: str = "sparserank", **conf: Any) -
 @contextmanager
 def opened(master: str = "local[*]", **conf: Any) -> Iterator[SparkSession]:
     """`session`, stopped at the end where it was started here."""
-    check.installed("pyspark", extra="spark")
+    validation.installed("pyspark", extra="spark")
     from pyspark import SparkContext
 
     there = SparkContext._active_spark_context is not None

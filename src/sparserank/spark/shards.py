@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, SparseRankError
+from ..optim.scores import Bilinear
 from ..preferences import Preferences, Triples
 from ..preferences.columns import groups_of, triples
-from ..preferences.windows import EACH
-from ..scores import Bilinear
+from ..preferences.preferences import EACH
 
 if TYPE_CHECKING:
     from pyspark import RDD

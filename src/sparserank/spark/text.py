@@ -20,14 +20,14 @@ from uuid import uuid4
 
 import numpy as np
 
-from .. import check
+from .. import validation
 from ..data.records import Qrels
-from ..engine.learning import How, Size
-from ..engine.ranker import TextRanker
-from ..engine.searching import Docs
 from ..errors import ConfigError, DataError
-from ..solvers.judged_lists import JudgedLists, Matrix, Ridge
-from ..solvers.pattern_ridge import Operator, PatternRidge, Products
+from ..optim.list_problem import JudgedLists, Matrix, Ridge
+from ..optim.pattern_ridge import Operator, PatternRidge, Products
+from ..text_ranker.learning import How, Size
+from ..text_ranker.ranker import TextRanker
+from ..text_ranker.searching import Docs
 from .blocks import Csr, ordered_sum
 from .refusals import told_plainly
 from .sent import Sent
@@ -98,7 +98,7 @@ class SparkTextRanker:
 
     def _judged(self) -> None:
         if self.partitions is not None:
-            check.count("partitions", self.partitions, low=1)
+            validation.count("partitions", self.partitions, low=1)
         ranker = self.ranker
         if not isinstance(ranker, TextRanker):
             raise ConfigError(f"a TextRanker's settings are wanted; got {type(ranker).__name__}")

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..optim.scores import Bilinear
 from ..preferences.columns import places
-from ..scores import Bilinear
 from .refusals import told_plainly
 from .shards import LARGEST, Columns, Shard, Source
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import check
+from .. import validation
 from ..errors import ConfigError, DataError
 
 CHUNK = 1 << 23
@@ -54,11 +54,11 @@ class Analyzer:
     ngrams: int = 1
 
     def __post_init__(self) -> None:
-        check.flag("lowercase", self.lowercase)
-        check.count("shortest", self.shortest, low=1, high=1000)
-        check.count("ngrams", self.ngrams, low=1, high=8)
+        validation.flag("lowercase", self.lowercase)
+        validation.count("shortest", self.shortest, low=1, high=1000)
+        validation.count("ngrams", self.ngrams, low=1, high=8)
         if isinstance(self.stop_words, str):
-            check.choice("stop_words", self.stop_words, ("english",))
+            validation.choice("stop_words", self.stop_words, ("english",))
         elif self.stop_words is not None:
             object.__setattr__(self, "stop_words", tuple(self.stop_words))
             if not all(isinstance(word, str) for word in self.stop_words):
@@ -66,7 +66,7 @@ class Analyzer:
         if self.stem is not None:
             import Stemmer
 
-            check.choice("stem", self.stem, Stemmer.algorithms())
+            validation.choice("stem", self.stem, Stemmer.algorithms())
 
     @cached_property
     def stopped(self) -> frozenset[str]:
@@ -96,7 +96,7 @@ class Analyzer:
 
 def read(analyzer: Analyzer, texts: Iterable[str]) -> Iterator[Tokens]:
     """The texts as tokens, chunk by chunk; every chunk numbers its own names."""
-    from ..kernels.words import keep_tokens
+    from .._kernels.words import keep_tokens
 
     for chunk in _chunks(texts, analyzer.lowercase):
         words, tokens, stops = _find_words(chunk, analyzer.shortest)
@@ -142,7 +142,7 @@ def code_points(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]
 
 
 def _find_words(texts: list[str], shortest: int) -> Tokens:
-    from ..kernels.words import find_words, rehash
+    from .._kernels.words import find_words, rehash
 
     codes, ends = code_points(texts)
     size = min(1 << 16, max(16, 1 << len(codes).bit_length()))
@@ -168,7 +168,7 @@ def _find_words(texts: list[str], shortest: int) -> Tokens:
 
 def _with_grams(found: Tokens, longest: int) -> Tokens:
     """Add the n-grams of 2 … longest neighbouring tokens behind each text's words."""
-    from ..kernels.words import join_grams
+    from .._kernels.words import join_grams
 
     words, tokens, stops = found
     names, levels, level_stops = list(words), [tokens], [stops]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import check
+from .. import validation
 from ..errors import ConfigError, DataError, NotFitted
 from .analyzer import Analyzer, code_points, read
 
@@ -113,7 +113,7 @@ class TextFeatures:
 
     def weighted(self, counts: csr_array) -> csr_array:
         """Counts to weights, by `weight` and `unit`."""
-        from ..kernels.weights import row_lengths, scale_rows
+        from .._kernels.weights import row_lengths, scale_rows
 
         self._fitted()
         out = counts.astype(np.float32, copy=True)
@@ -161,13 +161,13 @@ class TextFeatures:
         self.idf_ = idf.astype(np.float32)
 
     def _judge(self) -> None:
-        check.choice("weight", self.weight, WEIGHTS)
-        check.number("k1", self.k1, low=0)
-        check.number("b", self.b, low=0, high=1)
+        validation.choice("weight", self.weight, WEIGHTS)
+        validation.number("k1", self.k1, low=0)
+        validation.number("b", self.b, low=0, high=1)
         if self.columns is not None:
-            check.count("columns", self.columns, low=1)
+            validation.count("columns", self.columns, low=1)
         if self.hashing is not None:
-            check.count("hashing", self.hashing, low=1, high=24)
+            validation.count("hashing", self.hashing, low=1, high=24)
             if self.columns is not None:
                 raise ConfigError("'columns' keeps the most frequent words and 'hashing' keeps none; give one of them")
 
@@ -209,7 +209,7 @@ def _kept(counts: csr_array, columns: int | None) -> NDArray[np.intp]:
 
 
 def _sum(parts: list[csr_array], weights: Sequence[float] | None) -> csr_array:
-    weights = [1.0] * len(parts) if weights is None else [check.number("field weight", w, low=0) for w in weights]
+    weights = [1.0] * len(parts) if weights is None else [validation.number("field weight", w, low=0) for w in weights]
     if len(weights) != len(parts):
         raise ConfigError(f"{len(parts)} fields need {len(parts)} weights; got {len(weights)}")
     if len(parts) == 1 and weights[0] == 1.0:
@@ -243,7 +243,7 @@ def _count_chunks(
     """Counts chunk by chunk; with `grow`, a word that is new gets the next free column."""
     from scipy.sparse import csr_array
 
-    from ..kernels.words import count_tokens
+    from .._kernels.words import count_tokens
 
     for names, tokens, stops in read(features.analyzer, texts):
         if features.hashing is not None:
@@ -265,7 +265,7 @@ def _count_chunks(
 
 
 def _hashes(names: list[str]) -> NDArray[np.uint64]:
-    from ..kernels.words import hash_strings
+    from .._kernels.words import hash_strings
 
     codes, ends = code_points(names)
     out: NDArray[np.uint64] = hash_strings(codes, np.concatenate([[0], ends]).astype(np.int64))

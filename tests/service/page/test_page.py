@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sparserank as sr
-from sparserank.engine.versions import Versions
+from sparserank.versions.versions import Versions
 
 from .browsing import expect, number, picture, search
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from sparserank.service.lessons import is_held_out
+from sparserank.service.learning.grades import is_held_out
 
 from .browsing import expect, picture, search
 from .world import write_world

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparserank.engine.versions import Versions
+from sparserank.versions.versions import Versions
 
 from .browsing import expect, picture, search
 

@@ -1,0 +1,116 @@
+"""Pictures of what was learned, as PNG: a block of W as a heat map, accuracy against size. Same numbers, same bytes.
+
+Text is taken literally: a dollar sign in a word is no formula.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..validation import installed
+
+INK, SOFT, GRID = "#1b1f24", "#6a7380", "#dfe3e8"
+LINE, CHOSEN = "#2a6fdb", "#d4691e"
+MOST_WRITTEN = 15
+"""A block of so many words has its numbers written in its cells; in a larger one they would not be read."""
+MOST_WORDS = 200
+"""More words than this are not told apart on a page."""
+
+
+def png(draw: Callable[[], Any]) -> bytes:
+    """The figure that `draw` makes, with matplotlib's own defaults whatever the user's are."""
+    installed("matplotlib", extra="plot")
+    import matplotlib.style
+
+    out = BytesIO()
+    own: dict[str, Any] = {"font.family": ["DejaVu Sans"], "text.parse_math": False}
+    with matplotlib.style.context(["default", own]), warnings.catch_warnings():
+        # a word in a script that the font lacks is drawn as boxes
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        draw().savefig(out, format="png", dpi=150, metadata={"Software": None})
+    return out.getvalue()
+
+
+def heatmap(words: Sequence[str], values: NDArray[np.float32]) -> bytes:
+    """values[i, j] for query word words[i] and document word words[j], white at 0, red above it and blue below."""
+    return png(lambda: _heatmap([_shown(word) for word in words], values))
+
+
+def _heatmap(words: list[str], values: NDArray[np.float32]) -> Any:
+    from matplotlib.figure import Figure
+
+    n = len(words)
+    side = min(max(0.62 * n, 3.0), 24.0)
+    figure = Figure(figsize=(side + 2.0, side + 1.2), layout="constrained", facecolor="white")
+    panel = figure.add_subplot()
+    reach = float(np.abs(values).max()) or 1.0
+    image = panel.imshow(values, cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="equal", interpolation="nearest")
+    size = 10 if n <= 40 else 6
+    panel.set_xticks(range(n), words, rotation=45, ha="left", rotation_mode="anchor", fontsize=size)
+    panel.set_yticks(range(n), words, fontsize=size)
+    panel.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False, labelcolor=INK)
+    panel.set_xlabel("document word", color=SOFT, fontsize=10)
+    panel.xaxis.set_label_position("top")
+    panel.set_ylabel("query word", color=SOFT, fontsize=10)
+    for edge in ("top", "right", "left", "bottom"):
+        panel.spines[edge].set_visible(False)
+    panel.set_xticks(np.arange(n + 1) - 0.5, minor=True)
+    panel.set_yticks(np.arange(n + 1) - 0.5, minor=True)
+    panel.grid(which="minor", color="white", linewidth=1.5 if n <= 40 else 0.4)
+    panel.tick_params(which="minor", length=0, top=False)
+    if n <= MOST_WRITTEN:
+        _write_cells(panel, values, reach)
+    bar = figure.colorbar(image, ax=panel, shrink=0.7, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0, labelsize=9, labelcolor=SOFT)
+    return figure
+
+
+def against_size(points: Sequence[tuple[int, float]], by: str, chosen: int, within: float) -> bytes:
+    """(pairs, value) from the smallest model to the largest; the chosen one stands out."""
+    return png(lambda: _against_size(points, _shown(by), chosen, within))
+
+
+def _against_size(points: Sequence[tuple[int, float]], by: str, chosen: int, within: float) -> Any:
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
+
+    figure = Figure(figsize=(7.2, 4.2), layout="constrained", facecolor="white")
+    panel = figure.add_subplot()
+    pairs, values = [pairs for pairs, _ in points], [value for _, value in points]
+    panel.plot(pairs, values, color=LINE, marker="o", markersize=5, linewidth=1.6)
+    label = f"{pairs[chosen]:,} pairs: {values[chosen]:.3f}, the smallest within {within:g} of the best"
+    panel.plot(pairs[chosen], values[chosen], color=CHOSEN, marker="o", markersize=9, linestyle="none", label=label)
+    panel.legend(loc="best", frameon=False, fontsize=9, labelcolor=INK)
+    panel.set_xscale("log")
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.0f}"))
+    panel.set_xlabel("word pairs in W", color=SOFT, fontsize=10)
+    panel.set_ylabel(by, color=SOFT, fontsize=10)
+    panel.margins(y=0.12)
+    panel.tick_params(which="both", length=0, labelsize=9, labelcolor=SOFT)
+    panel.grid(color=GRID, linewidth=0.7)
+    panel.set_axisbelow(True)
+    for edge in ("top", "right", "left", "bottom"):
+        panel.spines[edge].set_visible(False)
+    return figure
+
+
+def _write_cells(panel: Any, values: NDArray[np.float32], reach: float) -> None:
+    """Every number that is not 0, a dot where it would be rounded to 0; dark on pale cells and white on strong ones."""
+    places = 0 if reach >= 100 else 1 if reach >= 10 else 2
+    for i, j in np.argwhere(values != 0).tolist():
+        value = round(float(values[i, j]), places)
+        colour = "white" if abs(value) > 0.6 * reach else INK
+        panel.text(j, i, f"{value:.{places}f}" if value else "·", ha="center", va="center", fontsize=8, color=colour)
+
+
+def _shown(word: str, most: int = 24) -> str:
+    """A word as a label: printable, and no longer than a label can be."""
+    word = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in word)
+    return word if len(word) <= most else word[: most - 1] + "…"

@@ -1,0 +1,123 @@
+"""How a training goes, on a terminal: a bar with steps, density, violations and memory. In a pipe, nothing.
+
+What follows a training looks at it and changes nothing, so W is the same to the last bit with and without.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from ..optim.sparse_sgd import Training
+
+if TYPE_CHECKING:
+    from ..optim.pattern_sgd import PatternTraining
+
+Follow: TypeAlias = "Callable[[Training | PatternTraining], None]"
+"""follow(training): called every few batches, where W has settled."""
+
+PAUSE = 0.1
+"""Seconds between two looks: counting a large W takes time that the training should have."""
+
+
+class TrainingBar:
+    """A bar on stderr that is handed a training every few batches; only for a terminal (see `training_bar`).
+
+    `total` is the steps the training will have taken, those before `first` not shown.
+    """
+
+    def __init__(self, label: str, total: int, first: int = 0, *, leave: bool = True) -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.table import Column
+
+        whole = Column(no_wrap=True)
+        console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False, table_column=whole),
+            BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=4, max_width=40)),
+            TextColumn("{task.fields[numbers]}", markup=False, table_column=whole),
+            TimeElapsedColumn(table_column=whole),
+            console=console,
+            expand=True,
+        )
+        self._first, self._total, self._heading = first, total, ""
+        self._live = Live(
+            get_renderable=self._shown,
+            console=console,
+            refresh_per_second=5,
+            transient=not leave,
+            redirect_stdout=False,
+        )
+        self._task = self._progress.add_task(label, total=total - first, numbers="")
+        self._looked, self._steps, self._seen, self._violated = 0.0, 0, (0, 0), 0.0
+
+    def _shown(self) -> Any:
+        from rich.console import Group
+        from rich.text import Text
+
+        bar = self._progress.get_renderable()
+        return Group(Text(self._heading), bar) if self._heading else bar
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def say(self, heading: str) -> None:
+        """What is going on, on a line of its own."""
+        self._heading = heading
+
+    def __call__(self, training: Training | PatternTraining) -> None:
+        """Look at the training, unless it was looked at just now."""
+        if training.steps < self._total and monotonic() - self._looked < PAUSE:
+            return
+        self._looked = monotonic()
+        if training.steps < self._steps:  # another training than before
+            self._progress.reset(self._task)
+            self._seen = (0, 0)
+        self._steps = training.steps
+        numbers = "  ".join(self._numbers(training))
+        self._progress.update(self._task, completed=training.steps - self._first, numbers=numbers)
+
+    def _numbers(self, training: Training | PatternTraining) -> Iterator[str]:
+        """Steps, density, violations since the last look, and memory."""
+        held = training.rows if isinstance(training, Training) else training
+        yield f"{training.steps - self._first:,}/{self._total - self._first:,} steps"
+        yield f"{100 * held.nonzeros / (training.shape[0] * training.shape[1]):.3g}% dense"
+        now = (training.curve.steps_seen, training.curve.violations_seen)
+        steps, violations = (after - before for after, before in zip(now, self._seen, strict=True))
+        if steps > 0:
+            self._seen, self._violated = now, violations / steps
+        yield f"{self._violated:.0%} violated"
+        megabytes = held.nbytes / 1e6
+        yield f"{megabytes:,.0f} MB" if megabytes >= 10 else f"{megabytes:.2g} MB"
+
+
+@contextmanager
+def training_bar(wanted: bool, label: str, total: int, first: int = 0) -> Iterator[Follow | None]:
+    """A bar for one training where it is wanted and stderr is a terminal; else nothing to follow with."""
+    if wanted and total > first and sys.stderr.isatty():
+        with TrainingBar(label, total, first) as bar:
+            yield bar
+    else:
+        yield None
+
+
+def all_of(*follow: Follow | None) -> Any:
+    """One follower that calls those that there are; None where there are none."""
+    there = [one for one in follow if one is not None]
+    if len(there) < 2:
+        return there[0] if there else None
+
+    def each(training: Training | PatternTraining) -> None:
+        for one in there:
+            one(training)
+
+    return each

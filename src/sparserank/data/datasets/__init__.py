@@ -1,0 +1,1 @@
+"""The named data sets: what they are, how they are downloaded, and one loader each."""

@@ -1,0 +1,327 @@
+"""LETOR / svmlight files: one judged document a line, `<grade> qid:<id> <index>:<value> ... # comment`.
+
+What is read is exact: every number is the double that Python's float() makes of its text, and what is written is the
+shortest text that reads back as the same double. Blank lines and lines that hold only a comment are passed over.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import validation
+from ...errors import DataError
+from ..files import PathLike, read_bytes, writing
+from ..records import Letor
+from .trec import shortest
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+ZeroBased: TypeAlias = bool | Literal["auto"]
+
+_WORD = re.compile(rb"[^\s#]+")
+_ID = re.compile(r"[^\s#\0]+", re.ASCII)
+_DOCID = re.compile(r"\bdocid\s*=\s*(\S+)")
+_PART = 1 << 22
+"""The least number of bytes that are worth a thread's while."""
+
+
+def read_letor(
+    path: PathLike, *, n_features: int | None = None, zero_based: ZeroBased = "auto", n_jobs: int | None = None
+) -> Letor:
+    """Read a LETOR / svmlight file, plain or packed as .gz, .xz or .zst.
+
+    Feature indices count from 1, as LETOR has it, and index 1 becomes column 0 of X; with zero_based="auto" a file in
+    which index 0 occurs counts from 0 (give a test file what its training file's `zero_based` says: it may happen to
+    have no index 0). X has `n_features` columns, or as many as the largest index asks for. Zeros
+    that are written out stay stored. In a file without qid every row has qid 0. The arrays do not depend on `n_jobs`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.txt").write_text("2 qid:10 1:0.5 3:1e-3 #docid = GX1\\n0 qid:10 2:0.25 #docid = GX7\\n")
+    ...     letor = read_letor(f"{folder}/a.txt")
+    >>> letor.X.toarray().tolist(), letor.y.tolist(), letor.qid.tolist(), docids(letor)
+    ([[0.5, 0.0, 0.001], [0.0, 0.25, 0.0]], [2.0, 0.0], [10, 10], ('GX1', 'GX7'))
+    """
+    return parse_letor(read_bytes(path), str(path), n_features=n_features, zero_based=zero_based, n_jobs=n_jobs)
+
+
+def parse_letor(
+    content: bytes,
+    name: str,
+    *,
+    n_features: int | None = None,
+    zero_based: ZeroBased = "auto",
+    n_jobs: int | None = None,
+) -> Letor:
+    """`read_letor` for bytes that are at hand already; `name` stands for their file in errors.
+
+    >>> parse_letor(b"1 qid:7 1:0.5", "one row").qid.tolist()
+    [7]
+    """
+    if n_features is not None:
+        validation.count("n_features", n_features, low=1)
+    validation.choice("zero_based", zero_based, ["auto", True, False])
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    text = _Text(content if content.endswith(b"\n") else content + b"\n", name)
+    _check_utf8(text)
+    parts = _read_parts(text, validation.threads(n_jobs))
+    if not any(len(part.grades) for part in parts):
+        raise DataError(f"{name}: no row in it; a row is '<grade> qid:<id> <index>:<value> ...'")
+    grades = np.concatenate([part.grades for part in parts])
+    values = np.concatenate([part.values for part in parts])
+    if any(part.doubts for part in parts):
+        _settle(text, "grade", grades)
+        _settle(text, "feature's value", values)
+    X, base = _matrix(text, parts, values, n_features, zero_based)
+    comments = _comments(text, np.concatenate([part.at[:, 2] for part in parts]))
+    from_zero = zero_based is True or (base == 0 and len(values) > 0)
+    return Letor(X, grades, _qid(text, parts), comments, from_zero)
+
+
+@dataclass(frozen=True)
+class _Text:
+    """The file's bytes, ending in a newline, and its name."""
+
+    content: bytes
+    name: str
+
+    def line(self, place: int) -> str:
+        number = self.content.count(b"\n", 0, place) + 1
+        return f"{self.name}:{number}"
+
+    def word(self, place: int) -> bytes:
+        found = _WORD.match(self.content, place)
+        return found[0] if found else b""
+
+
+def _check_utf8(text: _Text) -> None:
+    if not text.content.isascii():
+        try:
+            text.content.decode()
+        except UnicodeDecodeError as error:
+            byte = text.content[error.start]
+            raise DataError(f"{text.line(error.start)}: not UTF-8 text (byte 0x{byte:02x})") from None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What the kernel made of some lines: its arrays, cut to what is in them, and what it counted on the way."""
+
+    code: int
+    place: int
+    grades: NDArray[np.float64]
+    qids: NDArray[np.int64]
+    at: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    indices: NDArray[Any]
+    values: NDArray[np.float64]
+    smallest: int
+    largest: int
+    doubts: int
+    words: int
+
+
+def _read_parts(text: _Text, threads: int, dtype: type[np.signedinteger] = np.int32) -> list[_Part]:
+    """All lines, in parts for the threads to share; the first error in the file is raised."""
+    from ..._kernels import letor as kernel
+
+    size = len(text.content)
+    pieces = max(1, min(4 * threads, size // _PART))
+    cuts = {0, size} | {text.content.find(b"\n", size * k // pieces) + 1 for k in range(1, pieces)}
+    with ThreadPoolExecutor(threads) as pool:
+        share = pool.map if pieces > 1 else map
+        parts = list(share(lambda ends: _read_part(text, ends[0], ends[1], dtype), pairwise(sorted(cuts))))
+    wrong = next((part for part in parts if part.code != kernel.OK), None)
+    if wrong is None:
+        return parts
+    if wrong.code == kernel.WIDE_INDEX and dtype is np.int32:
+        return _read_parts(text, threads, np.int64)
+    raise _error(text, wrong.code, wrong.place)
+
+
+def _read_part(text: _Text, start: int, stop: int, dtype: type[np.signedinteger]) -> _Part:
+    from ..._kernels import letor as kernel
+
+    content = np.frombuffer(text.content, dtype=np.uint8)
+    lines, colons = kernel.count_marks(content, start, stop)
+    grades, values = np.empty(lines), np.empty(colons)
+    qids, ends = np.empty(lines, dtype=np.int64), np.empty(lines, dtype=np.int64)
+    at, indices = np.empty((lines, 3), dtype=np.int64), np.empty(colons, dtype=dtype)
+    widest = 2**31 - 2 if dtype is np.int32 else 10**17
+    code, place, rows, n, smallest, largest, doubts, words = kernel.fill(
+        content, start, stop, grades, grades.view(np.uint64), qids, at, ends,
+        indices, values, values.view(np.uint64), widest,
+    )  # fmt: skip
+    return _Part(
+        code, place, grades[:rows], qids[:rows], at[:rows], ends[:rows], indices[:n], values[:n],
+        smallest, largest, doubts, words,
+    )  # fmt: skip
+
+
+def _settle(text: _Text, what: str, numbers: NDArray[np.float64]) -> None:
+    """Let Python read, in place, the numbers that the kernel left as NaNs that carry their place."""
+    from ..._kernels import letor as kernel
+
+    bits = numbers.view(np.uint64)
+    for k in np.flatnonzero(np.isnan(numbers)):
+        place = int(bits[k] - kernel.DOUBT)
+        numbers[k] = float(text.word(place))
+        if math.isinf(numbers[k]):
+            raise DataError(f"{text.line(place)}: the {what} must be finite; {text.word(place).decode()} is too large")
+
+
+def _matrix(
+    text: _Text, parts: list[_Part], values: NDArray[np.float64], n_features: int | None, zero_based: ZeroBased
+) -> tuple[csr_array, int]:
+    """X, and what the file counts features from."""
+    from scipy.sparse import csr_array
+
+    smallest, largest = min(part.smallest for part in parts), max(part.largest for part in parts)
+    base = int(smallest > 0 and len(values) > 0) if zero_based == "auto" else int(not zero_based)
+    if base and len(values) and smallest == 0:
+        place = _first(parts, lambda indices: indices == 0)
+        raise DataError(f"{text.line(place)}: feature index 0 in a file that counts from 1; give zero_based=True")
+    width = max(largest, base) + 1 - base
+    if n_features is not None and width > n_features:
+        place = _first(parts, lambda indices: indices >= n_features + base)
+        raise DataError(f"{text.line(place)}: feature index beyond the {n_features} features asked for (n_features)")
+    indices = np.concatenate([part.indices for part in parts])
+    indices -= base
+    wide = np.int64 if indices.dtype == np.int64 or len(values) > np.iinfo(np.int32).max else np.int32
+    indptr = np.zeros(1 + sum(len(part.ends) for part in parts), dtype=wide)
+    row = done = 0
+    for part in parts:
+        indptr[row + 1 : row + 1 + len(part.ends)] = part.ends + done
+        row, done = row + len(part.ends), done + len(part.values)
+    X = csr_array((values, indices, indptr), shape=(len(indptr) - 1, n_features or width))
+    X.has_canonical_format = True
+    return X, base
+
+
+def _first(parts: list[_Part], wrong: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> int:
+    """The place of the first row that has an index which is wrong; there must be one."""
+    part = next(part for part in parts if wrong(part.indices).any())
+    return int(part.at[np.searchsorted(part.ends, int(wrong(part.indices).argmax()), side="right"), 0])
+
+
+def _qid(text: _Text, parts: list[_Part]) -> NDArray[Any]:
+    places = np.concatenate([part.at[:, 1] for part in parts])
+    without = places < 0
+    if without.all():
+        return np.zeros(len(places), dtype=np.int64)
+    if without.any():
+        odd = int(np.flatnonzero(without != without[0])[0])
+        rows = np.concatenate([part.at[:, 0] for part in parts])
+        here, above = ("no qid", "have one") if without[odd] else ("a qid", "have none")
+        raise DataError(
+            f"{text.line(int(rows[odd]))}: {here}, but the rows above {above}; give every row a qid or none"
+        )
+    if not any(part.words for part in parts):
+        return np.concatenate([part.qids for part in parts])
+    for place in places.tolist():
+        # An array of text cannot hold a NUL at the end: two ids would become one.
+        if b"\0" in text.word(place):
+            raise DataError(f"{text.line(place)}: a qid must not hold a NUL byte; got {text.word(place).decode()!r}")
+    return np.array([text.word(place).decode() for place in places.tolist()])
+
+
+def _comments(text: _Text, places: NDArray[np.int64]) -> tuple[str, ...]:
+    if (places < 0).all():
+        return ()
+    content = text.content
+    ends = [content.find(b"\n", place) if place >= 0 else place + 1 for place in places.tolist()]
+    return tuple([content[a + 1 : b].decode().removesuffix("\r") for a, b in zip(places.tolist(), ends, strict=True)])
+
+
+def _error(text: _Text, code: int, place: int) -> DataError:
+    from ..._kernels import letor as kernel
+
+    word = text.word(place).decode(errors="replace")
+    index, colon, value = word.partition(":")
+    if code == kernel.BAD_GRADE:
+        found = f"a line must begin with its grade, a finite number; got {word!r}"
+    elif code == kernel.BAD_QID:
+        found = f"the second field must be 'qid:<id>'; got {word!r}"
+    elif code == kernel.WIDE_INDEX:
+        found = f"the feature index is too large; got {word!r}"
+    elif code == kernel.NOT_RISING:
+        found = f"feature indices must rise along a line; got {word!r} after the same index or a larger one"
+    elif code == kernel.BAD_VALUE and value:
+        found = f"a feature's value must be a finite number; got {word!r}"
+    elif index == "qid":
+        found = f"'qid:<id>' must be the second field; got {word!r} further on"
+    elif re.fullmatch(r"-\d+", index) and colon:
+        found = f"a feature index must not be negative; got {word!r}"
+    else:
+        found = f"a feature must be '<index>:<value>'; got {word!r} (is the line cut off?)"
+    return DataError(f"{text.line(place)}: {found}")
+
+
+def docids(letor: Letor) -> tuple[str, ...]:
+    """The document id of every row, out of its comment `docid = <id>`.
+
+    >>> docids(parse_letor(b"1 qid:7 1:0.5 #docid = GX000-00 inc = 1 prob = 0.02", "one row"))
+    ('GX000-00',)
+    """
+    if not letor.comments:
+        raise DataError("the rows have no comments, so no document ids: 'docid = <id>' is looked for after '#'")
+    found = [_DOCID.search(comment) for comment in letor.comments]
+    for row, match in enumerate(found):
+        if match is None:
+            raise DataError(f"row {row}: no 'docid = <id>' in its comment {letor.comments[row]!r}")
+    return tuple(match[1] for match in found if match)
+
+
+def write_letor(path: PathLike, letor: Letor) -> None:
+    """Write rows so that `read_letor(path, n_features=letor.X.shape[1])` gives them back, bit for bit.
+
+    Indices count from 1. Ids that are text but all look like whole numbers come back as numbers.
+    """
+    X, qids = _checked(letor)
+    mark = bool(letor.comments) and not any(letor.comments)
+    with writing(path) as file:
+        for row, (grade, qid) in enumerate(zip(letor.y.tolist(), qids, strict=True)):
+            start, stop = X.indptr[row], X.indptr[row + 1]
+            columns, values = (X.indices[start:stop] + 1).tolist(), X.data[start:stop].tolist()
+            fields = [shortest(grade), f"qid:{qid}"]
+            fields += [f"{j}:{shortest(value)}" for j, value in zip(columns, values, strict=True)]
+            if letor.comments and (letor.comments[row] or mark):
+                fields.append(f"#{letor.comments[row]}")
+            file.write((" ".join(fields) + "\n").encode())
+
+
+def _checked(letor: Letor) -> tuple[csr_array, list[Any]]:
+    """The rows as they are written, refused where the file could not be read back as the same rows."""
+    from scipy.sparse import csr_array
+
+    X = csr_array(letor.X, dtype=np.float64)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    rows = X.shape[0]
+    if not rows or len(letor.y) != rows or len(letor.qid) != rows or len(letor.comments) not in (0, rows):
+        raise DataError(
+            f"a LETOR file needs rows, and one grade and one qid a row; got {rows} rows, {len(letor.y)} grades, "
+            f"{len(letor.qid)} qids and {len(letor.comments)} comments"
+        )
+    if not np.isfinite(X.data).all() or not np.isfinite(letor.y).all():
+        raise DataError("a LETOR file holds finite numbers only; a value or a grade is NaN or infinite")
+    qids: list[Any] = letor.qid.tolist()
+    for row, qid in enumerate(qids):
+        if not isinstance(qid, int) and not (isinstance(qid, str) and _ID.fullmatch(qid)):
+            raise DataError(f"row {row}: a qid must be a whole number or text without blanks, '#' and NUL; got {qid!r}")
+    for row, comment in enumerate(letor.comments):
+        if "\n" in comment or comment.endswith("\r"):
+            raise DataError(f"row {row}: a comment must stay on its line; got {comment!r}")
+    return X, qids

@@ -1,0 +1,110 @@
+"""SMART files, the format of the Cranfield collection: records of fields, each opened by a dot and a letter.
+
+`.I 17` opens record 17; `.T`, `.A`, `.B` and `.W` open its title, authors, source and text. A field occurs once a
+record, so a tag that a record has had already is a stray: it is dropped and the field goes on. (Three of
+Cranfield's abstracts hold strays. In abstract 240, where two stand in mid-sentence, the sentence is whole again so.)
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...errors import DataError
+from ..files import PathLike, numbered_lines, read_text
+from .trec import Judgments
+
+FIELDS = ("I", "T", "A", "B", "W")
+_TAG = re.compile(r"\.([A-Z])(?:\s+(.*))?")
+
+_GRADE_OF_CODE = {"1": "4", "2": "3", "3": "2", "4": "1", "5": "0", "-1": "4"}
+
+
+def read_smart(path: PathLike) -> tuple[dict[str, str], ...]:
+    """The records of a SMART file in file order, each `{"I": id, "T": title, "A": authors, "B": source, "W": text}`.
+
+    A field that a record lacks is "". Ids are kept as they are written ("001"); lines of a field are joined by "\\n".
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "two.qry").write_text(".I 001\\n.W\\nheat in\\nslabs .\\n.I 004\\n.W\\nflow\\n")
+    ...     [(record["I"], record["W"]) for record in read_smart(f"{folder}/two.qry")]
+    [('001', 'heat in\\nslabs .'), ('004', 'flow')]
+    """
+    records: dict[str, dict[str, list[str]]] = {}
+    record: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        line = line.rstrip("\r")
+        tag = _TAG.fullmatch(line)
+        if tag and tag[1] == "I":
+            name = (tag[2] or "").strip()
+            _check_new(f"{path}:{number}", name, records)
+            record = records[name] = {}
+            lines = []
+        elif not records:
+            if line.strip():
+                raise DataError(f"{path}:{number}: a SMART file begins with '.I <id>'; got {line[:40]!r}")
+        elif tag and tag[1] not in record:
+            lines = record[tag[1]] = [tag[2] or ""]
+        elif tag:
+            lines += [tag[2]] if tag[2] else []
+        else:
+            if not record and line.strip():
+                raise DataError(f"{path}:{number}: a line of text before the record's first field; got {line[:40]!r}")
+            lines.append(line)
+    if not records:
+        raise DataError(f"{path}: no record in it; a record begins with '.I <id>'")
+    return tuple(_joined(name, fields) for name, fields in records.items())
+
+
+def _check_new(where: str, name: str, records: dict[str, dict[str, list[str]]]) -> None:
+    if not name:
+        raise DataError(f"{where}: '.I' must be followed by the record's id")
+    if name in records:
+        raise DataError(f"{where}: record {name!r} occurs a second time")
+
+
+def _joined(name: str, fields: dict[str, list[str]]) -> dict[str, str]:
+    record = dict.fromkeys(FIELDS, "")
+    record.update({letter: "\n".join(lines).strip() for letter, lines in fields.items()})
+    record["I"] = name
+    return record
+
+
+def read_smart_qrels(path: PathLike) -> dict[str, dict[str, float]]:
+    """Cranfield's judgments as `{query: {document: grade}}`, larger grades better.
+
+    A line is `query document code`. The query is the position of the query in its file, counted from 1, not its id.
+    Cleverdon's codes fall with relevance, so they are turned round:
+
+    | code | meaning | grade |
+    |---|---|---|
+    | 1 | a complete answer to the question | 4 |
+    | 2 | of a high degree of relevance | 3 |
+    | 3 | useful as background or for its methods | 2 |
+    | 4 | of minimum interest | 1 |
+    | 5 | of no interest (never written) | 0 |
+    | -1 | not explained; once a query, and by its words the nearest abstract: taken for the question's source | 4 |
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "cranqrel").write_text("1 184 2 \\n1 486 -1\\n")
+    ...     read_smart_qrels(f"{folder}/cranqrel")
+    {'1': {'184': 3.0, '486': 4.0}}
+    """
+    judged = Judgments()
+    for number, line in numbered_lines(path):
+        fields = line.split()
+        if len(fields) != 3:
+            raise DataError(f"{path}:{number}: a judgment has three fields, 'query document code'; got {len(fields)}")
+        query, document, code = fields
+        if not (query.isdecimal() and int(query) >= 1):
+            raise DataError(f"{path}:{number}: the query must be its position, counted from 1; got {query!r}")
+        if code not in _GRADE_OF_CODE:
+            raise DataError(f"{path}:{number}: the code must be 1, 2, 3, 4, 5 or -1; got {code!r}")
+        judged.add(f"{path}:{number}", str(int(query)), document, _GRADE_OF_CODE[code])
+    if not judged.grades:
+        raise DataError(f"{path}: no judgment in it; a line is 'query document code'")
+    return judged.grades

@@ -1,0 +1,174 @@
+"""One file of named arrays, strings and settings: safetensors, so that reading it can run no code.
+
+A file says what it is (`kind`) and which version of the format it has. What cannot be read whole and consistent is
+refused by name; a file is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ModelError
+from ..files import PathLike, write_bytes
+
+VERSION = "1"
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """The content of one file; `path` is kept for messages."""
+
+    path: str
+    kind: str
+    settings: Mapping[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+
+    def bare(self, name: str, dtype: str) -> NDArray[Any]:
+        """One array, of the type it must have; what is in it is not looked at."""
+        if name not in self.arrays:
+            raise ModelError(f"{self.path}: the array {name!r} is missing")
+        found = self.arrays[name]
+        if found.dtype != np.dtype(dtype) or found.ndim != 1:
+            raise ModelError(
+                f"{self.path}: {name!r} must be a row of {dtype}; got {found.dtype} of shape {found.shape}"
+            )
+        return found
+
+    def array(self, name: str, dtype: str, length: int | None = None) -> NDArray[Any]:
+        """One array, of the type and length it must have; its numbers are finite."""
+        found = self.bare(name, dtype)
+        if length is not None and len(found) != length:
+            raise ModelError(f"{self.path}: {name!r} must have {length} entries; got {len(found)}")
+        if found.dtype.kind == "f" and not np.isfinite(found).all():
+            raise ModelError(f"{self.path}: {name!r} holds a number that is not finite")
+        return found
+
+    def windows(self, name: str, total: int, windows: int | None = None) -> NDArray[np.int64]:
+        """Rising bounds 0 = b[0] ≤ b[1] ≤ … = total: row pointers, string offsets."""
+        found = self.array(name, "int64", None if windows is None else windows + 1)
+        if len(found) == 0 or found[0] != 0 or found[-1] != total or (found[1:] < found[:-1]).any():
+            raise ModelError(f"{self.path}: {name!r} does not rise from 0 to {total}")
+        return found
+
+    def indices(self, name: str, below: int, length: int | None = None) -> NDArray[np.int32]:
+        """Whole numbers in [0, below)."""
+        found = self.array(name, "int32", length)
+        if len(found) and (found.min() < 0 or found.max() >= below):
+            raise ModelError(f"{self.path}: {name!r} holds an index outside [0, {below})")
+        return found
+
+    def strings(self, name: str) -> tuple[str, ...]:
+        """Strings written by `pack_strings` under this name."""
+        raw = self.array(f"{name}.utf8", "uint8").tobytes()
+        bounds = self.windows(f"{name}.ends", len(raw)).tolist()
+        try:
+            text = raw.decode("utf-8", "surrogatepass")
+            if len(text) == len(raw):
+                return tuple(text[a:b] for a, b in pairwise(bounds))
+            return tuple(raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(bounds))
+        except UnicodeDecodeError:
+            raise ModelError(f"{self.path}: {name!r} is not UTF-8 text") from None
+
+    def setting(self, name: str, kind: type | tuple[type, ...]) -> Any:
+        """One setting, of the type it must have."""
+        value = self.settings.get(name)
+        if not isinstance(value, kind):
+            raise ModelError(f"{self.path}: the setting {name!r} is missing or of the wrong type")
+        return value
+
+
+def pack_strings(name: str, strings: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Two arrays that hold the strings; `Tensors.strings(name)` gives them back."""
+    packed = [s.encode("utf-8", "surrogatepass") for s in strings]
+    ends = np.zeros(len(packed) + 1, np.int64)
+    np.cumsum([len(p) for p in packed], out=ends[1:])
+    return {f"{name}.utf8": np.frombuffer(b"".join(packed), np.uint8), f"{name}.ends": ends}
+
+
+def write_tensors(path: PathLike, kind: str, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write one file, atomically; the same content gives the same bytes."""
+    from safetensors.numpy import save
+
+    about = json.dumps({"format": VERSION, "kind": kind, "settings": settings}, sort_keys=True)
+    packed = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
+    # one key only: the library writes several in an order that changes from run to run
+    write_bytes(path, save(packed, metadata={"sparserank": about}), pack=False)
+
+
+def read_tensors(path: PathLike, kind: str | None = None) -> Tensors:
+    """Read one file of the wanted kind, or say why it is not one."""
+    path = Path(path)
+    with _opened(path, kind) as file:
+        about = _about(path, kind, (file.metadata() or {}).get("sparserank"))
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+    return Tensors(str(path), about["kind"], about["settings"], arrays)
+
+
+def map_tensors(path: PathLike, kind: str | None = None) -> Tensors:
+    """The same with the arrays left in the file: pages of it are read when they are looked at, by whoever looks.
+
+    A file that is written as `write_tensors` does – under another name, then renamed – never changes under a reader.
+    """
+    path = Path(path)
+    with _opened(path, kind) as file:  # the library has judged sizes and places when this succeeds
+        about = _about(path, kind, (file.metadata() or {}).get("sparserank"))
+        types = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        shapes = {name: (one.get_dtype(), one.get_shape()) for name, one in types.items()}
+        whole = np.memmap(path, np.uint8, "r")
+    length = int(whole[:8].view("<u8")[0])
+    header = json.loads(whole[8 : 8 + length].tobytes())
+    arrays = {}
+    for name, (kind_of, shape) in shapes.items():
+        begin, end = (8 + length + at for at in header[name]["data_offsets"])
+        if kind_of not in DTYPES:
+            raise ModelError(f"{path}: {name!r} holds {kind_of}, which no file of SparseRank's does")
+        raw = whole[begin:end]
+        aligned = raw if begin % np.dtype(DTYPES[kind_of]).itemsize == 0 else raw.copy()
+        arrays[name] = np.asarray(aligned).view(DTYPES[kind_of]).reshape(shape)
+    return Tensors(str(path), about["kind"], about["settings"], arrays)
+
+
+DTYPES = {"U8": "u1", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
+"""What arrays in our files hold."""
+
+
+@contextmanager
+def _opened(path: Path, kind: str | None) -> Iterator[Any]:
+    """The file as its library sees it; what that refuses is refused by name."""
+    from safetensors import SafetensorError, safe_open
+
+    if path.is_dir():
+        raise ModelError(f"{path}: is a folder; a {kind or 'model'} file is wanted")
+    if not path.exists():
+        raise ModelError(f"{path}: no such file")
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            yield file
+    except (SafetensorError, OSError, TypeError, AttributeError) as error:  # the last two: types numpy does not know
+        raise ModelError(f"{path}: truncated, damaged or not a model file: {error}") from None
+
+
+def _about(path: Path, kind: str | None, header: str | None) -> dict[str, Any]:
+    """What the file says of itself, judged."""
+    if header is None:
+        raise ModelError(f"{path}: a safetensors file, but not one of SparseRank's")
+    try:
+        about = json.loads(header)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: its settings cannot be read: {error}") from None
+    if not isinstance(about, dict) or not isinstance(about.get("settings"), dict):
+        raise ModelError(f"{path}: its settings are not a table")
+    if about.get("format") != VERSION:
+        raise ModelError(f"{path}: format {about.get('format')!r}; this version reads {VERSION!r}. Train it again.")
+    if kind is not None and about.get("kind") != kind:
+        raise ModelError(f"{path}: holds a {about.get('kind')!r}; a {kind!r} is wanted")
+    return about

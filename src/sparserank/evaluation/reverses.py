@@ -1,0 +1,129 @@
+"""Judgments whose reverse is in training, in collections whose queries are documents.
+
+Where judgments are links between documents (*See Also*), many links are mutual: if document d is a training query for
+which q is relevant, the judgment (q, d) of the test split is no news to a model. Figures are therefore also computed
+without these judgments. Each such document is removed from the judgments *and* from the ranking of that query, so that
+it is neither a gain nor a loss; a query without any other relevant document is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..data.records import Collection, Qrels, Run
+from .measures import Measures
+from .runs import Evaluation, evaluate_run
+
+
+@dataclass(frozen=True)
+class Reverses:
+    """The relevant judgments (q, d) of a split for which q is relevant to the training query d.
+
+    Attributes
+    ----------
+    known : dict of str to frozenset of str
+        For every query, its relevant documents whose judgment has a reverse in training.
+    of : int
+        The number of relevant judgments in the split.
+
+    Examples
+    --------
+    >>> found = Reverses.between({"a": {"b": 1, "c": 1}}, training={"b": {"a": 1}})
+    >>> found.judgments, found.of, found.without({"a": {"b": 1, "c": 1}})
+    (1, 2, {'a': {'c': 1}})
+    """
+
+    known: Mapping[str, frozenset[str]]
+    of: int
+
+    @classmethod
+    def between(cls, qrels: Qrels, training: Qrels) -> Reverses:
+        """Find the judgments of `qrels` whose reverse is in `training`."""
+        relevant = {q: frozenset(d for d, grade in of.items() if grade > 0) for q, of in qrels.items()}
+        known = {q: frozenset(d for d in of if training.get(d, {}).get(q, 0.0) > 0) for q, of in relevant.items()}
+        return cls(known, sum(map(len, relevant.values())))
+
+    @classmethod
+    def in_collection(cls, collection: Collection, qrels: Qrels, training: str = "train") -> Reverses | None:
+        """Of these judgments, with a split of the collection as training.
+
+        Parameters
+        ----------
+        collection : Collection
+            The documents, and the splits.
+        qrels : Qrels
+            The judgments that a model is measured on.
+        training : str, default="train"
+            The split that the model learned from.
+
+        Returns
+        -------
+        Reverses or None
+            None if no query has the id of a document, or there is no such split, or it is measured itself.
+        """
+        learned = collection.qrels.get(training)
+        if not learned or qrels == learned or not own_documents(collection, qrels):
+            return None
+        return cls.between(qrels, learned)
+
+    @property
+    def judgments(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.known.values()))
+
+    @property
+    def share(self) -> float:
+        """Their share of all relevant judgments of the split."""
+        return self.judgments / self.of if self.of else 0.0
+
+    def without(self, qrels: Qrels) -> dict[str, dict[str, float]]:
+        """The judgments that have no reverse, of queries that keep a relevant document."""
+        kept = {q: {d: g for d, g in of.items() if d not in self.known.get(q, ())} for q, of in qrels.items()}
+        return {q: of for q, of in kept.items() if any(grade > 0 for grade in of.values())}
+
+    def evaluate(self, run: Run, qrels: Qrels, measures: Measures, *, seed: int = 0) -> Evaluation | None:
+        """Measure a run without these judgments and documents.
+
+        Parameters
+        ----------
+        run, qrels : as for `evaluate_run`
+            The ranking and all judgments.
+        measures : str or sequence
+            What to measure.
+        seed : int, default=0
+            Seed of the intervals.
+
+        Returns
+        -------
+        Evaluation or None
+            None if every relevant judgment has its reverse in training.
+        """
+        left = self.without(qrels)
+        if not left:
+            return None
+        ranked = {q: {d: s for d, s in run.get(q, {}).items() if d not in self.known.get(q, ())} for q in left}
+        return evaluate_run(ranked, left, measures, seed=seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """{"judgments": …, "of": …, "share": …}, for JSON."""
+        return {"judgments": self.judgments, "of": self.of, "share": self.share}
+
+    def sentences(self, found: Mapping[str, Evaluation | None]) -> list[str]:
+        """The share, and each system's figures without these judgments, for people."""
+        told = [f"{self}: the document is a training query, and this query is relevant to it."]
+        for name, one in found.items():
+            if one is None:
+                return [*told, "Without them no relevant judgment is left."]
+            values = ", ".join(f"{measure} {estimate.value:.4f}" for measure, estimate in one.estimates.items())
+            told.append(f"Without them, {name}: {values} ({len(one.queries):,} queries).")
+        return told
+
+    def __str__(self) -> str:
+        return f"{self.judgments:,} of {self.of:,} judgments ({self.share:.1%}) have their reverse in training"
+
+
+def own_documents(collection: Collection, queries: Iterable[str]) -> int:
+    """How many of these queries have the id of a document."""
+    return len(set(queries) & set(collection.documents.ids))

@@ -1,0 +1,140 @@
+"""Batches of triples as arrays, in slots that are used again and again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels import pair_batch as kernel
+from ..preferences import Triples
+from .columns import Csr
+
+BLOCKS = 4
+"""Rows of W are shared out over this many blocks, whatever the number of threads, so that sums are always the same."""
+FRONT = 512
+"""Right vectors are kept dense over so many of the most frequent columns."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What a step multiplies: W += rate · left rightᵀ, left = queries[q] and right = items[better] - items[worse].
+
+    `turned` swaps the two sides, for penalties on the columns of W: then W is kept transposed.
+    """
+
+    queries: Csr
+    items: Csr
+    n_left: int
+    n_right: int
+    turned: bool = False
+
+    def entries(self, triples: Triples) -> tuple[int, int]:
+        """The most entries that the left and the right vectors of these triples can have."""
+        query = _entries(self.queries, triples.query)
+        items = _entries(self.items, triples.better) + _entries(self.items, triples.worse)
+        return (items, query) if self.turned else (query, items)
+
+
+class Slots:
+    """Right vectors and the rows of W that left vectors meet, for at most `steps` triples in each of `n` slots.
+
+    The left vectors themselves are only there for the batch that was taken last.
+    """
+
+    def __init__(self, sides: Sides, n: int, steps: int, sizes: NDArray[np.int64]) -> None:
+        self.sides, self.sizes = sides, sizes
+        self.front_level = int(np.searchsorted(sizes, FRONT, side="right")) - 1
+        self.steps, self.n_rows = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.left: Csr = np.zeros(steps + 1, np.int64), np.empty(0, np.uint32), np.empty(0, np.float32)
+        self.rptr = np.zeros((n, steps + 1), np.int64)
+        self.ridx, self.rval = np.empty((n, 0), np.uint32), np.empty((n, 0), np.float32)
+        self.front = np.zeros((n, steps, int(sizes[self.front_level])), np.float32)
+        self.split = np.zeros((n, steps, len(sizes)), np.int64)
+        self.place = np.full((sides.n_left, n), -1, np.int32)
+        self.rows, self.row_ptr = (np.empty((n, 0), np.int32) for _ in range(2))
+        self.entry_step, self.entry_val = np.empty((n, 0), np.int32), np.empty((n, 0), np.float32)
+        self.block = np.zeros((n, BLOCKS + 1), np.int64)
+        self.rate, self.owed = np.zeros((n, steps)), np.zeros(n)
+        rank = np.arange(sides.n_right, dtype=np.int32)
+        self.rank = np.where(rank < self.front.shape[2], rank, np.int32(-1))
+        side = sides.items if sides.turned else sides.queries
+        frequent = np.argsort(-np.bincount(side[1], minlength=sides.n_left), kind="stable")[:FRONT]
+        self.left_rank = np.full(sides.n_left, -1, np.int32)
+        self.left_rank[frequent] = np.arange(len(frequent), dtype=np.int32)
+
+    def take(self, slot: int, triples: Triples) -> None:
+        """Make these triples ready in a slot that nobody waits for any more."""
+        steps = len(triples.query)
+        self._make_room(*self.sides.entries(triples))
+        self.place[self.rows[slot, : self.n_rows[slot]], slot] = -1
+        self.steps[slot], self.rate[slot] = steps, 0.0
+        query, difference = self.left, self.right(slot)
+        if self.sides.turned:
+            query, difference = difference, query
+        kernel.gather(triples.query, *self.sides.queries, *query)
+        kernel.subtract(triples.better, triples.worse, *self.sides.items, *difference)
+        kernel.split_at(steps, self.rptr[slot], self.ridx[slot], self.sizes, self.split[slot])
+        kernel.spread_front(steps, *self.right(slot), self.rank, self.front[slot])
+        self.n_rows[slot] = kernel.group_by_row(
+            steps, *self.left, BLOCKS, self.place, slot, self.rows[slot], self.row_ptr[slot],
+            self.entry_step[slot], self.entry_val[slot], self.block[slot],
+        )  # fmt: skip
+
+    def _make_room(self, left: int, right: int) -> None:
+        """Let every slot hold so many entries; what the slots hold stays, and so do arrays that are being read."""
+        if left >= self.entry_step.shape[1]:
+            wide = left + left // 4 + 1
+            self.left = self.left[0], np.empty(wide, np.uint32), np.empty(wide, np.float32)
+            self.entry_step, self.entry_val = _wider(self.entry_step, wide), _wider(self.entry_val, wide)
+            rows = min(wide, self.sides.n_left + 1)
+            self.rows, self.row_ptr = _wider(self.rows, rows), _wider(self.row_ptr, rows)
+        if right >= self.ridx.shape[1]:
+            wide = right + right // 4 + 1
+            self.ridx, self.rval = _wider(self.ridx, wide), _wider(self.rval, wide)
+
+    def right(self, slot: int) -> Csr:
+        """The right vectors of a slot."""
+        return self.rptr[slot], self.ridx[slot], self.rval[slot]
+
+
+class Grams:
+    """The two Gram matrices of a batch, and the decisions they allow."""
+
+    def __init__(self, sides: Sides, steps: int) -> None:
+        self.left, self.right = (np.zeros((steps, steps), np.float32) for _ in range(2))
+        self.front = np.zeros((steps, min(FRONT, sides.n_left)), np.float32)
+        self.head = np.full(max(sides.n_left, sides.n_right), -1, np.int32)
+        self.step, self.link, self.value = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
+
+    def make(self, slots: Slots, slot: int) -> None:
+        """left[t, s] = left_t · left_s and right[t, s] = right_t · right_s for s ≤ t; the batch was taken last."""
+        steps, items = int(slots.steps[slot]), max(len(slots.left[1]), slots.ridx.shape[1])
+        if items > len(self.step):
+            self.step, self.link = np.empty(items, np.int32), np.empty(items, np.int32)
+            self.value = np.empty(items, np.float32)
+        lists = (self.head, self.step, self.value, self.link)
+        kernel.spread_front(steps, *slots.left, slots.left_rank, self.front)
+        kernel.gram(steps, *slots.left, slots.left_rank, self.front, *lists, self.left)
+        kernel.gram(steps, *slots.right(slot), slots.rank, slots.front[slot], *lists, self.right)
+
+    def decide(
+        self, slots: Slots, slot: int, margin: NDArray[np.float64], eta: NDArray[np.float64], wanted: float
+    ) -> tuple[int, float, float]:
+        """Set the batch's rates, in order; returns violations, summed loss, squared change of W."""
+        out: tuple[int, float, float] = kernel.decide(
+            int(slots.steps[slot]), margin, eta, wanted, self.left, self.right, slots.rate[slot]
+        )
+        return out
+
+
+def _entries(matrix: Csr, rows: NDArray[np.int64]) -> int:
+    return int((matrix[0][rows + 1] - matrix[0][rows]).sum())
+
+
+def _wider(array: NDArray[Any], wide: int) -> NDArray[Any]:
+    out = np.empty((len(array), wide), array.dtype)
+    out[:, : array.shape[1]] = array
+    return out

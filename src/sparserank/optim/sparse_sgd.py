@@ -1,0 +1,349 @@
+"""SparseSGD: Algorithm 1 of Chen et al., *Learning Preferences with Millions of Parameters by Enforcing Sparsity*.
+
+    W⁰ given. At step t draw (q, d⁺, d⁻). If qᵀW(d⁺ − d⁻) < 1:  W += η_t q (d⁺ − d⁻)ᵀ.
+    At every multiple of T:  shrink W by alpha · (η_{t−T+1} + … + η_t).
+
+It is exact and never forms W: see `kernels.pair_batch` for the batched form and `kernels.pair_rows` for the storage.
+A centre C is learned around: V = W − C is what is stored and shrunk, and qᵀC(d⁺ − d⁻) is added to every margin.
+
+Where a number of nonzeros is wanted, W is held near `slack` times as many, and the last shrinking is held back until
+more triples come: W then has more nonzeros than are wanted, and is cut to the largest of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import ConfigError
+from ..preferences import Triples
+from .columns import arrays, centre_margins, falling_frequency, renumbered
+from .density import Thermostat
+from .losses import Hinge
+from .pair_batch import Grams, Sides, Slots
+from .pair_rows import PairRows, Pool
+from .pattern_sgd import PatternTraining
+from .penalties import L1, GroupL1, NoPenalty, Penalty
+from .scores import Bilinear
+from .solution import Curve, Told
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+SETTLE_EVERY = 16, 32
+"""Batches between two settlings, up to MANY_ROWS and beyond: a settling visits every row of W, and until it comes the
+right vectors of all batches are kept."""
+MANY_ROWS = 30_000
+
+
+@dataclass(frozen=True)
+class SparseSGD:
+    """The settings of Algorithm 1. rate='decay' is η_t = eta0 / √t, 'fixed' is η_t = eta0.
+
+    rate='linear' falls from eta0 to 0 over `horizon` steps: η_t = eta0 (1 − (t − 1) / horizon).
+    """
+
+    eta0: float = 200.0
+    rate: str = "decay"
+    shrink_every: int = 100
+    n_jobs: int | None = None
+    horizon: int | None = None
+
+    def __post_init__(self) -> None:
+        validation.number("eta0", self.eta0, low=0, open_low=True)
+        validation.choice("rate", self.rate, ("decay", "fixed", "linear"))
+        validation.count("shrink_every", self.shrink_every, low=1)
+        validation.threads(self.n_jobs)
+        if self.rate == "linear":
+            validation.count("horizon", self.horizon, low=1)
+
+    def rates(self, first: int, count: int) -> NDArray[np.float64]:
+        """η of steps first + 1 … first + count."""
+        if self.rate == "fixed":
+            return np.full(count, self.eta0)
+        step = np.arange(first + 1, first + count + 1, dtype=np.float64)
+        if self.rate == "linear":
+            return self.eta0 * np.maximum(0.0, 1.0 - (step - 1.0) / float(self.horizon or 1))
+        return self.eta0 / np.sqrt(step)
+
+    def training(
+        self, score: Bilinear, loss: Hinge, penalty: Penalty, start: csr_array, centre: csr_array | None = None,
+        *, pattern: bool = False, wanted: int | None = None, slack: float = 1.0,
+    ) -> Training | PatternTraining:  # fmt: skip
+        """A training that has not taken a step yet; a combination that this solver cannot take is refused."""
+        if not isinstance(loss, Hinge):
+            raise ConfigError(f"sparse-sgd takes the hinge loss on triples; got {type(loss).__name__}")
+        if not isinstance(penalty, NoPenalty | L1 | GroupL1):
+            raise ConfigError(f"sparse-sgd takes no penalty, L1 or group L1; got {type(penalty).__name__}")
+        if isinstance(penalty, GroupL1) and (pattern or wanted is not None):
+            raise ConfigError(
+                "group L1 goes neither with a fixed pattern nor with a wanted density; use L1, or give alpha"
+            )
+        if pattern:
+            return PatternTraining(self, score, loss, penalty, start, centre)
+        return Training(self, score, loss, penalty, start, centre, wanted, slack)
+
+
+class Training(Told):
+    """W on its way: takes triples, at any time, and remembers how far it is."""
+
+    def __init__(
+        self,
+        solver: SparseSGD,
+        score: Bilinear,
+        loss: Hinge,
+        penalty: Penalty,
+        start: csr_array,
+        centre: csr_array | None,
+        wanted: int | None = None,
+        slack: float = 1.0,
+        level: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.solver, self.loss, self.penalty, self.centre = solver, loss, penalty, centre
+        self.turned = isinstance(penalty, GroupL1) and penalty.over == "columns"
+        self.steps, self.alpha = 0, penalty.alpha
+        self.seconds, self.peak_bytes, self.peak_nonzeros = 0.0, 0, 0
+        self.curve = Curve()
+        self._held = 0.0
+        self.wanted, self.thermostat = wanted, None
+        if wanted is not None:
+            self.thermostat = Thermostat(round(wanted * slack), self.alpha or _first_alpha(score))
+        if self.thermostat is not None:
+            self.alpha = self.thermostat.alpha
+        self.holds_back = self.thermostat is not None
+        self._order = falling_frequency(score.queries if self.turned else score.items)
+        stored = start if centre is None else start - centre
+        stored = (stored.T if self.turned else stored).tocsr()
+        stored = renumbered(stored, np.argsort(self._order)).astype(np.float32)
+        self._often = _share_of_batches(score.items if self.turned else score.queries, solver.shrink_every)
+        self.rows = PairRows(stored, self._often, level)
+        self.bind(score)
+
+    def bind(self, score: Bilinear) -> None:
+        """Take the vectors of the triples to come; their columns must be those of W."""
+        place = np.argsort(self._order)
+        queries = renumbered(score.queries, place) if self.turned else score.queries
+        items = score.items if self.turned else renumbered(score.items, place)
+        n_left, n_right = self.rows.shape
+        self.sides = Sides(arrays(queries), arrays(items), n_left, n_right, self.turned)
+        T = self.solver.shrink_every
+        self._settle_every = SETTLE_EVERY[n_left > MANY_ROWS]
+        self._slots, self._waiting = Slots(self.sides, self._settle_every + 2, T, self.rows.sizes), list[int]()
+        self._grams, self._next_grams = (Grams(self.sides, T) for _ in range(2))
+        self._score = score
+        self._still = None if self.centre is None else (score.queries @ self.centre).tocsr()
+
+    def advance(
+        self, triples: Triples, *, held_out: Triples | None = None, every: int | None = None,
+        on_settle: Callable[[Training], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Take these triples, in order. `every` so many steps (rounded to batches) a point is added to the curve."""
+        started, pool = perf_counter(), Pool(validation.threads(self.solver.n_jobs))
+        try:
+            self._catch_up(pool)
+            self._first = self.steps
+            slot, first, n = self._prepare(triples, 0), 0, len(triples.query)
+            while first < n:
+                margin, ahead = self._visit(pool, triples, first, slot)
+                first += len(margin)
+                self._shrink(pool, self._decide(slot, margin), last=first == n)
+                if self._settle_in_time(pool, last=first == n) and on_settle is not None:
+                    self.seconds += perf_counter() - started
+                    started = perf_counter()
+                    on_settle(self)
+                if every and (self.steps % every < len(margin) or first == n):
+                    self._flush(pool)
+                    self.seconds += perf_counter() - started
+                    started = perf_counter()
+                    self._note(pool, held_out, ahead)
+                slot = ahead
+            self._flush(pool)
+        finally:
+            pool.close()
+            self.seconds += perf_counter() - started
+
+    def _prepare(self, triples: Triples, first: int, *taken: int) -> int:
+        """Make the batch that begins with triple `first` ready in a free slot, its Gram matrices too; -1: no more."""
+        T = self.solver.shrink_every
+        count = min(T - (self._first + first) % T, len(triples.query) - first)
+        if count <= 0:
+            return -1
+        slot = self._free(*taken)
+        self._slots.take(slot, Triples(*(column[first : first + count] for column in triples)))
+        self._next_grams.make(self._slots, slot)
+        return slot
+
+    def _free(self, *taken: int) -> int:
+        """A slot that nobody needs."""
+        used = {*self._waiting, *taken}
+        return next(slot for slot in range(len(used) + 1) if slot not in used)
+
+    def _visit(self, pool: Pool, triples: Triples, first: int, slot: int) -> tuple[NDArray[np.float64], int]:
+        """The batch's margins by W as it stands; the batch after it is made ready meanwhile."""
+        self._grams, self._next_grams = self._next_grams, self._grams
+        count = int(self._slots.steps[slot])
+        ahead = pool.beside(lambda: self._prepare(triples, first + count, slot))
+        margin = self.rows.visit(pool, self._slots, self._waiting, slot)
+        if self._still is not None:
+            margin += centre_margins(self._still, self._score, triples, first, count)
+        return margin, ahead()
+
+    def _decide(self, slot: int, margin: NDArray[np.float64]) -> float:
+        """Set the batch's rates and let it wait to be added; returns the threshold to shrink by after it."""
+        T, count = self.solver.shrink_every, len(margin)
+        eta = self.solver.rates(self.steps, count)
+        violated, loss, change = self._grams.decide(self._slots, slot, margin, eta, self.loss.margin)
+        self._slots.owed[slot] = self.rows.debt
+        self._waiting.append(slot)
+        self.steps += count
+        self.curve.saw(count, violated, loss, change)
+        if self.steps % T or isinstance(self.penalty, NoPenalty):
+            return 0.0
+        return self.alpha * float(self.solver.rates(self.steps - T, T).sum())
+
+    def _shrink(self, pool: Pool, tau: float, last: bool) -> None:
+        """Shrink W by tau: L1 only notes what every entry owes."""
+        if isinstance(self.penalty, GroupL1):
+            self._flush(pool)
+            if tau:
+                self._shrink_groups(pool, self.penalty, tau)
+        elif self.holds_back and last:
+            self._held = tau
+        else:
+            self.rows.debt += tau
+
+    def _flush(self, pool: Pool) -> None:
+        """Add the batches that wait."""
+        self.rows.flush(pool, self._slots, self._waiting)
+        self._waiting.clear()
+
+    def _shrink_groups(self, pool: Pool, penalty: GroupL1, tau: float) -> None:
+        """Every group's length less tau; groups shorter than that vanish."""
+        self.rows.settle(pool)
+        code = penalty.codes(self.rows.shape[0])
+        length = np.sqrt(np.bincount(code, weights=self.rows.squared_lengths(pool)))
+        factor = np.maximum(0.0, 1.0 - np.divide(tau, length, out=np.ones_like(length), where=length > 0))
+        self.rows.scale(pool, factor[code])
+
+    def _settle_in_time(self, pool: Pool, last: bool) -> bool:
+        """Settle where it is due; returns whether it was."""
+        T, held = self.solver.shrink_every, self.holds_back and last
+        if self.steps % T == 0 and self._settles() and not held:
+            self._settle(pool)
+            return True
+        if len(self._waiting) == self._settle_every:
+            self._flush(pool)
+        return False
+
+    def _settles(self) -> bool:
+        """After 1, 2, 4 and 8 batches, while W grows fast, then at even intervals."""
+        batches = self.steps // self.solver.shrink_every
+        return batches % self._settle_every == 0 or batches in (1, 2, 4, 8)
+
+    def _settle(self, pool: Pool) -> None:
+        self._flush(pool)
+        self.rows.settle(pool)
+        self.peak_bytes = max(self.peak_bytes, self.rows.nbytes)
+        self.peak_nonzeros = max(self.peak_nonzeros, self.rows.nonzeros)
+        if self.thermostat is not None:
+            self.alpha = self.thermostat.feel(self.rows.nonzeros)
+
+    def _catch_up(self, pool: Pool) -> None:
+        """Do the shrinking that was held back when the last triples had been taken."""
+        if self._held:
+            self.rows.debt += self._held
+            self._held = 0.0
+            if self._settles():
+                self._settle(pool)
+
+    @property
+    def held(self) -> float:
+        """The threshold that W is still to be shrunk by; it is held back after the last triples where `holds_back`."""
+        return self._held
+
+    def _note(self, pool: Pool, held_out: Triples | None, ahead: int) -> None:
+        """Add a point to the curve."""
+        self.curve.note(
+            steps=self.steps,
+            objective=None if held_out is None else self._objective(pool, held_out, ahead),
+            nonzeros=self.rows.nonzeros,
+            megabytes=self.rows.nbytes / 1e6,
+            alpha=self.alpha,
+            seconds=self.seconds,
+        )
+
+    def _objective(self, pool: Pool, triples: Triples, ahead: int) -> float:
+        """Mean loss of these triples by W as it stands; nothing is learned from them."""
+        total, T, slot = 0.0, self.solver.shrink_every, self._free(ahead)
+        for first in range(0, len(triples.query), T):
+            self._slots.take(slot, Triples(*(column[first : first + T] for column in triples)))
+            margin = self.rows.visit(pool, self._slots, self._waiting, slot)
+            if self._still is not None:
+                margin = margin + centre_margins(self._still, self._score, triples, first, T)
+            total += float(np.maximum(0.0, self.loss.margin - margin).sum())
+        return total / len(triples.query)
+
+    def settle(self) -> None:
+        """Let every entry pay what it owes, so that what `state` gives is all there is to know."""
+        pool = Pool(1)
+        self._catch_up(pool)
+        self.rows.settle(pool)
+        pool.close()
+
+    def summary(self) -> dict[str, Any]:
+        """What is told of the training so far, the thermostat's memory included."""
+        return super().summary() | {"last": 0.0 if self.thermostat is None else self.thermostat.last}
+
+    def recall(self, told: Mapping[str, Any]) -> None:
+        """Take over what was told."""
+        super().recall(told)
+        if self.thermostat is not None:
+            self.thermostat.alpha, self.thermostat.last = self.alpha, told["last"]
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """All that is needed to go on exactly from here; call `settle` before."""
+        ptr, idx, val = arrays(self.rows.to_csr())
+        return self.summary(), {"ptr": ptr, "idx": idx.astype(np.int32), "val": val, "level": self.rows.level}
+
+    def resume(self, told: Mapping[str, Any], held: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state of the same training."""
+        from scipy.sparse import csr_array
+
+        stored = csr_array((held["val"], held["idx"], held["ptr"]), shape=self.rows.shape)
+        self.rows = PairRows(stored, self._often, held["level"])
+        self.recall(told)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of W."""
+        n_left, n_right = self.rows.shape
+        return (n_right, n_left) if self.turned else (n_left, n_right)
+
+    def weights(self) -> csr_array:
+        """W as it stands, columns in their own order."""
+        pool = Pool(validation.threads(self.solver.n_jobs))
+        stored = renumbered(self.rows.to_csr(pool), self._order)
+        pool.close()
+        W = stored.T.tocsr() if self.turned else stored
+        if self.centre is not None:
+            W = (W + self.centre).tocsr()
+            W.eliminate_zeros()
+        return W.astype(np.float32, copy=False)
+
+
+def _share_of_batches(matrix: csr_array, steps: int) -> NDArray[np.float64]:
+    """How likely each column occurs among `steps` rows drawn at random."""
+    share = np.bincount(matrix.indices, minlength=matrix.shape[1]) / max(1, matrix.shape[0])
+    return np.asarray(1.0 - (1.0 - share) ** steps)
+
+
+def _first_alpha(score: Bilinear) -> float:
+    """A guess for a controller to start from: small against what one step adds to an entry."""
+    typical = [float(np.abs(side.data).mean()) if side.nnz else 1.0 for side in (score.queries, score.items)]
+    return 1e-3 * typical[0] * typical[1]

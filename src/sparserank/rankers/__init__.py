@@ -1,1 +1,0 @@
-"""What a user holds: rankers with scikit-learn's manners."""

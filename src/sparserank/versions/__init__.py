@@ -1,0 +1,1 @@
+"""Every version of a served model, and rollback."""

@@ -1,0 +1,56 @@
+"""Settings as scikit-learn asks for them, without importing it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import get_tags
+
+from sparserank.bilinear.ranker import BilinearRanker
+from sparserank.errors import ConfigError
+
+from ..bilinear.test_ranker import PREFS, SETTINGS, X
+
+
+def test_settings_are_the_constructors_parameters_kept_as_given():
+    start = np.eye(3)
+    ranker = BilinearRanker(alpha=3e-4, start=start)
+    assert ranker.get_params()["start"] is start
+    assert ranker.get_params(deep=False) == ranker.get_params()
+    assert ranker.set_params(eta0=5.0) is ranker
+    assert ranker.eta0 == 5.0
+
+
+def test_an_unknown_setting_is_refused_and_nothing_is_changed():
+    ranker = BilinearRanker()
+    with pytest.raises(ConfigError, match="no setting 'colour'; it has: loss, penalty"):
+        ranker.set_params(eta0=5.0, colour="red")
+    assert ranker.eta0 == 200.0
+
+
+def test_scikit_learn_clones_it_and_reads_its_tags():
+    fitted = BilinearRanker(**SETTINGS | {"max_iter": 10}).fit(X, X, PREFS)
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params()
+    assert not hasattr(copy, "W_")
+    assert get_tags(copy).estimator_type is None
+    for settings in ParameterGrid({"alpha": [1e-5, 1e-4], "refit": [False, True]}):
+        assert clone(fitted).set_params(**settings).get_params().items() >= settings.items()
+
+
+def test_it_prints_the_settings_that_are_not_the_usual_ones():
+    assert repr(BilinearRanker()) == "BilinearRanker()"
+    assert repr(BilinearRanker(alpha=1e-4, refit=True)) == "BilinearRanker(alpha=0.0001, refit=True)"
+    assert repr(BilinearRanker(start=np.eye(3))) == "BilinearRanker(start=<ndarray of shape (3, 3)>)"
+
+
+def test_loading_a_model_imports_no_scikit_learn(tmp_path):
+    BilinearRanker(**SETTINGS | {"max_iter": 10}).fit(X, X, PREFS).save(tmp_path / "w")
+    code = "import sys, sparserank; sparserank.load(sys.argv[1]); print('sklearn' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "w")], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")

@@ -1,0 +1,80 @@
+"""Word pairs by each loss and penalty: chosen on held-out queries, within the budget, edits kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from sparserank.errors import ConfigError
+from sparserank.optim.closed_form import GramForm
+from sparserank.optim.list_problem import JudgedLists, Ridge
+from sparserank.optim.pruning import Budget
+from sparserank.text_ranker import pair_losses
+from sparserank.text_ranker.fixed_pairs import Edits
+from sparserank.text_ranker.pair_learner import Choice, PairLearner
+from sparserank.text_ranker.training_data import Judged
+
+WORDS = 12
+
+
+@pytest.fixture(scope="module")
+def judged():
+    """A query word i asks for documents that have the word i + 1; the lexical score only knows noise."""
+    rng = np.random.default_rng(0)
+    Q, D = np.zeros((80, WORDS), np.float32), np.zeros((60, WORDS), np.float32)
+    for X in (Q, D):
+        for row in X:
+            row[rng.choice(WORDS, 3, replace=False)] = 0.577
+    wanted = Q @ np.roll(np.eye(WORDS), 1, axis=1) @ D.T
+    grades = csr_array(np.where(wanted > 0.6, 2.0, np.where(wanted > 0.5, 1.0, 0.0)).astype(np.float32))
+    lists = JudgedLists(csr_array(Q), csr_array(D), grades)
+    return Judged(lists, rng.normal(size=wanted.shape).astype(np.float32), np.full(80, -1, np.int64))
+
+
+def learned(judged, W, gain):
+    return judged.worth(judged.lexical + np.float32(gain) * (judged.lists.Q @ W @ judged.lists.D.T).toarray())
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty"),
+    [("squared", "ridge"), ("squared", "l1"), ("softmax", "ridge"), ("domination", "ridge"), ("hinge", "ridge")],
+)
+def test_every_loss_and_penalty_learns_what_is_asked_for_within_the_budget(judged, loss, penalty):
+    W, choice = PairLearner(Budget(40), n_jobs=1, loss=loss, penalty=penalty).learn(judged)
+    assert 0 < W.nnz <= 40
+    assert learned(judged, W, choice.gain) > judged.worth(judged.lexical) + 0.3
+    assert len(choice.tried) == len(pair_losses.STRENGTHS[loss])
+
+
+@pytest.mark.parametrize("loss", ["softmax", "domination", "hinge"])
+def test_a_loss_is_used_where_it_beats_the_squared_one_on_held_out_queries_and_only_there(judged, loss):
+    _, squared = PairLearner(Budget(15), n_jobs=1).learn(judged)
+    _, choice = PairLearner(Budget(15), n_jobs=1, loss=loss).learn(judged)
+    best = max(worth for _, worth in choice.tried)
+    assert choice.learned == max(best, squared.learned)
+    assert (choice.strength is None) == (best <= squared.learned)
+    assert choice.gain == squared.gain
+
+
+@pytest.mark.parametrize("loss", ["softmax", "domination", "hinge"])
+def test_pinned_and_forbidden_pairs_are_kept_and_no_weight_is_below_zero_where_none_may_be(judged, loss):
+    pinned = csr_array(([0.25], ([0], [7])), shape=(WORDS, WORDS), dtype=np.float32)
+    forbidden = csr_array(([1.0], ([3], [4])), shape=(WORDS, WORDS), dtype=np.float32)
+    learner = PairLearner(Budget(30, nonnegative=True), n_jobs=1, loss=loss, edits=Edits(pinned, forbidden))
+    W = learner.fit(GramForm(judged.lists.D), judged.lists, 0.5, Ridge())
+    choice = Choice(0.5, Ridge(), gain=20.0, lexical=0.0, learned=0.0, strength=0.5)
+    again = learner._relearned(W, judged, choice)
+    assert not np.array_equal(again.toarray(), W.toarray())
+    assert again[0, 7] == np.float32(0.25)
+    assert again[3, 4] == 0.0
+    assert (again.data >= 0.0).all()
+
+
+def test_what_cannot_be_solved_is_refused_with_what_would_work():
+    with pytest.raises(ConfigError, match=r"penalty='l1' is solved for loss='squared' alone.*penalty='ridge'"):
+        PairLearner(Budget(5), loss="softmax", penalty="l1")
+    with pytest.raises(ConfigError, match="'squared', 'softmax', 'domination', 'hinge'"):
+        PairLearner(Budget(5), loss="cubic")
+    with pytest.raises(ConfigError, match="'ridge', 'l1'"):
+        PairLearner(Budget(5), penalty="l0")
