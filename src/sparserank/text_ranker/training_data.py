@@ -21,14 +21,15 @@ HELD_OUT, FEW = 4, 500
 MOST_SCORES = 1 << 28
 """Dense scores that may be held at once (1 GB); beyond, fewer queries are chosen on, and the squared loss has the last
 word."""
-SIGNIFICANCE_LEVEL = 0.01
+SIGNIFICANCE_LEVEL = 0.02
 """Pairs are kept if the p-value of their gain on held-out queries is at most this. It is the expected share of
 collections with nothing to learn that keep pairs all the same (`make bench ARGS=never_worse` counts them)."""
 TEST_DEPTH = 100
 """The test is made on nDCG at this rank: it varies less from query to query than nDCG@10, so that fewer queries show
 whether pairs help (`python -m benchmarks.acceptance`)."""
-PRUNED_LEVEL = 0.1
-"""Once the pairs have passed that test, the pruned ones need only show on nDCG@10 that they did not lose the gain."""
+PRUNED_LEVEL = 0.5
+"""Once the pairs have passed that test, pruned pairs are tested again on nDCG@10, at this level: the smallest that keeps
+as many real gains as a larger one (`python -m benchmarks.acceptance`)."""
 SIGN_PATTERNS = 4_000
 _PATTERNS_AT_ONCE = 500
 
