@@ -8,7 +8,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from . import deprecated as _deprecated
+
 __version__ = "0.1.0"
+_deprecated.install()
 
 _HOME = {
     "AdaRank": "sparserank.letor.adarank",
@@ -77,6 +80,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if _deprecated.new_module(old := f"sparserank.{name}"):
+        return importlib.import_module(old)
     if name not in _HOME:
         raise AttributeError(f"module 'sparserank' has no attribute {name!r}")
     home = _HOME[name]
