@@ -21,7 +21,7 @@ from unittest.mock import patch
 import numpy as np
 
 from sparserank.optim.closed_form import rows_of_w
-from sparserank.optim.pruning import Budget, Worth, cut_rows
+from sparserank.optim.pruning import PairBudget, Worth, cut_rows
 from sparserank.text_ranker import pair_learner as text_pairs
 from sparserank.text_ranker.pair_learner import PairLearner
 
@@ -60,13 +60,13 @@ def only_cut(split: Split) -> PerQuery:
     """The closed form's W, cut and not refitted."""
     lists = split.train.lists
     rows = rows_of_w(lists, split.form.duals(lists, EVENNESS, RIDGE))
-    return queries.sparse(split, cut_rows(rows, lists.shape, Worth.of(lists, RIDGE), Budget(PAIRS)))
+    return queries.sparse(split, cut_rows(rows, lists.shape, Worth.of(lists, RIDGE), PairBudget(PAIRS)))
 
 
 def fitted(split: Split, **constants: float) -> Any:
     """W of `PAIRS` pairs with some of the learner's constants changed."""
     with patch.dict(vars(text_pairs), constants):
-        return PairLearner(Budget(PAIRS)).fit(split.form, split.train.lists, EVENNESS, RIDGE)
+        return PairLearner(PairBudget(PAIRS)).fit(split.form, split.train.lists, EVENNESS, RIDGE)
 
 
 def cut() -> Iterator[tuple[str, Measured]]:

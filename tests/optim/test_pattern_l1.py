@@ -9,13 +9,13 @@ from scipy.sparse import csr_array
 
 from sparserank.optim.list_problem import Ridge
 from sparserank.optim.pattern_l1 import Effort, PatternL1
-from sparserank.optim.pruning import Budget
+from sparserank.optim.pruning import PairBudget
 
 from . import judged_worlds as worlds
 
 RIDGE, EVENNESS = Ridge(0.5, 0.7), 0.5
 EXACT = Effort(steps=3000, rounds=30, tol=1e-4)
-ALL = Budget(1000)
+ALL = PairBudget(1000)
 
 
 def parts(lists):
@@ -61,13 +61,13 @@ def test_slopes_are_at_most_l1_and_equal_to_it_with_the_sign_of_the_weight_where
 
 def test_pairs_that_join_a_few_at_a_time_end_at_the_same_answer():
     lists = worlds.lists()
-    few = PatternL1(lists, EVENNESS, RIDGE, effort=EXACT).solve(0.03, Budget(2)).toarray()
+    few = PatternL1(lists, EVENNESS, RIDGE, effort=EXACT).solve(0.03, PairBudget(2)).toarray()
     assert_allclose(few, literal(lists, 0.03), atol=2e-5)
 
 
 def test_no_weight_is_negative_or_forbidden_where_none_may_be():
     lists = worlds.lists()
-    found = PatternL1(lists, EVENNESS, RIDGE, effort=EXACT).solve(0.03, Budget(1000, nonnegative=True)).toarray()
+    found = PatternL1(lists, EVENNESS, RIDGE, effort=EXACT).solve(0.03, PairBudget(1000, nonnegative=True)).toarray()
     assert_allclose(found, literal(lists, 0.03, nonnegative=True), atol=2e-5)
     mask = csr_array((np.indices(lists.shape).sum(axis=0) % 2).astype(np.float32))
     found = PatternL1(lists, EVENNESS, RIDGE, mask, EXACT).solve(0.03, ALL).toarray()
@@ -78,7 +78,7 @@ def test_no_weight_is_negative_or_forbidden_where_none_may_be():
 @pytest.mark.parametrize("pairs", [1, 5, 17, 30])
 def test_the_path_leaves_at_most_the_pairs_wanted_and_ends_at_the_answer_for_its_l1(pairs):
     lists = worlds.lists()
-    W, l1 = PatternL1(lists, EVENNESS, RIDGE, effort=EXACT).path(Budget(pairs))
+    W, l1 = PatternL1(lists, EVENNESS, RIDGE, effort=EXACT).path(PairBudget(pairs))
     assert pairs / 2 - 1 <= W.nnz <= pairs
     assert_allclose(W.toarray(), literal(lists, l1), atol=2e-5)
 
@@ -91,5 +91,5 @@ def test_the_path_goes_on_to_every_pair_there_is_a_reason_for():
 
 def test_where_nothing_is_judged_nothing_is_learned():
     lists = worlds.lists().of(np.array([1]))
-    W, l1 = PatternL1(lists, EVENNESS, RIDGE).path(Budget(5))
+    W, l1 = PatternL1(lists, EVENNESS, RIDGE).path(PairBudget(5))
     assert (W.nnz, l1, W.shape) == (0, 0.0, lists.shape)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sparserank.errors import ConfigError
 from sparserank.optim import pruning as pair_cut
 from sparserank.optim.list_problem import Ridge
-from sparserank.optim.pruning import Budget, Worth, cut, cut_rows
+from sparserank.optim.pruning import PairBudget, Worth, cut, cut_rows
 
 from .judged_world import dense, on_pattern, some_lists
 
@@ -22,7 +22,7 @@ EVEN = Worth(np.ones(8, np.float32), np.ones(9, np.float32))
 def kept(W, worth, budget, forbidden=None):
     """Sort all pairs by falling worth, equal ones by place; take one after another while there is room."""
     value = np.abs(W) * worth.columns * worth.rows[:, None]
-    out, room = np.zeros_like(W), np.full(len(W), budget.per_word or W.shape[1])
+    out, room = np.zeros_like(W), np.full(len(W), budget.pairs_per_word or W.shape[1])
     taken = 0
     for i, j in sorted(np.ndindex(W.shape), key=lambda place: -value[place]):
         wanted = W[i, j] > 0 if budget.nonnegative else W[i, j] != 0
@@ -48,7 +48,12 @@ def some_worth(seed, ties):
     return EVEN if ties else Worth(rng.random(8).astype(np.float32), rng.random(9).astype(np.float32))
 
 
-budgets = st.builds(Budget, st.integers(1, 80), st.none() | st.integers(1, 12), st.booleans())
+budgets = st.builds(
+    PairBudget,
+    max_pairs=st.integers(1, 80),
+    pairs_per_word=st.none() | st.integers(1, 12),
+    nonnegative=st.booleans(),
+)
 
 
 @given(st.integers(0, 1000), st.booleans(), budgets, st.integers(1, 9), st.integers(1, 3), st.booleans())
@@ -75,7 +80,7 @@ def test_a_sparse_W_is_cut_as_a_dense_one_is(seed, ties, budget):
 
 def test_zeros_that_a_sparse_W_stores_are_no_pairs():
     W = csr_array((np.array([0.0, 1.0, 0.0]), np.array([0, 1, 2]), np.array([0, 2, 3])), shape=(2, 3))
-    found = cut(W, Worth(np.ones(2, np.float32), np.ones(3, np.float32)), Budget(3))
+    found = cut(W, Worth(np.ones(2, np.float32), np.ones(3, np.float32)), PairBudget(3))
     assert found.nnz == 1
     assert found.toarray().tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
 
@@ -84,14 +89,16 @@ def test_equal_pairs_stay_by_place():
     W = np.ones((3, 4), np.float32)
     worth = Worth(np.ones(3, np.float32), np.ones(4, np.float32))
     expected = [[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 0, 0]]
-    assert cut(csr_array(W), worth, Budget(5, per_word=2)).toarray().tolist() == expected
+    assert cut(csr_array(W), worth, PairBudget(5, pairs_per_word=2)).toarray().tolist() == expected
     for size in (1, 2, 3):
-        assert cut_rows(in_blocks(W, size), (3, 4), worth, Budget(5, per_word=2)).toarray().tolist() == expected
+        assert (
+            cut_rows(in_blocks(W, size), (3, 4), worth, PairBudget(5, pairs_per_word=2)).toarray().tolist() == expected
+        )
 
 
 def test_nothing_comes_of_no_rows():
-    assert cut_rows([], (8, 9), EVEN, Budget(5)).nnz == 0
-    assert cut(csr_array((8, 9), dtype=np.float32), EVEN, Budget(5, per_word=1)).shape == (8, 9)
+    assert cut_rows([], (8, 9), EVEN, PairBudget(5)).nnz == 0
+    assert cut(csr_array((8, 9), dtype=np.float32), EVEN, PairBudget(5, pairs_per_word=1)).shape == (8, 9)
 
 
 def test_worth_squared_is_what_the_objective_loses_where_a_pair_is_the_only_one():
@@ -113,11 +120,34 @@ def test_worth_is_of_lengths_and_penalties():
 
 
 def test_a_budget_times_three_keeps_its_other_wishes():
-    assert Budget(5, 2, True).times(3) == Budget(15, 6, True)
-    assert Budget(5).times(3) == Budget(15)
+    assert PairBudget(5, pairs_per_word=2, nonnegative=True).times(3) == PairBudget(
+        15, pairs_per_word=6, nonnegative=True
+    )
+    assert PairBudget(5).times(3) == PairBudget(15)
 
 
-@pytest.mark.parametrize(("wrong", "name"), [((0,), "max_pairs"), ((2.5,), "max_pairs"), ((5, 0), "pairs_per_word")])
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        ({"max_pairs": 0}, "max_pairs"),
+        ({"max_pairs": 2.5}, "max_pairs"),
+        ({"pairs_per_word": 0}, "pairs_per_word"),
+    ],
+)
 def test_a_budget_without_room_is_refused(wrong, name):
     with pytest.raises(ConfigError, match=f"'{name}' parameter must be a whole number"):
-        Budget(*wrong)
+        PairBudget(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("budget", "pairs"), [({"density": 0.1}, 200), ({"megabytes": 0.001}, 104), ({}, 300_000), ({"max_pairs": 7}, 7)]
+)
+def test_a_budget_becomes_a_number_of_pairs_for_a_shape(budget, pairs):
+    assert PairBudget(**budget).for_shape((40, 50)) == PairBudget(pairs)
+
+
+def test_a_budget_has_one_limit_and_room_for_one_pair():
+    with pytest.raises(ConfigError, match="'density' and 'megabytes' all limit the size of W"):
+        PairBudget(density=0.1, megabytes=1.0)
+    with pytest.raises(ConfigError, match="'megabytes' parameter must be at least"):
+        PairBudget(megabytes=1e-9).for_shape((40, 50))

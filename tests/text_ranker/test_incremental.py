@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 
 import sparserank as sr
 from sparserank.optim.list_problem import Ridge
-from sparserank.optim.pruning import Budget
+from sparserank.optim.pruning import PairBudget
 from sparserank.text_ranker.incremental import PairChange
-from sparserank.text_ranker.learning import How, Lesson, Size
+from sparserank.text_ranker.learning import How, Lesson
 from sparserank.text_ranker.pair_learner import PairLearner
 
 from ..optim.judged_world import dense, some_lists
@@ -45,7 +45,7 @@ def change(ranker, grades, **how):
     lesson = Lesson.of(
         documents, ranker.lexical_.documents(documents), {"q": QUERY}, {"q": grades}, drop_self=False, below=True
     )
-    return PairChange.of(ranker.model_, lesson, How(Size(max_pairs=2000)), **how)
+    return PairChange.of(ranker.model_, lesson, How(PairBudget(max_pairs=2000)), **how)
 
 
 @pytest.mark.parametrize("rows", [None, [True, False, False, True, False, True]])
@@ -58,7 +58,7 @@ def test_the_change_is_the_closed_form_of_what_is_missed_written_out(rows):
     left = np.linalg.solve(within @ within.T + 0.7 * np.eye(len(Q)), missed)
     literal = within.T @ left @ np.linalg.solve(D @ D.T + 1.3 * np.eye(len(D)), D)
     mask = None if rows is None else np.array(rows)
-    found = PairLearner(Budget(1000)).residual(lists, before, 0.5, ridge, mask)
+    found = PairLearner(PairBudget(1000)).residual(lists, before, 0.5, ridge, mask)
     assert_allclose(found.toarray(), literal, atol=1e-5)
 
 
@@ -105,7 +105,7 @@ def test_the_same_lesson_again_and_again_changes_less_and_less(ranker):
 
 def test_a_part_of_a_change_is_that_part_of_every_weight(ranker):
     whole = change(ranker, {"boat-red": 1.0})
-    before, half, all_of_it = (whole.taken(Budget(2000), strength).W.toarray() for strength in (0.0, 0.5, 1.0))
+    before, half, all_of_it = (whole.taken(PairBudget(2000), strength).W.toarray() for strength in (0.0, 0.5, 1.0))
     assert_allclose(half - before, 0.5 * (all_of_it - before), atol=1e-6)
     assert np.abs(all_of_it - before).max() > 0
 
@@ -121,7 +121,7 @@ def test_a_change_of_neighbouring_words_touches_no_other_row(ranker):
     changed = {found.words.words[row] for row in np.flatnonzero(np.diff(found.change.indptr))}
     assert changed == {"red car", "car wood"}
     new = copy(ranker)
-    new.model_ = found.taken(Budget(2000))
+    new.model_ = found.taken(PairBudget(2000))
     assert rank(new, "boat-red") < rank(ranker, "boat-red")
     assert new.search("car wheel") == ranker.search("car wheel")
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from sparserank.errors import DataError
 from sparserank.optim.closed_form import GramForm
 from sparserank.optim.list_problem import JudgedLists, Ridge
-from sparserank.optim.pruning import Budget
+from sparserank.optim.pruning import PairBudget
 from sparserank.text_ranker import pair_learner as text_pairs
 from sparserank.text_ranker import training_data as judged_module
 from sparserank.text_ranker.fixed_pairs import Edits
@@ -49,8 +49,8 @@ def world(seed=0, queries=40, documents=60, lexical=1.0, noise=False):
 
 def learner(pairs=30, **options):
     edits = {name: options.pop(name) for name in ("pinned", "forbidden") if name in options}
-    limits = {name: options.pop(name) for name in ("per_word", "nonnegative") if name in options}
-    return PairLearner(Budget(pairs, **limits), n_jobs=options.pop("n_jobs", 1), edits=Edits(**edits), **options)
+    limits = {name: options.pop(name) for name in ("pairs_per_word", "nonnegative") if name in options}
+    return PairLearner(PairBudget(pairs, **limits), n_jobs=options.pop("n_jobs", 1), edits=Edits(**edits), **options)
 
 
 def pair(places, shape=(WORDS, WORDS)):
@@ -152,11 +152,11 @@ def test_the_same_bits_again_and_for_any_threads(n_jobs):
     assert choice == chosen
 
 
-@pytest.mark.parametrize(("pairs", "per_word"), [(1, None), (7, None), (30, 2), (100, 1)])
-def test_no_more_pairs_than_wanted(pairs, per_word):
-    W, _ = learner(pairs, per_word=per_word).learn(world())
+@pytest.mark.parametrize(("pairs", "pairs_per_word"), [(1, None), (7, None), (30, 2), (100, 1)])
+def test_no_more_pairs_than_wanted(pairs, pairs_per_word):
+    W, _ = learner(pairs, pairs_per_word=pairs_per_word).learn(world())
     assert 0 < W.nnz <= pairs
-    assert per_word is None or np.diff(W.indptr).max() <= per_word
+    assert pairs_per_word is None or np.diff(W.indptr).max() <= pairs_per_word
 
 
 def test_pairs_are_refitted_after_the_cut():

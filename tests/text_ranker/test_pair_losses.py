@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sparserank.errors import ConfigError
 from sparserank.optim.closed_form import GramForm
 from sparserank.optim.list_problem import JudgedLists, Ridge
-from sparserank.optim.pruning import Budget
+from sparserank.optim.pruning import PairBudget
 from sparserank.text_ranker import pair_losses
 from sparserank.text_ranker.fixed_pairs import Edits
 from sparserank.text_ranker.pair_learner import Choice, PairLearner
@@ -41,7 +41,7 @@ def learned(judged, W, gain):
     [("squared", "ridge"), ("squared", "l1"), ("softmax", "ridge"), ("domination", "ridge"), ("hinge", "ridge")],
 )
 def test_every_loss_and_penalty_learns_what_is_asked_for_within_the_budget(judged, loss, penalty):
-    W, choice = PairLearner(Budget(40), n_jobs=1, loss=loss, penalty=penalty).learn(judged)
+    W, choice = PairLearner(PairBudget(40), n_jobs=1, loss=loss, penalty=penalty).learn(judged)
     assert 0 < W.nnz <= 40
     assert learned(judged, W, choice.gain) > judged.worth(judged.lexical) + 0.3
     assert len(choice.tried) == len(pair_losses.STRENGTHS[loss])
@@ -49,8 +49,8 @@ def test_every_loss_and_penalty_learns_what_is_asked_for_within_the_budget(judge
 
 @pytest.mark.parametrize("loss", ["softmax", "domination", "hinge"])
 def test_a_loss_is_used_where_it_beats_the_squared_one_on_held_out_queries_and_only_there(judged, loss):
-    _, squared = PairLearner(Budget(15), n_jobs=1).learn(judged)
-    _, choice = PairLearner(Budget(15), n_jobs=1, loss=loss).learn(judged)
+    _, squared = PairLearner(PairBudget(15), n_jobs=1).learn(judged)
+    _, choice = PairLearner(PairBudget(15), n_jobs=1, loss=loss).learn(judged)
     best = max(worth for _, worth in choice.tried)
     assert choice.learned == max(best, squared.learned)
     assert (choice.strength is None) == (best <= squared.learned)
@@ -61,7 +61,7 @@ def test_a_loss_is_used_where_it_beats_the_squared_one_on_held_out_queries_and_o
 def test_pinned_and_forbidden_pairs_are_kept_and_no_weight_is_below_zero_where_none_may_be(judged, loss):
     pinned = csr_array(([0.25], ([0], [7])), shape=(WORDS, WORDS), dtype=np.float32)
     forbidden = csr_array(([1.0], ([3], [4])), shape=(WORDS, WORDS), dtype=np.float32)
-    learner = PairLearner(Budget(30, nonnegative=True), n_jobs=1, loss=loss, edits=Edits(pinned, forbidden))
+    learner = PairLearner(PairBudget(30, nonnegative=True), n_jobs=1, loss=loss, edits=Edits(pinned, forbidden))
     W = learner.fit(GramForm(judged.lists.D), judged.lists, 0.5, Ridge())
     choice = Choice(0.5, Ridge(), gain=20.0, lexical=0.0, learned=0.0, strength=0.5)
     again = learner._relearned(W, judged, choice)
@@ -73,8 +73,8 @@ def test_pinned_and_forbidden_pairs_are_kept_and_no_weight_is_below_zero_where_n
 
 def test_what_cannot_be_solved_is_refused_with_what_would_work():
     with pytest.raises(ConfigError, match=r"penalty='l1' is solved for loss='squared' alone.*penalty='ridge'"):
-        PairLearner(Budget(5), loss="softmax", penalty="l1")
+        PairLearner(PairBudget(5), loss="softmax", penalty="l1")
     with pytest.raises(ConfigError, match="'squared', 'softmax', 'domination', 'hinge'"):
-        PairLearner(Budget(5), loss="cubic")
+        PairLearner(PairBudget(5), loss="cubic")
     with pytest.raises(ConfigError, match="'ridge', 'l1'"):
-        PairLearner(Budget(5), penalty="l0")
+        PairLearner(PairBudget(5), penalty="l0")

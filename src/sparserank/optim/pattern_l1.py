@@ -23,7 +23,7 @@ from .. import validation
 from .closed_form import ROWS
 from .list_problem import JudgedLists, Matrix, Ridge
 from .pattern_ridge import PatternRidge, Products
-from .pruning import Budget, Worth, cut_rows
+from .pruning import PairBudget, Worth, cut_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -72,14 +72,14 @@ class PatternL1:
         self._scale = Worth.of(self._lists, ridge)
         self._threads = validation.threads(n_jobs)
 
-    def solve(self, l1: float, budget: Budget) -> csr_array:
+    def solve(self, l1: float, budget: PairBudget) -> csr_array:
         """The answer for one l1; the budget bounds how many pairs join at a time, and may ask for none below 0."""
         return self._whole(self._solved(self._nothing(), l1, budget))
 
-    def path(self, budget: Budget) -> tuple[csr_array, float]:
+    def path(self, budget: PairBudget) -> tuple[csr_array, float]:
         """The answer with at most the wanted pairs, and its l1: from large to small, each from the one before."""
         W = self._nothing()
-        l1 = top = self._beyond(W, 0.0, replace(budget, pairs=1, per_word=None))[1]
+        l1 = top = self._beyond(W, 0.0, replace(budget, max_pairs=1, pairs_per_word=None))[1]
         if top == 0.0:
             return self._whole(W), 0.0
         more, under = W, top
@@ -92,7 +92,7 @@ class PatternL1:
         return self._halved(W, under, more, l1, budget)
 
     def _halved(
-        self, W: csr_array, under: float, more: csr_array, over: float, budget: Budget
+        self, W: csr_array, under: float, more: csr_array, over: float, budget: PairBudget
     ) -> tuple[csr_array, float]:
         """Between an l1 that leaves few enough pairs and one that leaves too many."""
         if more.nnz <= budget.pairs:
@@ -108,7 +108,7 @@ class PatternL1:
                 more, over = tried, middle
         return self._whole(W), under
 
-    def _solved(self, W: csr_array, l1: float, budget: Budget) -> csr_array:
+    def _solved(self, W: csr_array, l1: float, budget: PairBudget) -> csr_array:
         for _ in range(self._effort.rounds):
             joining, _ = self._beyond(W, l1, budget)
             if not joining.nnz:
@@ -116,10 +116,10 @@ class PatternL1:
             W = self._descend(_union(W, joining), l1, budget)
         return W
 
-    def _beyond(self, W: csr_array, l1: float, budget: Budget) -> tuple[csr_array, float]:
+    def _beyond(self, W: csr_array, l1: float, budget: PairBudget) -> tuple[csr_array, float]:
         """The pairs outside W's pattern that are furthest beyond l1 h_ij, and the largest |G_ij| / h_ij of them."""
         outward = Worth(1.0 / self._scale.rows, 1.0 / self._scale.columns)
-        wanted = Budget(budget.pairs * HELD, None, budget.nonnegative)
+        wanted = PairBudget(budget.pairs * HELD, nonnegative=budget.nonnegative)
         found = cut_rows(self._slopes(W), self._lists.shape, outward, wanted, self._forbidden)
         row = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
         size = np.abs(found.data) * outward.rows[row] * outward.columns[found.indices]
@@ -143,7 +143,7 @@ class PatternL1:
             slope[np.repeat(np.arange(len(some)), np.diff(W.indptr[at : at + ROWS + 1])), W[some].indices] = 0.0
             yield some, slope
 
-    def _descend(self, W: csr_array, l1: float, budget: Budget) -> csr_array:
+    def _descend(self, W: csr_array, l1: float, budget: PairBudget) -> csr_array:
         """FISTA on W's pattern, of whose rows only those with an entry matter; what ends at 0 leaves the pattern."""
         from scipy.sparse import csr_array
 

@@ -6,13 +6,14 @@ Leaving out w_ij alone costs about w_ij² ((QᵀQ)_ii + a) ((DᵀD)_jj + b), so 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..errors import ConfigError
 from .list_problem import JudgedLists, Matrix, Ridge, squared_lengths
 
 if TYPE_CHECKING:
@@ -20,24 +21,82 @@ if TYPE_CHECKING:
 
 POOL = 2
 """Pairs that are held while W is made, as a multiple of those wanted, before the least are let go."""
+DEFAULT_MAX_PAIRS = 300_000
+"""The budget if the user gives none: 2.4 megabytes."""
+BYTES_PER_PAIR = 8
 
 
 @dataclass(frozen=True)
-class Budget:
-    """How many pairs may stay: in all, and for each query word; only those above 0, where no negative one is wanted."""
+class PairBudget:
+    """The number of word pairs that W may have.
 
-    pairs: int
-    per_word: int | None = None
+    Parameters
+    ----------
+    max_pairs : int or None, default=None
+        The largest number of pairs. Give at most one of `max_pairs`, `density` and `megabytes`; if all are None, the
+        budget is `DEFAULT_MAX_PAIRS`.
+    density : float or None, default=None
+        The number of pairs as a fraction of all entries of W.
+    megabytes : float or None, default=None
+        The size of the arrays that store W.
+    pairs_per_word : int or None, default=None
+        The largest number of pairs of one query word.
+    nonnegative : bool, default=False
+        Whether only pairs with a positive weight are kept.
+
+    Examples
+    --------
+    >>> PairBudget(density=0.1).for_shape((20, 50)).pairs
+    100
+    """
+
+    max_pairs: int | None = None
+    density: float | None = None
+    megabytes: float | None = None
+    pairs_per_word: int | None = None
     nonnegative: bool = False
 
     def __post_init__(self) -> None:
-        validation.count("max_pairs", self.pairs, low=1)
-        if self.per_word is not None:
-            validation.count("pairs_per_word", self.per_word, low=1)
+        given = [name for name in ("max_pairs", "density", "megabytes") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ConfigError(f"{' and '.join(map(repr, given))} all limit the size of W; give one of them")
+        if self.max_pairs is not None:
+            validation.count("max_pairs", self.max_pairs, low=1)
+        if self.density is not None:
+            validation.number("density", self.density, low=0, high=1, open_low=True)
+        if self.megabytes is not None:
+            validation.number("megabytes", self.megabytes, low=0, open_low=True)
+        if self.pairs_per_word is not None:
+            validation.count("pairs_per_word", self.pairs_per_word, low=1)
+        validation.flag("nonnegative", self.nonnegative)
 
-    def times(self, factor: int) -> Budget:
-        """So many times the pairs."""
-        return Budget(self.pairs * factor, None if self.per_word is None else self.per_word * factor, self.nonnegative)
+    @property
+    def pairs(self) -> int:
+        """The number of pairs; a `density` or `megabytes` budget needs `for_shape` first."""
+        assert self.density is None
+        assert self.megabytes is None
+        return DEFAULT_MAX_PAIRS if self.max_pairs is None else self.max_pairs
+
+    def for_shape(self, shape: tuple[int, int]) -> PairBudget:
+        """Return the same budget as a number of pairs, for a W of this shape."""
+        if self.density is not None:
+            pairs = max(1, round(self.density * shape[0] * shape[1]))
+        elif self.megabytes is not None:
+            row_bytes = 4 * (shape[0] + 1)
+            pairs = int((self.megabytes * 1e6 - row_bytes) / BYTES_PER_PAIR)
+            if pairs < 1:
+                least = (row_bytes + BYTES_PER_PAIR) / 1e6
+                raise ConfigError(
+                    f"The 'megabytes' parameter must be at least {least:.2f} for this vocabulary. Got {self.megabytes}."
+                )
+        else:
+            pairs = self.pairs
+        return replace(self, max_pairs=pairs, density=None, megabytes=None)
+
+    def times(self, factor: int) -> PairBudget:
+        """Return a budget of `factor` times the pairs, in total and for each word."""
+        per_word = None if self.pairs_per_word is None else self.pairs_per_word * factor
+        return replace(self, max_pairs=self.pairs * factor, pairs_per_word=per_word)
 
 
 @dataclass(frozen=True)
@@ -58,7 +117,7 @@ def cut_rows(
     rows: Iterable[tuple[NDArray[np.intp], Matrix]],
     shape: tuple[int, int],
     worth: Worth,
-    budget: Budget,
+    budget: PairBudget,
     forbidden: csr_array | None = None,
     barred: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
 ) -> csr_array:
@@ -75,8 +134,8 @@ def cut_rows(
         if budget.nonnegative:
             block = np.maximum(block, np.float32(0.0))
         value = np.abs(block) * worth.columns * worth.rows[which][:, None]
-        if budget.per_word is not None and budget.per_word < block.shape[1]:
-            _keep_in_rows(value, budget.per_word)
+        if budget.pairs_per_word is not None and budget.pairs_per_word < block.shape[1]:
+            _keep_in_rows(value, budget.pairs_per_word)
         i, j = np.nonzero(value > pool.least)
         pool.add(which[i] * np.int64(shape[1]) + j, block[i, j], value[i, j])
     return pool.matrix(shape)
@@ -91,7 +150,7 @@ def _keep_in_rows(value: Matrix, most: int) -> None:
         value[i, tied[most - np.count_nonzero(value[i] > least[i]) :]] = 0.0
 
 
-def cut(W: csr_array, worth: Worth, budget: Budget) -> csr_array:
+def cut(W: csr_array, worth: Worth, budget: PairBudget) -> csr_array:
     """The pairs that stay of a sparse W."""
     from scipy.sparse import csr_array
 
@@ -99,21 +158,21 @@ def cut(W: csr_array, worth: Worth, budget: Budget) -> csr_array:
     value = np.abs(W.data) * worth.rows[row] * worth.columns[W.indices]
     value = np.where((W.data > 0.0) if budget.nonnegative else (W.data != 0.0), value, -1.0)
     kept = np.flatnonzero(value >= 0.0)
-    if len(kept) > budget.pairs or budget.per_word is not None:
+    if len(kept) > budget.pairs or budget.pairs_per_word is not None:
         kept = _most_worth(value, row, budget)
     indptr = np.searchsorted(row[kept], np.arange(W.shape[0] + 1))
     return csr_array((W.data[kept], W.indices[kept], indptr.astype(W.indptr.dtype)), shape=W.shape)
 
 
-def _most_worth(value: Matrix, row: NDArray[np.intp], budget: Budget) -> NDArray[np.intp]:
+def _most_worth(value: Matrix, row: NDArray[np.intp], budget: PairBudget) -> NDArray[np.intp]:
     """Which entries stay, in their order; those of a value below 0 do not."""
     order = np.argsort(-value, kind="stable")
     order = order[value[order] >= 0.0]
-    if budget.per_word is not None:
+    if budget.pairs_per_word is not None:
         by_row = order[np.argsort(row[order], kind="stable")]
         starts = np.searchsorted(row[by_row], row[by_row])
         allowed = np.zeros(len(value), np.bool_)
-        allowed[by_row[np.arange(len(by_row)) - starts < budget.per_word]] = True
+        allowed[by_row[np.arange(len(by_row)) - starts < budget.pairs_per_word]] = True
         order = order[allowed[order]]
     return np.sort(order[: budget.pairs])
 

@@ -25,7 +25,8 @@ from ..data.records import Qrels
 from ..errors import ConfigError, DataError
 from ..optim.list_problem import JudgedLists, Matrix, Ridge
 from ..optim.pattern_ridge import Operator, PatternRidge, Products
-from ..text_ranker.learning import How, Size
+from ..optim.pruning import PairBudget
+from ..text_ranker.learning import How
 from ..text_ranker.ranker import TextRanker
 from ..text_ranker.searching import Docs
 from .blocks import Csr, ordered_sum
@@ -114,8 +115,8 @@ class _Fitting(TextRanker):
 
     solved_by: Callable[..., PatternRidge]
 
-    def _how(self, size: Size) -> How:
-        return replace(super()._how(size), solver=self.solved_by)
+    def _how(self, budget: PairBudget) -> How:
+        return replace(super()._how(budget), solver=self.solved_by)
 
 
 class SparkPatternRidge(PatternRidge):

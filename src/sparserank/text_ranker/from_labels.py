@@ -11,9 +11,10 @@ from ..bilinear.ranker import BilinearRanker
 from ..data.records import Documents
 from ..errors import DataError
 from ..optim.list_problem import JudgedLists, Ridge
+from ..optim.pruning import PairBudget
 from ..preferences import Preferences, classes_of
 from .constraints import Constraints
-from .learning import Size, finished
+from .learning import finished
 from .lexical import LexicalRanker
 from .model import TextModel
 from .pair_learner import PairLearner, Tell
@@ -33,7 +34,7 @@ def learned_from_classes(
     documents: Documents,
     weighted: csr_array,
     prefs: Preferences,
-    size: Size,
+    budget: PairBudget,
     edits: Constraints,
     seed: int,
     n_jobs: int | None,
@@ -46,7 +47,7 @@ def learned_from_classes(
     if len(classes) != len(documents):
         raise DataError(f"{len(documents)} documents need as many labels; got {len(classes)}")
     D = document_rows(lexical.features, weighted)
-    budget = size.budget((D.shape[1], D.shape[1]))
+    budget = budget.for_shape((D.shape[1], D.shape[1]))
 
     def pairs(rows: NDArray[np.intp]) -> csr_array:
         ranker = BilinearRanker(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..optim.list_problem import Ridge
-from ..optim.pruning import Budget, Worth, cut
+from ..optim.pruning import PairBudget, Worth, cut
 from .learning import How, Lesson, told_edits
 from .model import TextModel
 from .pair_learner import Tell
@@ -54,12 +54,12 @@ class PairChange:
         ridge, evenness = Ridge(model.told.get("a", 1.0), model.told.get("b", 1.0)), model.told.get("evenness", 0.5)
         learner = how.learner(lists.shape, told_edits(model.edits, words, model.gain))
         if most is not None:
-            learner = replace(learner, budget=replace(learner.budget, pairs=most))
+            learner = replace(learner, budget=replace(learner.budget, max_pairs=most))
         rows = np.fromiter((" " in word for word in words.words), np.bool_, lists.shape[0]) if neighbours else None
         change = learner.residual(lists, before, evenness, ridge, rows)
         return cls(model, words, before, change, Worth.of(lists, ridge).columns, len(lesson.qrels))
 
-    def taken(self, budget: Budget, strength: float = 1.0) -> TextModel:
+    def taken(self, budget: PairBudget, strength: float = 1.0) -> TextModel:
         """The model with so much of the change; where it has more pairs than it may, the least go."""
         even = Worth(np.ones(self.before.shape[0], np.float32), self.columns)
         W = (self.before + np.float32(strength) * self.change).tocsr()
@@ -73,4 +73,4 @@ def more_learned(model: TextModel, lesson: Lesson, how: How, tell: Tell) -> Text
         return model
     tell("learning from what is still missed")
     change = PairChange.of(model, lesson, how)
-    return change.taken(how.size.budget((int(change.before.shape[0]), int(change.before.shape[1]))))
+    return change.taken(how.budget.for_shape((int(change.before.shape[0]), int(change.before.shape[1]))))

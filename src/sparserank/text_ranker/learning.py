@@ -12,10 +12,10 @@ import numpy as np
 from .. import validation
 from ..data.formats.logs import Triples
 from ..data.records import Documents, Qrels
-from ..errors import ConfigError, DataError
+from ..errors import DataError
 from ..optim.list_problem import JudgedLists
 from ..optim.pattern_ridge import PatternRidge
-from ..optim.pruning import Budget
+from ..optim.pruning import PairBudget
 from ..preferences import won_shares
 from .constraints import PairEdits
 from .fixed_pairs import Edits
@@ -29,57 +29,15 @@ from .training_data import Judged, Product, grades_of
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MAX_PAIRS = 300_000
-"""Pairs that are kept where nobody says how many: 2.4 megabytes."""
-BYTES_A_PAIR = 8
 NOTHING_TO_HOLD_OUT = "all judged queries are near-duplicates of each other, so no gain can be verified"
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Size:
-    """How large W may be, in one of several ways; all None: MAX_PAIRS."""
-
-    max_pairs: int | None = None
-    density: float | None = None
-    megabytes: float | None = None
-    pairs_per_word: int | None = None
-    nonnegative: bool = False
-
-    def __post_init__(self) -> None:
-        given = [name for name in ("max_pairs", "density", "megabytes") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ConfigError(f"{' and '.join(map(repr, given))} all say how large W may be; give one of them")
-        if self.max_pairs is not None:
-            validation.count("max_pairs", self.max_pairs, low=1)
-        if self.density is not None:
-            validation.number("density", self.density, low=0, high=1, open_low=True)
-        if self.megabytes is not None:
-            validation.number("megabytes", self.megabytes, low=0, open_low=True)
-        if self.pairs_per_word is not None:
-            validation.count("pairs_per_word", self.pairs_per_word, low=1)
-        validation.flag("nonnegative", self.nonnegative)
-
-    def budget(self, shape: tuple[int, int]) -> Budget:
-        """In pairs, for a W of this shape."""
-        pairs = MAX_PAIRS if self.max_pairs is None else self.max_pairs
-        if self.density is not None:
-            pairs = max(1, int(self.density * shape[0] * shape[1]))
-        if self.megabytes is not None:
-            pairs = int((self.megabytes * 1e6 - 4 * (shape[0] + 1)) / BYTES_A_PAIR)
-            if pairs < 1:
-                least = (4 * (shape[0] + 1) + BYTES_A_PAIR) / 1e6
-                raise ConfigError(
-                    f"{self.megabytes} megabytes hold no pair; this vocabulary needs {least:.2f} at least"
-                )
-        return Budget(pairs, self.pairs_per_word, self.nonnegative)
 
 
 @dataclass(frozen=True)
 class How:
     """How pairs are learned."""
 
-    size: Size
+    budget: PairBudget
     loss: str = "squared"
     penalty: str = "ridge"
     seed: int = 0
@@ -88,7 +46,7 @@ class How:
 
     def learner(self, shape: tuple[int, int], edits: Edits) -> PairLearner:
         """For a W of this shape."""
-        budget = self.size.budget(shape)
+        budget = self.budget.for_shape(shape)
         return PairLearner(budget, self.seed, self.n_jobs, edits, self.loss, self.penalty, self.solver)
 
 

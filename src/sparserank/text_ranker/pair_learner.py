@@ -27,7 +27,7 @@ from ..optim.list_problem import JudgedLists, Matrix, Ridge
 from ..optim.pattern_l1 import PatternL1
 from ..optim.pattern_ridge import PatternRidge
 from ..optim.pattern_softmax import Listed
-from ..optim.pruning import Budget, Worth, cut, cut_rows
+from ..optim.pruning import PairBudget, Worth, cut, cut_rows
 from . import training_data as judging
 from .fixed_pairs import Edits, refit, told
 from .pair_losses import STRENGTHS, Relearning, checked
@@ -88,7 +88,7 @@ class PairLearner:
     solver : what refits W by the squared loss; one that makes its products elsewhere takes the same arguments.
     """
 
-    budget: Budget
+    budget: PairBudget
     seed: int = 0
     n_jobs: int | None = None
     edits: Edits = field(default_factory=Edits)

@@ -15,6 +15,7 @@ from ..data.formats.logs import Triples
 from ..data.formats.tensors import write_tensors
 from ..data.records import Documents, Qrels
 from ..errors import ConfigError
+from ..optim.pruning import PairBudget
 from ..preferences import Preferences
 from ..search import Index
 from ..text import Analyzer
@@ -23,7 +24,7 @@ from .editing import Constrained
 from .from_labels import learned_from_classes
 from .from_triples import learned_by_steps
 from .incremental import more_learned
-from .learning import How, Lesson, Size, joined, learned, prepared
+from .learning import How, Lesson, joined, learned, prepared
 from .lexical import LexicalRanker, LexicalSettings
 from .model import TextModel
 from .pair_losses import checked
@@ -209,17 +210,17 @@ class TextRanker(Constrained, Searching, Parameters):
         self.index_ = Index.build(self.model_.beside(weighted), documents, made_for=self.fingerprint())
         return self
 
-    def _how(self, size: Size) -> How:
-        return How(size, self.loss, self.penalty, self.random_state, self.n_jobs)
+    def _how(self, budget: PairBudget) -> How:
+        return How(budget, self.loss, self.penalty, self.random_state, self.n_jobs)
 
-    def _judged(self) -> Size:
+    def _judged(self) -> PairBudget:
         validation.choice("ranker", self.ranker, KINDS)
         validation.choice("lexical", self.lexical, LEXICAL)
         checked(self.loss, self.penalty)
         validation.count("random_state", self.random_state, low=0)
         validation.threads(self.n_jobs)
         self._constrained()
-        return Size(self.max_pairs, self.density, self.megabytes, self.pairs_per_word, self.nonnegative)
+        return PairBudget(self.max_pairs, self.density, self.megabytes, self.pairs_per_word, self.nonnegative)
 
     def _lexical_settings(self) -> LexicalSettings:
         stop_words = self.stop_words if isinstance(self.stop_words, str | None) else tuple(self.stop_words)

@@ -75,7 +75,7 @@ def text_path(learner: PairLearner, judged: Judged, sizes: Sequence[int], tell: 
     points = []
     for size in sizes_in_order(sizes):
         tell(f"learning {size:,} pairs")
-        one = replace(learner, budget=replace(learner.budget, pairs=size))
+        one = replace(learner, budget=replace(learner.budget, max_pairs=size))
         parts = [one.fit(chosen.form, part.lists, chosen.evenness, chosen.ridge) for part, _ in folds]
         choice = one.gain(held_out_scores(parts, folds), asked, chosen.evenness, chosen.ridge)
         most = max(int(W.nnz) for W in parts)

@@ -28,8 +28,8 @@ TEST_DEPTH = 100
 """The test is made on nDCG at this rank: it varies less from query to query than nDCG@10, so that fewer queries show
 whether pairs help (`python -m benchmarks.acceptance`)."""
 PRUNED_LEVEL = 0.5
-"""Once the pairs have passed that test, pruned pairs are tested again on nDCG@10, at this level: the smallest that keeps
-as many real gains as a larger one (`python -m benchmarks.acceptance`)."""
+"""Once the pairs have passed that test, pruned pairs are tested again on nDCG@10, at this level: the smallest that
+keeps as many real gains as a larger one (`python -m benchmarks.acceptance`)."""
 SIGN_PATTERNS = 4_000
 _PATTERNS_AT_ONCE = 500
 

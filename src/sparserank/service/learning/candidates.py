@@ -13,9 +13,10 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from ...data.records import Documents
+from ...optim.pruning import PairBudget
 from ...text_ranker import TextRanker
 from ...text_ranker.incremental import PairChange
-from ...text_ranker.learning import How, Lesson, Size
+from ...text_ranker.learning import How, Lesson
 from ...text_ranker.model import TextModel
 from .gate import SAME, Checks, Figures, agreed, agreements, rankings, sinks
 from .grades import Lessons
@@ -106,12 +107,11 @@ class Search:
         if ranker.model_.W is None:
             yield from self._first_pairs(part)
             return
-        size = Size(max_pairs=self.room, nonnegative=bool((ranker.model_.W.data >= 0.0).all()))
-        lesson, how = lesson_of(ranker, part), How(size, n_jobs=1)
+        budget = PairBudget(max_pairs=self.room, nonnegative=bool((ranker.model_.W.data >= 0.0).all()))
+        lesson, how = lesson_of(ranker, part), How(budget, n_jobs=1)
         for neighbours in (True, False):
             change = PairChange.of(ranker.model_, lesson, how, most=PAIRS_A_QUERY * len(part), neighbours=neighbours)
             if change.change.nnz:
-                budget = size.budget((int(change.before.shape[0]), int(change.before.shape[1])))
                 for strength in STRENGTHS:
                     yield self._with(change.taken(budget, strength), strength)
 
