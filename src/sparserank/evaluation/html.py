@@ -49,7 +49,7 @@ tbody th { color: var(--ink); font-size: 1rem; }
 td small { color: var(--soft); font-size: .85em; padding-left: .35em; }
 td.better { color: var(--better); } td.worse { color: var(--worse); }
 figure { margin: 1.2rem 0; }
-figure svg { display: block; width: 100%; height: auto; }
+figure svg, figure img { display: block; width: 100%; height: auto; }
 figure svg text { font-family: inherit !important; }
 figcaption, footer { color: var(--soft); font-size: .88rem; }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1rem; }
@@ -68,24 +68,29 @@ def html_page(report: Report) -> str:
         parts.append(_paragraphs("findings", report.findings()))
     parts += [
         "<h2>Values</h2>",
-        _table(report.values()),
-        _figure(bars(report), _bar_caption(report)),
+        html_table(report.values()),
+        html_figure(bars(report), _bar_caption(report)),
     ]
     if report.comparisons:
         parts += [f"<h2>Against {escape(report.baseline)}</h2>", _comparisons(report)]
         for number, name in enumerate(report.comparisons):
             caption = f"{name} less {report.baseline}, query by query, sorted."
-            parts.append(_figure(differences(report, name, number), caption))
+            parts.append(html_figure(differences(report, name, number), caption))
     if report.notes:
         parts += ["<h2>Notes</h2>", f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in report.notes)}</ul>"]
     if report.settings:
         rows = tuple((str(key), str(value)) for key, value in report.settings.items())
-        parts += ["<h2>Settings</h2>", _table(Table(("Setting", "Value"), rows))]
+        parts += ["<h2>Settings</h2>", html_table(Table(("Setting", "Value"), rows))]
     parts.append(f"<footer>{escape(report.method())}</footer>")
+    return html_document(report.title, parts)
+
+
+def html_document(title: str, parts: Sequence[str]) -> str:
+    """The template of every HTML page: the title, the style sheet and the parts of the body."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(report.title)}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(parts)
         + "\n</main>\n</body>\n</html>\n"
     )
@@ -95,10 +100,11 @@ def _comparisons(report: Report) -> str:
     """The table of differences, each coloured where it is not chance."""
     verdicts = [c.better for by_measure in report.comparisons.values() for c in by_measure.values()]
     names = {True: ' class="better"', False: ' class="worse"', None: ""}
-    return _table(report.differences(), [{2: names[verdict]} for verdict in verdicts])
+    return html_table(report.differences(), [{2: names[verdict]} for verdict in verdicts])
 
 
-def _table(table: Table, marks: Sequence[dict[int, str]] | None = None) -> str:
+def html_table(table: Table, marks: Sequence[dict[int, str]] | None = None) -> str:
+    """A table that scrolls if it is wide; marks[i][j] are attributes of the cell in row i and column j."""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.head)
     body = []
     for number, (first, *rest) in enumerate(table.rows):
@@ -129,8 +135,9 @@ def _s(number: int) -> str:
     return "" if number == 1 else "s"
 
 
-def _figure(svg: str, caption: str) -> str:
-    return f"<figure>\n{svg}\n<figcaption>{escape(caption)}</figcaption>\n</figure>"
+def html_figure(picture: str, caption: str) -> str:
+    """A picture, as an SVG or IMG element, with its caption."""
+    return f"<figure>\n{picture}\n<figcaption>{escape(caption)}</figcaption>\n</figure>"
 
 
 def _paragraphs(name: str, sentences: Sequence[str]) -> str:
