@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from sparserank._kernels import boosting, descent, pair_hinge, passive, worth
+from sparserank._kernels import boosting, descent, pair_hinge, passive, ties
+from sparserank.evaluation.ndcg import dcg
 from sparserank.preferences.queries import Queries
 
 from .. import oracles
@@ -129,13 +130,15 @@ def test_steps_are_sums_over_stumps_for_full_and_sparse_rows():
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, 1.0, 2.0]), st.integers(0, 2)), min_size=1, max_size=6))
-def test_worths_are_means_over_every_order_of_the_tied(rows):
+def test_ties_count_as_the_mean_over_every_order(rows):
     scores, grades = (np.array(column, float) for column in zip(*rows, strict=True))
-    gains, out, start = np.exp2(grades) - 1, np.empty(1), np.array([0, len(rows)])
-    worth.worths(scores, gains, start, worth.AVERAGE_PRECISION, 0, out)
-    assert_allclose(out[0], oracles.over_ties(scores, grades > 0, oracles.average_precision), atol=1e-12)
-    worth.worths(scores, gains, start, worth.DISCOUNTED_GAIN, 3, out)
-    assert_allclose(out[0], oracles.over_ties(scores, gains, lambda values: oracles.dcg(values, 3)), atol=1e-12)
+    gains, precision, start = np.exp2(grades) - 1, np.empty(1), np.array([0, len(rows)])
+    ties.average_precisions(scores, gains, start, precision)
+    assert_allclose(precision[0], oracles.over_ties(scores, grades > 0, oracles.average_precision), atol=1e-12)
+    expected = np.empty(len(rows))
+    ties.expected_gains(scores, gains, start, expected)
+    discounted = oracles.over_ties(scores, gains, lambda values: oracles.dcg(values, 3))
+    assert_allclose(dcg(expected, cutoff=3), discounted, atol=1e-12)
 
 
 X = np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 2.0]])

@@ -13,14 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from .items import Floats, Items, as_single
+from .items import Items, as_single
+from .ndcg import Floats, dcg, letor4_discount, ratio
 
 Formula: TypeAlias = Callable[[Items, int | None, int], Floats]
-
-
-def _share(part: Floats, whole: Floats) -> Floats:
-    """part / whole, and 0 where there is nothing to have a part of."""
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
 def _hits(items: Items, rel: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
@@ -31,14 +27,13 @@ def _hits(items: Items, rel: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]
 
 
 def _ndcg(items: Items, cutoff: int | None, rel: int) -> Floats:
-    discount = np.log2(items.rank + 1.0)
-    got, best = (np.maximum(grade, 0.0) / discount for grade in (items.seen, items.ideal))
-    return _share(items.sum(got, cutoff), items.sum(best, cutoff))
+    got, best = (dcg(np.maximum(grade, 0.0), items.start, cutoff) for grade in (items.seen, items.ideal))
+    return ratio(got, best)
 
 
 def _average_precision(items: Items, cutoff: int | None, rel: int) -> Floats:
     relevant, hits = _hits(items, rel)
-    return _share(items.sum(relevant * hits / items.rank, cutoff), items.sum(items.grade >= rel))
+    return ratio(items.sum(relevant * hits / items.rank, cutoff), items.sum(items.grade >= rel))
 
 
 def _precision(items: Items, cutoff: int | None, rel: int) -> Floats:
@@ -46,7 +41,7 @@ def _precision(items: Items, cutoff: int | None, rel: int) -> Floats:
 
 
 def _recall(items: Items, cutoff: int | None, rel: int) -> Floats:
-    return _share(items.sum(items.seen >= rel, cutoff), items.sum(items.grade >= rel))
+    return ratio(items.sum(items.seen >= rel, cutoff), items.sum(items.grade >= rel))
 
 
 def _reciprocal_rank(items: Items, cutoff: int | None, rel: int) -> Floats:
@@ -59,11 +54,12 @@ def _success(items: Items, cutoff: int | None, rel: int) -> Floats:
 
 
 def _letor_ndcg(items: Items, cutoff: int | None, rel: int) -> Floats:
-    discount = np.maximum(np.log2(items.rank), 1.0)
-    got, best = ((np.exp2(np.maximum(grade, 0.0)) - 1.0) / discount for grade in (_modest(items.seen), items.ideal))
+    got, best = (np.exp2(np.maximum(grade, 0.0)) - 1.0 for grade in (_modest(items.seen), items.ideal))
     if cutoff is not None:
-        return np.where(np.diff(items.start) < cutoff, 0.0, _share(items.sum(got, cutoff), items.sum(best, cutoff)))
-    return np.array([_share(np.cumsum(got[rows]), np.cumsum(best[rows])).mean() for rows in items.slices()])
+        at_k = ratio(*(dcg(gains, items.start, cutoff, letor4_discount) for gains in (got, best)))
+        return np.where(np.diff(items.start) < cutoff, 0.0, at_k)
+    got, best = (gains / letor4_discount(items.rank) for gains in (got, best))
+    return np.array([ratio(np.cumsum(got[rows]), np.cumsum(best[rows])).mean() for rows in items.slices()])
 
 
 def _modest(grades: Floats) -> Floats:

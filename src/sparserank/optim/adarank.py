@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..evaluation.ndcg import dcg
 from ..preferences.queries import Queries
 
 WIDEST = 64.0
@@ -36,45 +37,48 @@ class Rounds:
         return np.bincount(self.feature[:rounds], self.alpha[:rounds], minlength=features).astype(np.float64)
 
 
-class Worth:
-    """E(q) of scores by place, for the queries that have a relevant row: one above the lowest grade there is."""
+class QueryMeasure:
+    """E(q) of scores by place, for the queries that have a relevant row: one above the lowest grade of all rows."""
 
     def __init__(self, queries: Queries, measure: str, cutoff: int) -> None:
-        from .._kernels import worth as kernel
-
-        self._kernel, self._start, self._cutoff = kernel, queries.start, cutoff
-        self._measure = kernel.AVERAGE_PRECISION if measure == "map" else kernel.DISCOUNTED_GAIN
-        rise = queries.grade - queries.grade.min()
-        if measure == "ndcg" and rise.max() > WIDEST:
-            raise DataError(f"NDCG has gains 2^grade - 1, too steep for grades {rise.max():g} apart; use measure='map'")
-        self._gain = (rise > 0).astype(np.float64) if measure == "map" else np.exp2(rise) - 1.0
+        self._start, self._cutoff, self._is_ndcg = queries.start, cutoff, measure == "ndcg"
+        above_lowest = queries.grade - queries.grade.min()
+        if self._is_ndcg and above_lowest.max() > WIDEST:
+            raise DataError(
+                f"NDCG has gains 2^grade - 1, too steep for grades {above_lowest.max():g} apart; use measure='map'"
+            )
+        self._gain = np.exp2(above_lowest) - 1.0 if self._is_ndcg else (above_lowest > 0).astype(np.float64)
         relevant = np.add.reduceat((self._gain > 0).astype(np.int64), queries.start[:-1])
-        one_value = relevant == np.diff(queries.start) if measure == "map" else np.diff(queries.query_levels) < 2
-        self.taught = (relevant > 0) & ~one_value
-        if not self.taught.any():
+        constant = np.diff(queries.query_levels) < 2 if self._is_ndcg else relevant == np.diff(queries.start)
+        self.takes_part = (relevant > 0) & ~constant
+        if not self.takes_part.any():
             raise DataError("no query has both relevant rows and others: relevant is a grade above the lowest of all")
-        self._ideal = np.ones(len(queries))
-        if measure == "ndcg":
-            self._ideal = np.where(self.taught, self._worths(self._gain), 1.0)
+        self._ideal = np.where(self.takes_part, self._values(self._gain), 1.0) if self._is_ndcg else 1.0
 
-    def _worths(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _values(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        from .._kernels import ties
+
+        if self._is_ndcg:
+            gains = np.empty_like(self._gain)
+            ties.expected_gains(scores, self._gain, self._start, gains)
+            return dcg(gains, self._start, self._cutoff)
         out = np.empty(len(self._start) - 1)
-        self._kernel.worths(scores, self._gain, self._start, self._measure, self._cutoff, out)
+        ties.average_precisions(scores, self._gain, self._start, out)
         return out
 
     def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """One number in [0, 1] for each query that takes part."""
-        worths: NDArray[np.float64] = np.minimum(self._worths(scores) / self._ideal, 1.0)[self.taught]
-        return worths
+        values: NDArray[np.float64] = np.minimum(self._values(scores) / self._ideal, 1.0)[self.takes_part]
+        return values
 
 
 def adarank(X: Any, queries: Queries, measure: str, cutoff: int, max_iter: int) -> Rounds:
     """Boost for `max_iter` rounds; a query counts by the mean weight of its rows."""
-    worth = Worth(queries, measure, cutoff)
-    count = (np.bincount(queries.query, queries.weight) / np.diff(queries.start))[worth.taught]
+    evaluate = QueryMeasure(queries, measure, cutoff)
+    count = (np.bincount(queries.query, queries.weight) / np.diff(queries.start))[evaluate.takes_part]
     if not count.any():
         raise DataError("sample_weight is zero for every query that has a relevant row")
-    single = np.stack([worth(column) for column in _columns(X, queries.order)])
+    single = np.stack([evaluate(column) for column in _columns(X, queries.order)])
     chance = count / count.sum()
     scores = np.zeros(len(queries.order))
     feature, alpha, mean = np.zeros(max_iter, np.int64), np.zeros(max_iter), np.zeros(max_iter)
@@ -84,7 +88,7 @@ def adarank(X: Any, queries: Queries, measure: str, cutoff: int, max_iter: int) 
         gain = min(float(weighted[feature[t]]), _SURE)
         alpha[t] = 0.5 * np.log((1.0 + gain) / (1.0 - gain))
         scores += alpha[t] * _column(X, int(feature[t]), queries.order)
-        together = worth(scores)
+        together = evaluate(scores)
         mean[t] = together @ count / count.sum()
         chance = count * np.exp(-together)
         chance /= chance.sum()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from ..evaluation.dense_ndcg import mean_ndcg, ndcg
+from ..evaluation.ndcg import mean_ndcg, ndcg
 from ..optim.list_problem import JudgedLists, Matrix
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import sha256
-from math import log2
 from typing import NamedTuple
 
+from ...evaluation.ndcg import dcg
 from ...preferences.clicks import BY_RANK, ClickLog
 from ..records import Feedback
 
@@ -175,4 +175,4 @@ def _counted(grade: float, rank: int) -> float:
 
 
 def _gained(grades: Iterable[float]) -> float:
-    return sum(grade / log2(rank + 1) for rank, grade in enumerate(grades, start=1))
+    return float(dcg(list(grades))[0])

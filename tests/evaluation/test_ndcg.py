@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
-from sparserank.evaluation.dense_ndcg import mean_ndcg, ndcg
 from sparserank.evaluation.measures import of_ranking, per_query
+from sparserank.evaluation.ndcg import mean_ndcg, ndcg
 
 
 def by_definition(scores, grades, own=None, k=10):
