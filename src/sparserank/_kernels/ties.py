@@ -42,7 +42,7 @@ def average_precisions(score, gain, start, out):
             for i in range(k, end):
                 relevant += 1.0 if gain[first + order[i]] > 0.0 else 0.0
             if relevant > 0.0:
-                # Given one relevant row at place i of the run, each of the i rows above it is relevant with this chance.
+                # Given a relevant row at place i of the run, each of the i rows above it is relevant with this chance.
                 chance = (relevant - 1.0) / (size - 1.0) if size > 1 else 0.0
                 for i in range(size):
                     total += relevant / size * (relevant_above + 1.0 + i * chance) / (k + i + 1.0)

@@ -4,7 +4,7 @@ The caller orders the documents, because tie rules differ on purpose:
 
 - measures of a run order ties by document id, as trec_eval does, so that input order does not matter;
 - `ndcg` of dense score matrices orders ties by column: it compares thousands of candidate models on held-out queries;
-- AdaRank averages over all orders of tied rows (`_kernels.ties`), so that a constant feature scores like a random order.
+- AdaRank averages over all orders of tied rows (`_kernels.ties`), so a constant feature equals a random order.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def dcg(
     >>> dcg([3.0, 0.0, 2.0]).tolist()
     [4.0]
     """
-    gains = np.asarray(gains, np.float64)
-    bounds = np.array([0, len(gains)]) if start is None else np.asarray(start)
+    gain: Floats = np.asarray(gains, np.float64)
+    bounds = np.array([0, len(gain)]) if start is None else np.asarray(start)
     query = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    rank = np.arange(1, len(gains) + 1) - bounds[query]
+    rank = np.arange(1, len(gain) + 1) - bounds[query]
     if cutoff is not None:
         top = rank <= cutoff
-        gains, query, rank = gains[top], query[top], rank[top]
-    return np.bincount(query, gains / discount(rank), len(bounds) - 1).astype(np.float64, copy=False)
+        gain, query, rank = gain[top], query[top], rank[top]
+    return np.bincount(query, gain / discount(rank), len(bounds) - 1).astype(np.float64, copy=False)
 
 
 def ratio(part: Floats, whole: Floats) -> Floats:
