@@ -29,7 +29,7 @@ def save(ranker: BilinearRanker, path: PathLike) -> None:
     for name, words in (("query_words", ranker.query_words_), ("document_words", ranker.document_words_)):
         if words is not None:
             arrays |= pack_strings(name, words)
-    params, more = pack(ranker.get_params())
+    params, more = pack(ranker.get_params(deep=False))
     arrays |= more
     solution = ranker.solution_
     settings = {

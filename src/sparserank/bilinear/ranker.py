@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import validation
-from ..base.parameters import Parameters
 from ..data.files import PathLike
 from ..errors import ConfigError, DataError
 from ..optim.density import cut
@@ -22,6 +21,7 @@ from ..optim.penalties import NoPenalty
 from ..optim.scores import Bilinear
 from ..optim.solution import Solution, Told
 from ..optim.sparse_sgd import SparseSGD, Training
+from ..parameters import Parameters
 from ..preferences import Preferences, Triples
 from . import config as settings
 from . import label_solvers as from_labels
@@ -228,7 +228,7 @@ class BilinearRanker(WordPairs, Parameters):
         vars(self).pop("refit_curve_", None)  # of the previous fit
 
     def _lasting(self) -> dict[str, Any]:
-        return {name: value for name, value in self.get_params().items() if name not in FREE}
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in FREE}
 
     def _same_settings(self) -> None:
         """A setting that was changed between two calls would have no effect: say so instead."""
@@ -304,7 +304,9 @@ class BilinearRanker(WordPairs, Parameters):
         every = validation.count("checkpoint_every", every, low=1)
         whole = -(-every // self.shrink_every) * self.shrink_every
         # threads and bars change no bit
-        deciding = {name: value for name, value in self.get_params().items() if name not in ("n_jobs", "verbose")}
+        deciding = {
+            name: value for name, value in self.get_params(deep=False).items() if name not in ("n_jobs", "verbose")
+        }
         return Checkpoint(path, whole, deciding, score, prefs)
 
     def _keep(self, W: csr_array, told: Training | PatternTraining, score: Bilinear) -> None:

@@ -123,7 +123,7 @@ def size_path(
     ([2, 4, 8], 4)
     """
     wanted = _judged(ranker, Q, D, sizes, held_out, measure)
-    learned = BilinearRanker(**ranker.get_params() | {"refit": False})
+    learned = BilinearRanker(**ranker.get_params(deep=False) | {"refit": False})
     learned.fit(Q, D, prefs, query_words=query_words, document_words=document_words)
     score, most = Bilinear.of(Q, D), learned.W_.nnz
     counts = wanted or [max(1, most // FACTOR**k) for k in range(STEPS_DOWN + 1)]

@@ -193,13 +193,15 @@ class SparkBilinearRanker:
         self, spark: SparkSession, source: Source, found: Sequence[Found], words: tuple[Any, Any],
         watched: Shard | None, tell: Callable[[str], None],
     ) -> BilinearRanker:  # fmt: skip
-        out = BilinearRanker(**self.ranker.get_params())
+        out = BilinearRanker(**self.ranker.get_params(deep=False))
         seed = secrets.randbits(62) if out.random_state is None else int(out.random_state)
         plan = Plan.of(
             found, source.partitions, out.max_iter, self.rounds, out.shrink_every, seed, source.together, out.shuffle
         )
         longest = max(1, int(plan.ends[-1].max()))
-        there = BilinearRanker(**out.get_params() | {"n_jobs": out.n_jobs or 1, "max_iter": longest, "start": "zero"})
+        there = BilinearRanker(
+            **out.get_params(deep=False) | {"n_jobs": out.n_jobs or 1, "max_iter": longest, "start": "zero"}
+        )
         W = settings.matrix("start", out.start, found[0].shape)
         W = settings.diagonal(W) if out.diagonal else W
         told, seen = Mixed(), Watch(watched, out, seed)

@@ -88,11 +88,11 @@ class SparkTextRanker:
                 held.callback(found.let_go)
                 return found
 
-            fitting = _Fitting(**self.ranker.get_params())
+            fitting = _Fitting(**self.ranker.get_params(deep=False))
             fitting.solved_by = solver
             with told_plainly():
                 fitting.fit(docs, queries, qrels, query_weight=query_weight, drop_self=drop_self, tell=tell)
-        out = TextRanker(**self.ranker.get_params())
+        out = TextRanker(**self.ranker.get_params(deep=False))
         out.model_, out.index_ = fitting.model_, fitting.index_
         self.products_ = tuple(products)
         return out

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from .. import validation
-from ..base.parameters import Parameters
 from ..base.parameters_file import pack
 from ..data.files import PathLike
 from ..data.formats.logs import Triples
@@ -16,6 +15,7 @@ from ..data.formats.tensors import write_tensors
 from ..data.records import Documents, Qrels
 from ..errors import ConfigError
 from ..optim.pruning import PairBudget
+from ..parameters import Parameters
 from ..preferences import Preferences
 from ..search import Index
 from ..text import Analyzer
@@ -233,7 +233,7 @@ class TextRanker(Constrained, Searching, Parameters):
     def save(self, path: PathLike) -> None:
         """Write the model, and the index beside it as `PATH.index`; each file appears whole or not at all."""
         settings, arrays = self._fitted().state()
-        params, more = pack(self.get_params())
+        params, more = pack(self.get_params(deep=False))
         write_tensors(path, MODEL_KIND, settings | {"params": params}, arrays | more)
         if hasattr(self, "index_"):
             self.index_.save(index_path(path))

@@ -13,22 +13,23 @@ from sklearn.utils import get_tags
 
 from sparserank.bilinear.ranker import BilinearRanker
 from sparserank.errors import ConfigError
+from sparserank.optim.penalties import L1
 
-from ..bilinear.test_ranker import PREFS, SETTINGS, X
+from .bilinear.test_ranker import PREFS, SETTINGS, X
 
 
 def test_settings_are_the_constructors_parameters_kept_as_given():
     start = np.eye(3)
     ranker = BilinearRanker(alpha=3e-4, start=start)
     assert ranker.get_params()["start"] is start
-    assert ranker.get_params(deep=False) == ranker.get_params()
+    assert ranker.get_params(deep=False)["start"] is start
     assert ranker.set_params(eta0=5.0) is ranker
     assert ranker.eta0 == 5.0
 
 
 def test_an_unknown_setting_is_refused_and_nothing_is_changed():
     ranker = BilinearRanker()
-    with pytest.raises(ConfigError, match="no setting 'colour'; it has: loss, penalty"):
+    with pytest.raises(ConfigError, match="no parameter 'colour'; its parameters are: loss, penalty"):
         ranker.set_params(eta0=5.0, colour="red")
     assert ranker.eta0 == 200.0
 
@@ -54,3 +55,16 @@ def test_loading_a_model_imports_no_scikit_learn(tmp_path):
     code = "import sys, sparserank; sparserank.load(sys.argv[1]); print('sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "w")], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_parameters_of_parameters_are_read_and_set():
+    ranker = BilinearRanker(penalty=L1(0.5))
+    assert ranker.get_params()["penalty__alpha"] == 0.5
+    assert "penalty__alpha" not in ranker.get_params(deep=False)
+    assert ranker.set_params(penalty__alpha=0.25).penalty == L1(0.25)
+    with pytest.raises(ConfigError, match="no parameter 'penalty__colour'"):
+        ranker.set_params(penalty__colour=1)
+
+
+def test_a_notebook_shows_a_table_of_the_parameters():
+    assert "<td>alpha</td><td>0.0001</td>" in BilinearRanker(alpha=1e-4)._repr_html_()
