@@ -10,8 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+TESTS = Path(__file__).parent
+
 settings.register_profile("steady", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("steady")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker runs all tests of a file, so that it builds module fixtures once; files with slow tests go first."""
+    slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("data")}
+    for item in items:
+        spark = TESTS / "spark" in item.path.parents  # one cluster for all: a second one would cost more than it saves
+        item.add_marker(pytest.mark.xdist_group("spark" if spark else item.path.as_posix()))
+    items.sort(key=lambda item: item.path not in slow and TESTS / "spark" not in item.path.parents)
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,13 +13,6 @@ from sparserank.spark.masters import java
 from sparserank.spark.session import session
 
 MASTER = "local-cluster[2,1,1024]"
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of one process: a second cluster would cost more than it saves."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

@@ -20,8 +20,8 @@ DataOrNone = Annotated[
     typer.Argument(
         metavar="DATA",
         help="A BEIR folder (corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv), the name of a known collection "
-        "(see: sparserank datasets), a table of documents (.tsv or .parquet: id, title, text), or a LETOR / svmlight "
-        "file with qids.",
+        "(see: sparserank datasets), a table of documents (.csv, .tsv or .parquet: id, title, text), or a LETOR / "
+        "svmlight file with qids.",
         show_default=False,
     ),
 ]

@@ -29,7 +29,7 @@ def open_collection(data: str) -> Collection:
     if path.exists():
         raise DataError(
             f"{data}: a file, but text rankers need a BEIR folder with corpus.jsonl and queries.jsonl, or tables "
-            "(.tsv, .parquet); to learn from a LETOR file say --ranker domination (or ranksvm, …)"
+            "(.csv, .tsv, .parquet); to learn from a LETOR file say --ranker domination (or ranksvm, …)"
         )
     with working(f"reading {data}"):
         found = sets.load(data)

@@ -90,3 +90,16 @@ def test_a_folder_of_parts_is_one_table(tmp_path):
     (tmp_path / "none.parquet").mkdir()
     with pytest.raises(DataError, match="a folder without a part named"):
         read_triples(tmp_path / "none.parquet")
+
+
+def test_csv_has_quotes_and_line_breaks_within_them(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text('text,id,title\n"red, ""ripe""\nand round",a,Apples\n,b,\n')
+    found = read_documents(path)
+    assert (found.ids, found.titles, found.texts) == (("a", "b"), ("Apples", ""), ('red, "ripe"\nand round', ""))
+    triples = tmp_path / "t.csv"
+    triples.write_text('query,better,worse\n"a\nb",x,y\nq,x,y\nq,y,x\n')
+    assert [batch.query.tolist() for batch in stream_triples(triples, 2)] == [["a\nb", "q"], ["q"]]
+    triples.write_text("query,better,worse\nq,x,y\nq,,x\n")
+    with pytest.raises(DataError, match=r"t.csv: row 2, column 'better' must not be empty"):
+        read_triples(triples)

@@ -1,4 +1,4 @@
-"""Triples and click logs: tables that may be larger than memory, as TSV (`.tsv`) or Parquet (`.parquet`).
+"""Triples and click logs: tables that may be larger than memory, as CSV (`.csv`), TSV (`.tsv`) or Parquet (`.parquet`).
 
     triples   query, better, worse and, where it is there, weight    "for this query, that beats this"
     clicks    session, query, document, position, clicked            what was shown where, and taken or not

@@ -1,8 +1,8 @@
-"""Tables as TSV (`.tsv`) or Parquet (`.parquet`), checked before they are handed on.
+"""Tables as CSV (`.csv`), TSV (`.tsv`) or Parquet (`.parquet`), checked before they are handed on.
 
-Columns are found by name, in any order; others are left alone. Ids are text in TSV, text or whole numbers in Parquet. A
-TSV file names its columns in its first line and has no quoting. A Parquet table may be a folder of its parts. A packed
-file (.gz, .xz, .zst) is unpacked whole.
+Columns are found by name, in any order; others are left alone. Ids are text in CSV and TSV, text or whole numbers in
+Parquet. CSV and TSV files name their columns in the first line; CSV quotes with `"`, TSV has no quoting. A Parquet
+table may be a folder of its parts. A packed file (.gz, .xz, .zst) is unpacked whole.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Table:
     def __post_init__(self) -> None:
         if not is_table(self.path):
             raise DataError(
-                f"{self.path}: a table must be named .tsv or .parquet (and may be packed as .gz, .xz or .zst)"
+                f"{self.path}: a table must be named .csv, .tsv or .parquet (and may be packed as .gz, .xz or .zst)"
                 if self.path.is_file()
                 else f"{self.path}: no such file"
             )
@@ -57,8 +57,13 @@ class Table:
         return _packed(self.path)
 
     @property
+    def is_csv(self) -> bool:
+        """Whether the file is comma-separated."""
+        return self.path.name.removesuffix(self.packed).endswith(".csv")
+
+    @property
     def is_parquet(self) -> bool:
-        """Parquet, or TSV."""
+        """Parquet, or text: CSV or TSV."""
         return self.path.name.removesuffix(self.packed).endswith(".parquet")
 
     def sources(self) -> list[Path | BytesIO]:
@@ -69,7 +74,7 @@ class Table:
 
     def place(self, row: int) -> str:
         """Row `row`, counted from 1; row 0 is the header."""
-        line = "" if self.is_parquet else f":{row + 1}"
+        line = "" if self.is_parquet or self.is_csv else f":{row + 1}"
         return f"{self.path}{line}: " + (f"row {row}, " if row else "")
 
 
@@ -77,7 +82,7 @@ def is_table(path: Path) -> bool:
     """Whether a file or a folder is there that has the name of a table."""
     if path.is_dir():
         return path.name.endswith(".parquet")
-    return path.is_file() and path.name.removesuffix(_packed(path)).endswith((".tsv", ".parquet"))
+    return path.is_file() and path.name.removesuffix(_packed(path)).endswith((".csv", ".tsv", ".parquet"))
 
 
 def columns_of(path: PathLike) -> tuple[str, ...]:
@@ -100,7 +105,7 @@ def batches(table: Table, batch_size: int) -> Iterator[pl.DataFrame]:
     """The same, at most `batch_size` rows at a time, in the order of the file; rows are checked as they come."""
     done = 0
     with _foreign_errors(table):
-        for frame, rows in (_parquet_batches if table.is_parquet else _tsv_batches)(table, batch_size):
+        for frame, rows in (_parquet_batches if table.is_parquet else _text_batches)(table, batch_size):
             typed, kept = _checked(table, frame, done)
             done += rows
             if kept:
@@ -116,16 +121,17 @@ def _lazy(table: Table) -> pl.LazyFrame:
 
     sources = table.sources()
     if not table.is_parquet:
-        return _lazy_tsv(sources[0])
+        return _lazy_text(table, sources[0])
     if not sources:
         raise DataError(f"{table.path}: a folder without a part named .parquet")
     return pl.scan_parquet(sources)  # type: ignore[arg-type]  # a list is of paths only, or of one of bytes
 
 
-def _lazy_tsv(source: Path | BytesIO) -> pl.LazyFrame:
+def _lazy_text(table: Table, source: Path | BytesIO) -> pl.LazyFrame:
     import polars as pl
 
-    return pl.scan_csv(source, separator="\t", quote_char=None, infer_schema=False)
+    separator, quote = (",", '"') if table.is_csv else ("\t", None)
+    return pl.scan_csv(source, separator=separator, quote_char=quote, infer_schema=False)
 
 
 def _opened(table: Table) -> IO[bytes]:
@@ -145,11 +151,15 @@ def _parquet_batches(table: Table, batch_size: int) -> Iterator[tuple[pl.LazyFra
                 yield pl.DataFrame(pl.from_arrow(pa.Table.from_batches([batch]))).lazy(), len(batch)
 
 
-def _tsv_batches(table: Table, batch_size: int) -> Iterator[tuple[pl.LazyFrame, int]]:
+def _text_batches(table: Table, batch_size: int) -> Iterator[tuple[pl.LazyFrame, int]]:
+    if table.is_csv:  # a quoted field may hold line breaks, so CSV is read whole
+        for frame in _lazy(table).collect().iter_slices(batch_size):
+            yield frame.lazy(), len(frame)
+        return
     with _opened(table) as file:
         header = file.readline()
         while lines := list(islice(file, batch_size)):
-            yield _lazy_tsv(BytesIO(header + b"".join(lines))), len(lines)
+            yield _lazy_text(table, BytesIO(header + b"".join(lines))), len(lines)
 
 
 def _checked(table: Table, frame: pl.LazyFrame, done: int) -> tuple[pl.LazyFrame, int]:
@@ -271,9 +281,9 @@ def _foreign_errors(table: Table) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, pa.ArrowException, OSError) as error:
-        if not table.is_parquet:
+        if not table.is_parquet and not table.is_csv:
             _refuse_first_odd_line(table)
-        kind = "Parquet" if table.is_parquet else "TSV"
+        kind = "Parquet" if table.is_parquet else "CSV" if table.is_csv else "TSV"
         raise DataError(f"{table.path}: not a whole {kind} file: {str(error).splitlines()[0]}") from None
 
 

@@ -1,4 +1,4 @@
-"""A search experiment as tables, TSV or Parquet, instead of a BEIR folder.
+"""A search experiment as tables, CSV, TSV or Parquet, instead of a BEIR folder.
 
     documents   id, text and, where it is there, title
     queries     id, text
