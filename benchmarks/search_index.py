@@ -24,7 +24,7 @@ import sparserank as sr
 from sparserank import data, validation
 from sparserank.data.records import Documents
 from sparserank.search import Index
-from sparserank.search.encoded_query import Asked
+from sparserank.search.encoded_query import EncodedQuery
 from sparserank.search.expansion import Expansion
 from sparserank.text import TextFeatures
 
@@ -62,12 +62,12 @@ def brute_force(Q: Any, W: Any, D: Any) -> tuple[Any, Any]:
     return np.concatenate(places), np.concatenate(scores)
 
 
-def agree(index: Index, asked: Asked, W: Any, D: Any) -> None:
+def agree(index: Index, queries: EncodedQuery, W: Any, D: Any) -> None:
     """Both plans to the bit, and scipy's scores of those found as near as its 32 bits are."""
-    query, documents = (index.top(asked, K, plan=plan) for plan in ("query", "documents"))
+    query, documents = (index.top(queries, K, plan=plan) for plan in ("query", "documents"))
     if not all(np.array_equal(a, b) for a, b in zip(query, documents, strict=True)):
         raise AssertionError("the two plans disagree")
-    by_scipy = brute_force(asked.words, W, D)[1]
+    by_scipy = brute_force(queries.words, W, D)[1]
     full = (query[2] == K) & (by_scipy[:, -1] > 0.0)  # beyond, scipy lists documents that share nothing
     if not np.allclose(query[1][full], by_scipy[full], rtol=1e-4, atol=1e-5):
         raise AssertionError("brute force finds other scores")
@@ -101,8 +101,8 @@ def run(quick: bool = False) -> dict[str, Any]:
     W, ids = ranker.W_, tuple(f"{i:05d}" for i in range(len(train)))[::-1]
     index = Index.build(D, Documents(ids, ids, ids))
     started = perf_counter()
-    empty = Asked(_nothing(1, D), _nothing(1, D), W, pairs="W")
-    expansion = Expansion.make(index.segments, empty, most_bytes=1 << 32)
+    empty = EncodedQuery(_nothing(1, D), _nothing(1, D), W, pairs_digest="W")
+    expansion = Expansion.build(index.segments, empty, max_bytes=1 << 32)
     expanding = perf_counter() - started
     both = Index(index.segments, "", expansion)
     theirs = bm25s.BM25(backend="numba")
@@ -110,13 +110,13 @@ def run(quick: bool = False) -> dict[str, Any]:
     rows = []
     for kind, texts in (("whole posts", posts), ("subject lines", subjects)):
         Q = features.transform(texts)
-        asked = Asked(_nothing(len(texts), D), Q, W, pairs="W")
-        agree(both, asked, W, D)
+        queries = EncodedQuery(_nothing(len(texts), D), Q, W, pairs_digest="W")
+        agree(both, queries, W, D)
         tokens = bm25s.tokenize(list(texts), stopwords=None, show_progress=False)
         contestants = {
-            "SparseRank, queries expanded": lambda asked=asked: both.top(asked, K, plan="query"),
-            "SparseRank, documents expanded": lambda asked=asked: both.top(asked, K, plan="documents"),
-            "SparseRank, cheaper plan": lambda asked=asked: both.top(asked, K),
+            "SparseRank, queries expanded": lambda queries=queries: both.top(queries, K, plan="query"),
+            "SparseRank, documents expanded": lambda queries=queries: both.top(queries, K, plan="documents"),
+            "SparseRank, cheaper plan": lambda queries=queries: both.top(queries, K),
             "scipy (QW)Dᵀ": lambda Q=Q: brute_force(Q, W, D),
             "bm25s, no W": lambda tokens=tokens: theirs.retrieve(tokens, k=K, show_progress=False, n_threads=threads),
         }

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from sparserank.data.records import Documents
 from sparserank.search import Index
-from sparserank.search.encoded_query import Asked
+from sparserank.search.encoded_query import EncodedQuery
 from sparserank.search.expansion import Expansion
 
 
@@ -20,16 +20,16 @@ def small(n_docs=12, n_queries=17, terms=4, words=3):
     ids = tuple(f"{i:02d}" for i in range(n_docs))[::-1]
     D, own = matrix(n_docs, 2 * terms), matrix(n_queries, terms)
     own.resize((n_queries, 2 * terms))
-    asked = Asked(own, matrix(n_queries, words), matrix(words, terms), 2.0, terms, "W")
+    queries = EncodedQuery(own, matrix(n_queries, words), matrix(words, terms), 2.0, terms, "W")
     index = Index.build(D, Documents(ids, ids, ids))
-    return Index(index.segments, "", Expansion.make(index.segments, asked)), asked, D
+    return Index(index.segments, "", Expansion.build(index.segments, queries)), queries, D
 
 
 def test_the_best_of_every_query_are_those_of_the_full_matrix():
-    index, asked, D = small()
-    full = (asked.expanded() @ D.astype(np.float64).T).toarray()
+    index, queries, D = small()
+    full = (queries.expand() @ D.astype(np.float64).T).toarray()
     for plan in ("query", "documents"):
-        places, scores, counts = index.top(asked, 5, n_jobs=2, plan=plan)
+        places, scores, counts = index.top(queries, 5, n_jobs=2, plan=plan)
         for i, row in enumerate(full):
             wanted = [d for d in np.lexsort((np.arange(len(row)), -row)) if row[d] != 0.0][:5]
             assert places[i, : counts[i]].tolist() == wanted

@@ -15,7 +15,7 @@ from sparserank.data.records import Documents
 from sparserank.errors import ConfigError, DataError, ModelError
 from sparserank.search import Index
 from sparserank.search import index as index_module
-from sparserank.search.index_file import state
+from sparserank.search.index_file import index_state
 from sparserank.text_ranker.explain import explain
 
 
@@ -117,12 +117,12 @@ def test_the_arrays_of_an_index_cannot_be_written(tmp_path):
 
 
 def damaged(index, **changes):
-    settings, arrays = state(index.segments, "", None)
+    settings, arrays = index_state(index.segments, "", None)
     return settings, arrays | {f"0.{name}": array for name, array in changes.items()}
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         ({"docs": np.array([0, 9], np.int32)}, "outside [0, 2)"),
         ({"docs": np.array([0, -1], np.int32)}, "outside [0, 2)"),
@@ -130,27 +130,27 @@ def damaged(index, **changes):
         ({"starts": np.array([0, 3], np.int64)}, "does not rise from 0 to 2"),
         ({"starts": np.array([0, 2, 1, 2], np.int64)}, "does not rise"),
         ({"starts": np.array([0, 2**63 - 1, -2, 2], np.int64)}, "does not rise"),
-        ({"docs": np.array([1, 0], np.int32)}, "the documents of a word do not rise"),
-        ({"docs": np.array([1, 1], np.int32)}, "the documents of a word do not rise"),
+        ({"docs": np.array([1, 0], np.int32)}, "the documents of a term are not in ascending order"),
+        ({"docs": np.array([1, 1], np.int32)}, "the documents of a term are not in ascending order"),
         ({"starts": np.array([0, 2], np.int32)}, "must be a row of int64"),
         ({"weights": np.array([1.0, np.nan], np.float32)}, "not finite"),
         ({"ids.utf8": np.frombuffer(b"ab", np.uint8)}, "not in order"),
         ({"ids.utf8": np.frombuffer(b"\xff\xfe", np.uint8)}, "not UTF-8"),
         ({"ids.ends": np.zeros(0, np.int64)}, "has no strings"),
         ({"ids.ends": np.array([0, 2], np.int64)}, "not in order"),
-        ({"gone": np.array([1, 0], np.int32)}, "what is gone does not rise"),
+        ({"gone": np.array([1, 0], np.int32)}, "the deleted documents are not in ascending order"),
         ({"gone": np.array([2], np.int32)}, "outside [0, 2)"),
-        ({"weights": np.array([1.0, 2.5], np.float32)}, "not what was written"),
+        ({"weights": np.array([1.0, 2.5], np.float32)}, "does not match its digest"),
     ],
 )
-def test_an_inconsistent_index_is_refused_by_name(tmp_path, change, says):
+def test_loading_an_inconsistent_index_raises_and_names_the_file(tmp_path, change, message):
     index = Index.build(csr_array([[1.0], [2.0]]), Documents.of({"a": "", "b": ""}))
     write_tensors(tmp_path / "bad", "index", *damaged(index, **change))
-    with pytest.raises(ModelError, match=re.escape(says)):
+    with pytest.raises(ModelError, match=re.escape(message)):
         Index.load(tmp_path / "bad")
 
 
-def test_bad_input_is_refused():
+def test_invalid_input_raises():
     documents = Documents.of({"a": "", "b": ""})
     index = Index.build(csr_array([[1.0], [2.0]]), documents)
     with pytest.raises(DataError, match="2 documents need as many rows; got 1"):
@@ -170,9 +170,9 @@ def test_bad_input_is_refused():
 # ---- large files are mapped, and safe whatever they hold
 
 
-def test_a_file_from_before_segments_is_refused_with_what_to_do(tmp_path):
+def test_a_file_from_before_segments_raises_with_the_remedy(tmp_path):
     write_tensors(tmp_path / "old", "index", {"made_for": ""}, {})
-    with pytest.raises(ModelError, match="make it again with `sparserank index`"):
+    with pytest.raises(ModelError, match="rebuild it with `sparserank index`"):
         Index.load(tmp_path / "old")
 
 
@@ -181,15 +181,15 @@ def test_a_file_from_before_segments_is_refused_with_what_to_do(tmp_path):
     [
         ({"docs": np.array([7, -1], np.int32)}, []),  # numbers of no document: passed over
         ({"weights": np.array([1.0, np.nan], np.float32)}, ["b"]),
-        ({"weights": np.array([1.0, np.inf], np.float32)}, "a weight in it is not finite"),
-        ({"ids.ends": np.array([0, 1, 99], np.int64)}, "string 1 has no place"),
+        ({"weights": np.array([1.0, np.inf], np.float32)}, "a weight is not finite"),
+        ({"ids.ends": np.array([0, 1, 99], np.int64)}, "string 1 lies outside of its array"),
         ({"ids.utf8": np.frombuffer(b"\xff\xfe", np.uint8)}, "not UTF-8"),
     ],
 )
 def test_a_large_file_is_not_read_at_first_and_is_safe_to_search_whatever_it_holds(tmp_path, monkeypatch, change, does):
     index = Index.build(csr_array([[1.0], [2.0]]), Documents.of({"a": "", "b": ""}))
     write_tensors(tmp_path / "bad", "index", *damaged(index, **change))
-    monkeypatch.setattr(index_module, "CHECKED_AT_ONCE", 0)
+    monkeypatch.setattr(index_module, "MAX_CHECKED_BYTES", 0)
     loaded = Index.load(tmp_path / "bad")
     if isinstance(does, list):
         assert [hit.id for hit in loaded.search(csr_array([[1.0]]))[0]] == does
@@ -214,7 +214,7 @@ def test_a_loaded_index_leaves_its_arrays_in_the_file(tmp_path):
 
 
 @given(st.integers(0, 10**6), st.lists(st.tuples(st.booleans(), st.integers(1, 12)), max_size=8))
-def test_an_index_that_was_changed_finds_what_one_made_anew_would(seed, changes):
+def test_an_index_that_was_changed_finds_what_one_built_from_scratch_would(seed, changes):
     rng = np.random.default_rng(seed)
     D, Q, documents = world(seed, n_docs=12)
     index, rows = Index.build(D, documents), dict(zip(documents.ids, D.toarray(), strict=True))
@@ -262,7 +262,7 @@ def test_many_additions_leave_few_segments():
     assert [hit.id for hit in index.search(csr_array([[1.0]]), 2)[0]] == ["d99", "d98"]
 
 
-def test_taking_out_a_document_that_is_not_there_changes_nothing():
+def test_deleting_an_unknown_document_changes_nothing():
     index = Index.build(csr_array([[1.0]]), Documents.of({"a": ""}))
     with pytest.raises(DataError, match="no document 'zz'"):
         index.without(["a", "zz"])

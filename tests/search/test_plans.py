@@ -14,9 +14,9 @@ from sparserank.data.records import Documents
 from sparserank.errors import ConfigError, DataError, ModelError
 from sparserank.search import Index
 from sparserank.search import index as index_module
-from sparserank.search.encoded_query import Asked
+from sparserank.search.encoded_query import EncodedQuery
 from sparserank.search.expansion import Expansion
-from sparserank.search.index_file import digest_of, state
+from sparserank.search.index_file import arrays_digest, index_state
 
 from ..motors import DOCS, QRELS, QUERIES, learned_anyway
 
@@ -31,20 +31,20 @@ def sparse(rng, shape, coarse, density=0.35):
     return csr_array(random_array(shape, density=density, rng=rng, data_sampler=values))
 
 
-def world(seed, n_docs=60, n_queries=20, coarse=False, shift=TERMS, gain=0.7):
+def world(seed, n_docs=60, n_queries=20, coarse=False, shift=TERMS, pair_weight=0.7):
     """Documents of `shift` lexical columns and TERMS others, and queries that are expanded into the latter."""
     rng = np.random.default_rng(seed)
     D = sparse(rng, (n_docs, shift + TERMS), coarse)
     own = sparse(rng, (n_queries, shift), coarse)
     own.resize((n_queries, shift + TERMS))
     words, W = sparse(rng, (n_queries, WORDS), coarse), sparse(rng, (WORDS, TERMS), coarse)
-    asked = Asked(own, words, W, 1.0 if coarse else gain, shift, pairs="these")
+    queries = EncodedQuery(own, words, W, 1.0 if coarse else pair_weight, shift, pairs_digest="these")
     ids = tuple(f"{i:x}" for i in rng.permutation(n_docs))
-    return Index.build(D, Documents(ids, ids, ids)), asked, D, ids
+    return Index.build(D, Documents(ids, ids, ids)), queries, D, ids
 
 
-def expanded(index, asked, **how):
-    made = Expansion.make(index.segments, asked, **how)
+def expanded(index, queries, **options):
+    made = Expansion.build(index.segments, queries, **options)
     return Index(index.segments, index.made_for, made)
 
 
@@ -54,12 +54,12 @@ def same(one, other):
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 3, 10, 100]), st.booleans(), st.sampled_from([0, TERMS]))
 def test_both_plans_give_the_same_bits_and_those_of_brute_force(seed, k, coarse, shift):
-    index, asked, D, ids = world(seed, coarse=coarse, shift=shift)
-    index = expanded(index, asked)
-    by_query, by_documents, auto = (index.top(asked, k, plan=plan) for plan in ("query", "documents", "auto"))
+    index, queries, D, ids = world(seed, coarse=coarse, shift=shift)
+    index = expanded(index, queries)
+    by_query, by_documents, auto = (index.top(queries, k, plan=plan) for plan in ("query", "documents", "auto"))
     assert same(by_query, by_documents)
     assert same(by_query, auto)
-    full = np.asarray((asked.expanded() @ D.astype(np.float64).T).todense())
+    full = np.asarray((queries.expand() @ D.astype(np.float64).T).todense())
     for row, (numbers, scores, count) in zip(full, zip(*by_query, strict=True), strict=True):
         wanted = sorted(((np.float32(s), i) for s, i in zip(row, ids, strict=True) if s), reverse=True)[:k]
         assert count == len(wanted)
@@ -69,14 +69,14 @@ def test_both_plans_give_the_same_bits_and_those_of_brute_force(seed, k, coarse,
 
 
 def test_eight_queries_at_a_time_give_the_bits_of_one_at_a_time():
-    index, asked, _, _ = world(3, n_docs=400, n_queries=64)
-    together = index.top(asked, 10)
+    index, queries, _, _ = world(3, n_docs=400, n_queries=64)
+    together = index.top(queries, 10)
     for i in range(64):
-        one = Asked(asked.rows[[i]], asked.words[[i]], asked.W, asked.gain, asked.shift)
+        one = EncodedQuery(queries.terms[[i]], queries.words[[i]], queries.W, queries.pair_weight, queries.pair_offset)
         assert all(np.array_equal(a[i], b[0]) for a, b in zip(together, index.top(one, 10), strict=True))
     for n_jobs in (1, 2, 3):
-        assert same(together, index.top(asked, 10, n_jobs=n_jobs))
-        assert same(together, expanded(index, asked).top(asked, 10, n_jobs=n_jobs, plan="documents"))
+        assert same(together, index.top(queries, 10, n_jobs=n_jobs))
+        assert same(together, expanded(index, queries).top(queries, 10, n_jobs=n_jobs, plan="documents"))
 
 
 def test_scores_that_rounding_cannot_tell_apart_are_told_apart_exactly():
@@ -85,9 +85,11 @@ def test_scores_that_rounding_cannot_tell_apart_are_told_apart_exactly():
     D = csr_array((1.0 + np.arange(n)[:, None] * 2.0**-23 * np.array([[1.0, 3.0]])).astype(np.float32))
     ids = tuple(f"{i:03d}" for i in range(n))
     W = csr_array(np.array([[1.0, -0.99999]], np.float32))
-    asked = Asked(csr_array((1, 2), dtype=np.float32), csr_array(np.array([[1.0]], np.float32)), W, 1.0, 0, "these")
-    index = expanded(Index.build(D, Documents(ids, ids, ids)), asked)
-    assert same(index.top(asked, 5, plan="query"), index.top(asked, 5, plan="documents"))
+    queries = EncodedQuery(
+        csr_array((1, 2), dtype=np.float32), csr_array(np.array([[1.0]], np.float32)), W, 1.0, 0, "these"
+    )
+    index = expanded(Index.build(D, Documents(ids, ids, ids)), queries)
+    assert same(index.top(queries, 5, plan="query"), index.top(queries, 5, plan="documents"))
 
 
 def test_a_score_that_rounding_takes_for_nothing_is_found_by_both_plans():
@@ -95,11 +97,11 @@ def test_a_score_that_rounding_takes_for_nothing_is_found_by_both_plans():
     D = csr_array(np.array([[1.0 + 2.0**-23, 1.0], [1.0, 0.0], [0.0, 1.0]], np.float32))
     W = csr_array(np.diag([1.0 + 2.0**-23, -(1.0 + 2.0**-22)]).astype(np.float32))
     words = csr_array(np.array([[1.0, 1.0]], np.float32))
-    asked = Asked(csr_array((1, 2), dtype=np.float32), words, W, 1.0, 0, "these")
-    index = expanded(Index.build(D, Documents.of({"a": "", "b": "", "c": ""})), asked)
+    queries = EncodedQuery(csr_array((1, 2), dtype=np.float32), words, W, 1.0, 0, "these")
+    index = expanded(Index.build(D, Documents.of({"a": "", "b": "", "c": ""})), queries)
     for k in (1, 2, 3):
-        assert same(index.top(asked, k, plan="query"), index.top(asked, k, plan="documents"))
-    numbers, scores, counts = index.top(asked, 3, plan="documents")
+        assert same(index.top(queries, k, plan="query"), index.top(queries, k, plan="documents"))
+    numbers, scores, counts = index.top(queries, 3, plan="documents")
     assert ([index.id_at(i) for i in numbers[0]], counts.tolist()) == (["b", "a", "c"], [3])
     assert scores[0, 1] == 2.0**-46
 
@@ -107,10 +109,12 @@ def test_a_score_that_rounding_takes_for_nothing_is_found_by_both_plans():
 def test_a_score_too_small_for_32_bits_is_none_by_either_plan():
     D = csr_array(np.array([[1e-30], [1.0]], np.float32))
     W = csr_array(np.array([[1e-30]], np.float32))
-    asked = Asked(csr_array((1, 1), dtype=np.float32), csr_array(np.array([[1.0]], np.float32)), W, 1.0, 0, "these")
-    index = expanded(Index.build(D, Documents.of({"a": "", "b": ""})), asked)
+    queries = EncodedQuery(
+        csr_array((1, 1), dtype=np.float32), csr_array(np.array([[1.0]], np.float32)), W, 1.0, 0, "these"
+    )
+    index = expanded(Index.build(D, Documents.of({"a": "", "b": ""})), queries)
     for plan in ("query", "documents"):
-        numbers, _, counts = index.top(asked, 2, plan=plan)
+        numbers, _, counts = index.top(queries, 2, plan=plan)
         assert ([index.id_at(i) for i in numbers[0, : counts[0]]], counts.tolist()) == (["b"], [1])
 
 
@@ -125,24 +129,24 @@ def test_a_score_too_small_for_32_bits_is_none_by_either_plan():
         ("rows.weights", np.inf),
     ],
 )
-def test_an_expansion_that_cannot_be_is_refused_and_safe_to_search(tmp_path, monkeypatch, array, value):
-    index, asked, _, _ = world(6)
-    settings, arrays = state(expanded(index, asked).segments, "", expanded(index, asked).expansion)
+def test_loading_an_invalid_expansion_raises_and_searching_it_is_safe(tmp_path, monkeypatch, array, value):
+    index, queries, _, _ = world(6)
+    settings, arrays = index_state(expanded(index, queries).segments, "", expanded(index, queries).expansion)
     arrays[f"x0.{array}"] = np.full_like(arrays[f"x0.{array}"], value)
-    write_tensors(tmp_path / "bad", "index", settings | {"digest": digest_of(arrays)}, arrays)
+    write_tensors(tmp_path / "bad", "index", settings | {"digest": arrays_digest(arrays)}, arrays)
     for load in (Index.load, Index.check):
         with pytest.raises(ModelError, match=f"x0.{array}"):
             load(tmp_path / "bad")
-    monkeypatch.setattr(index_module, "CHECKED_AT_ONCE", 0)
+    monkeypatch.setattr(index_module, "MAX_CHECKED_BYTES", 0)
     unchecked = Index.load(tmp_path / "bad")
     try:
-        _, scores, _ = unchecked.top(asked, 5, plan="documents")
+        _, scores, _ = unchecked.top(queries, 5, plan="documents")
         assert np.isfinite(scores).all()
     except ModelError as error:
         assert "damaged" in str(error)
 
 
-def test_the_plan_that_reads_less_is_taken():
+def test_auto_takes_the_plan_that_reads_fewer_postings():
     """Word 0 looks for every term, word 1 for one that a single document has."""
     weights = np.ones((51, 6), np.float32)
     weights[:, 5] = 0.0
@@ -151,59 +155,66 @@ def test_the_plan_that_reads_less_is_taken():
     ids = tuple(f"{i:02d}" for i in range(51))
     W = csr_array(np.array([[1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 1]], np.float32))
     words = csr_array(np.array([[1, 0], [0, 1]], np.float32))
-    asked = Asked(csr_array((2, 6), dtype=np.float32), words, W, 1.0, 0, "these")
-    index = expanded(Index.build(D, Documents(ids, ids, ids)), asked)
-    assert index.expansion.parts[0].cheaper(index.segments[0], asked).tolist() == [True, False]
-    assert same(index.top(asked, 3), index.top(asked, 3, plan="query"))
+    queries = EncodedQuery(csr_array((2, 6), dtype=np.float32), words, W, 1.0, 0, "these")
+    index = expanded(Index.build(D, Documents(ids, ids, ids)), queries)
+    assert index.expansion.parts[0].is_cheaper(index.segments[0], queries).tolist() == [True, False]
+    assert same(index.top(queries, 3), index.top(queries, 3, plan="query"))
 
 
 def test_an_expansion_is_not_used_for_other_pairs_nor_made_beyond_its_limit():
-    index, asked, _, _ = world(1)
-    assert Expansion.make(index.segments, asked, most_bytes=1000) is None
-    assert Expansion.make(index.segments, Asked(asked.rows)) is None
-    other = Asked(asked.rows, asked.words, asked.W * np.float32(2.0), asked.gain, asked.shift, pairs="others")
-    with_it = expanded(index, asked)
+    index, queries, _, _ = world(1)
+    assert Expansion.build(index.segments, queries, max_bytes=1000) is None
+    assert Expansion.build(index.segments, EncodedQuery(queries.terms)) is None
+    other = EncodedQuery(
+        queries.terms,
+        queries.words,
+        queries.W * np.float32(2.0),
+        queries.pair_weight,
+        queries.pair_offset,
+        pairs_digest="others",
+    )
+    with_it = expanded(index, queries)
     assert same(with_it.top(other, 10, plan="documents"), index.top(other, 10))
-    assert same(with_it.top(Asked(asked.rows), 10), index.top(Asked(asked.rows), 10))
+    assert same(with_it.top(EncodedQuery(queries.terms), 10), index.top(EncodedQuery(queries.terms), 10))
 
 
 def test_an_expansion_outlives_its_file_and_changes_of_the_documents(tmp_path):
-    index, asked, D, ids = world(4)
-    index = expanded(index, asked).without(ids[:5])
+    index, queries, D, ids = world(4)
+    index = expanded(index, queries).without(ids[:5])
     index = index.with_documents(D[:3], Documents.of({"x": "", "y": "", "z": ""}))
     index.save(tmp_path / "i")
     again = Index.load(tmp_path / "i")
     assert again.expansion.parts[0] is not None
     assert again.expansion.parts[1] is None
-    assert same(again.top(asked, 20, plan="documents"), index.top(asked, 20, plan="query"))
+    assert same(again.top(queries, 20, plan="documents"), index.top(queries, 20, plan="query"))
 
 
-def test_a_damaged_expansion_is_refused_by_name(tmp_path):
-    index, asked, _, _ = world(4)
-    settings, arrays = state(index.segments, "", expanded(index, asked).expansion)
-    for change, says in (
+def test_loading_a_damaged_expansion_raises(tmp_path):
+    index, queries, _, _ = world(4)
+    settings, arrays = index_state(index.segments, "", expanded(index, queries).expansion)
+    for change, message in (
         ({"x0.docs": arrays["x0.docs"][:-1]}, "differ in length"),
         ({"x0.rows.starts": arrays["x0.rows.starts"][:-1]}, "must have 61 entries"),
-        ({"x0.rows.weights": arrays["x0.rows.weights"] * np.float32(2)}, "not what was written"),
+        ({"x0.rows.weights": arrays["x0.rows.weights"] * np.float32(2)}, "does not match its digest"),
     ):
         write_tensors(tmp_path / "bad", "index", settings, arrays | change)
-        with pytest.raises(ModelError, match=says):
+        with pytest.raises(ModelError, match=message):
             Index.load(tmp_path / "bad")
     write_tensors(tmp_path / "bad", "index", settings | {"expansion": {"pairs": 3, "parts": [True]}}, arrays)
-    with pytest.raises(ModelError, match="does not fit its segments"):
+    with pytest.raises(ModelError, match="does not match the segments"):
         Index.load(tmp_path / "bad")
 
 
-def test_queries_that_do_not_fit_are_refused():
-    index, asked, _, _ = world(0)
+def test_queries_of_another_shape_raise():
+    index, queries, _, _ = world(0)
     with pytest.raises(ConfigError, match="'plan'"):
-        index.top(asked, 3, plan="best")
-    with pytest.raises(DataError, match="got words of"):
-        Asked(asked.rows, asked.words[:3], asked.W)
-    with pytest.raises(DataError, match="behind 20"):
-        Asked(asked.rows, asked.words, asked.W, 1.0, 20)
+        index.top(queries, 3, plan="best")
+    with pytest.raises(DataError, match="words must have shape"):
+        EncodedQuery(queries.terms, queries.words[:3], queries.W)
+    with pytest.raises(DataError, match="from column 20"):
+        EncodedQuery(queries.terms, queries.words, queries.W, 1.0, 20)
     with pytest.raises(DataError, match="not finite"):
-        Asked(asked.rows, asked.words, asked.W, np.inf)
+        EncodedQuery(queries.terms, queries.words, queries.W, np.inf)
 
 
 def test_a_ranker_finds_the_same_before_and_after_it_expands_its_documents(tmp_path):

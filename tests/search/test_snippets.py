@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparserank.search.snippets import LONGEST, Mark, Read, passage
+from sparserank.search.snippets import MAX_CHARACTERS, Mark, WordCache, passage
 from sparserank.text import Analyzer
 
 ENGLISH = Analyzer(stem="english", stop_words="english")
@@ -80,7 +80,7 @@ def test_a_word_longer_than_the_passage_is_shown_whole():
 
 
 def test_a_very_long_document_is_read_only_so_far():
-    found = passage(ENGLISH, "a" + " " * LONGEST + "rank", [("rank", 1.0)])
+    found = passage(ENGLISH, "a" + " " * MAX_CHARACTERS + "rank", [("rank", 1.0)])
     assert (found.text, found.marks) == ("a …", ())
 
 
@@ -115,7 +115,7 @@ def test_stop_words_are_never_marked(analyzer):
 
 
 def test_what_is_kept_of_documents_is_bounded_by_their_length_and_the_last_ones_stay():
-    read, texts = Read(room=1000), [f"word{number} " * 40 for number in range(20)]
+    read, texts = WordCache(max_characters=1000), [f"word{number} " * 40 for number in range(20)]
     found = [read.words(ENGLISH, text) for text in texts]
     assert read.characters <= 1000 < sum(map(len, texts))
     assert read.words(ENGLISH, texts[-1]) is found[-1]

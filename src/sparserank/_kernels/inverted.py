@@ -1,28 +1,27 @@
-"""Exact top-k over an inverted index, term at a time, with queries expanded through W on the way.
+"""Exact top-k search in an inverted index, term at a time, with queries expanded through W.
 
-Documents are numbered so that of two equal scores the smaller number ranks first. Sums are taken in 64 bits, over
-rising columns, and rounded to float32 once: one query alone and eight at a time give the same bits. A document whose
-score is 0 is not a result. What a damaged file may hold – a document number that is none, a weight that is no number –
-is passed over.
+Of two equal scores the smaller document number ranks first. Sums are taken in float64 over ascending columns and
+rounded to float32 once, so one query alone and eight at a time give the same bits. A document with score 0 is not a
+result. Invalid document numbers and NaN weights of a damaged file are ignored.
 """
 
 import numpy as np
 from numba import njit
 
 LANES = 8
-"""Queries that are scored at one walk over the postings: a cache line of sums a document."""
-SHARED = 3
-"""What a posting costs when it is read for eight queries at once, in postings read for one."""
+"""Queries that are scored in one pass over the postings: one cache line of sums per document."""
+BATCH_COST = 3
+"""Cost of reading a posting for eight queries at once, in postings read for one query."""
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _before(score, doc, other_score, other_doc):
+def _ranks_before(score, doc, other_score, other_doc):
     """Whether (score, doc) ranks before the other."""
     return score > other_score or (score == other_score and doc < other_doc)
 
 
 @njit(cache=True, nogil=True)
-def _sink(scores, docs, place, size):
+def _sift_down(scores, docs, place, size):
     """Restore the heap below `place`: the root is the entry that ranks last."""
     score, doc = scores[place], docs[place]
     while True:
@@ -30,9 +29,9 @@ def _sink(scores, docs, place, size):
         if child >= size:
             break
         right = child + 1
-        if right < size and _before(scores[child], docs[child], scores[right], docs[right]):
+        if right < size and _ranks_before(scores[child], docs[child], scores[right], docs[right]):
             child = right
-        if not _before(score, doc, scores[child], docs[child]):
+        if not _ranks_before(score, doc, scores[child], docs[child]):
             break
         scores[place], docs[place] = scores[child], docs[child]
         place = child
@@ -40,33 +39,33 @@ def _sink(scores, docs, place, size):
 
 
 @njit(cache=True, nogil=True)
-def _offer(score, doc, scores, docs, size):
-    """Take (score, doc) into the heap of at most len(scores) best entries; returns the heap's new size."""
+def _push(score, doc, scores, docs, size):
+    """Push (score, doc) onto the heap of at most len(scores) best entries; return the new size of the heap."""
     if size < len(scores):
         place = size
         while place > 0:
             parent = (place - 1) // 2
-            if not _before(scores[parent], docs[parent], score, doc):
+            if not _ranks_before(scores[parent], docs[parent], score, doc):
                 break
             scores[place], docs[place] = scores[parent], docs[parent]
             place = parent
         scores[place], docs[place] = score, doc
         return size + 1
-    if _before(score, doc, scores[0], docs[0]):
+    if _ranks_before(score, doc, scores[0], docs[0]):
         scores[0], docs[0] = score, doc
-        _sink(scores, docs, 0, size)
+        _sift_down(scores, docs, 0, size)
     return size
 
 
 @njit(cache=True, nogil=True)
-def _unheap(scores, docs, size):
-    """Turn the heap into a list, best first."""
+def _sort_heap(scores, docs, size):
+    """Sort the heap, best first."""
     while size > 1:
         size -= 1
         score, doc = scores[size], docs[size]
         scores[size], docs[size] = scores[0], docs[0]
         scores[0], docs[0] = score, doc
-        _sink(scores, docs, 0, size)
+        _sift_down(scores, docs, 0, size)
 
 
 @njit(cache=True, nogil=True)
@@ -79,7 +78,7 @@ def _add(weight, docs, weights, begin, end, n_docs, total):
 
 @njit(cache=True, nogil=True)
 def _add_eight(at, query, docs, weights, begin, end, n_docs, total):
-    """The same for eight queries side by side: total[8 · doc + lane]."""
+    """Add the postings of a column for eight queries at once: total[8 * doc + lane]."""
     q0, q1, q2, q3 = query[at], query[at + 1], query[at + 2], query[at + 3]
     q4, q5, q6, q7 = query[at + 4], query[at + 5], query[at + 6], query[at + 7]
     for j in range(begin, end):
@@ -97,13 +96,13 @@ def _add_eight(at, query, docs, weights, begin, end, n_docs, total):
 
 
 @njit(cache=True, nogil=True)
-def _add_full(weight, row, total):
+def _add_dense(weight, row, total):
     for doc in range(len(row)):
         total[doc] += weight * np.float64(row[doc])
 
 
 @njit(cache=True, nogil=True)
-def _add_eight_full(at, query, row, total):
+def _add_eight_dense(at, query, row, total):
     for doc in range(len(row)):
         w, o = np.float64(row[doc]), doc * LANES
         for lane in range(LANES):
@@ -111,13 +110,13 @@ def _add_eight_full(at, query, row, total):
 
 
 @njit(cache=True, nogil=True)
-def _from_all(total, n_docs, lane, lanes, scores, docs):
-    """The best scores of one lane, by a walk over every document; clears the sums."""
+def _select_from_all(total, n_docs, lane, lanes, scores, docs):
+    """Select the best scores of one lane from all documents and clear the sums."""
     size, least = 0, -np.inf
     for doc in range(n_docs):
         value = total[doc * lanes + lane]
         if value > least and np.float32(value) != np.float32(0.0):
-            size = _offer(np.float32(value), doc, scores, docs, size)
+            size = _push(np.float32(value), doc, scores, docs, size)
             if size == len(scores):
                 least = np.float64(scores[0])
         total[doc * lanes + lane] = 0.0
@@ -125,8 +124,8 @@ def _from_all(total, n_docs, lane, lanes, scores, docs):
 
 
 @njit(cache=True, nogil=True)
-def _from_postings(columns, n_columns, query, lane, lanes, starts, docs, n_docs, total, best_scores, best_docs):
-    """The best scores, by a walk over the query's postings; clears the sums."""
+def _select_from_postings(columns, n_columns, query, lane, lanes, starts, docs, n_docs, total, best_scores, best_docs):
+    """Select the best scores from the documents in the postings of the query and clear the sums."""
     size = 0
     for i in range(n_columns):
         column = columns[i]
@@ -137,13 +136,13 @@ def _from_postings(columns, n_columns, query, lane, lanes, starts, docs, n_docs,
             if doc < n_docs:
                 value = total[doc]
                 if value > -np.inf and np.float32(value) != np.float32(0.0):
-                    size = _offer(np.float32(value), np.int64(doc), best_scores, best_docs, size)
+                    size = _push(np.float32(value), np.int64(doc), best_scores, best_docs, size)
                 total[doc] = 0.0
     return size
 
 
 @njit(cache=True, nogil=True)
-def _see(column, seen, columns, n_columns):
+def _add_column(column, seen, columns, n_columns):
     if seen[column] == 0:
         seen[column] = 1
         columns[n_columns] = column
@@ -154,32 +153,32 @@ def _see(column, seen, columns, n_columns):
 @njit(cache=True, nogil=True)
 def expand(
     lane, lanes, query_at, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights, W_starts, W_columns, W_values,
-    gain, shift, seen, columns, n_columns, expanded,
+    pair_weight, pair_offset, seen, columns, n_columns, expanded,
 ):  # fmt: skip
-    """Write one query into its lane of `expanded`: its own columns, and behind `shift` what its words look for.
+    """Write a query into its lane of `expanded`: its terms, and from `pair_offset` on its words expanded through W.
 
-    Columns that were not there are added to `columns`; returns how many there are now.
+    New columns are appended to `columns`; return the number of columns.
     """
     for i in range(q_starts[query_at], q_starts[query_at + 1]):
         column = np.int64(q_terms[i])
-        n_columns = _see(column, seen, columns, n_columns)
+        n_columns = _add_column(column, seen, columns, n_columns)
         expanded[column * lanes + lane] += np.float64(q_weights[i])
     for i in range(w_starts[query_at], w_starts[query_at + 1]):
-        row, weight = w_rows[i], gain * np.float64(w_weights[i])
+        row, weight = w_rows[i], pair_weight * np.float64(w_weights[i])
         for j in range(W_starts[row], W_starts[row + 1]):
-            column = shift + np.int64(W_columns[j])
-            n_columns = _see(column, seen, columns, n_columns)
+            column = pair_offset + np.int64(W_columns[j])
+            n_columns = _add_column(column, seen, columns, n_columns)
             expanded[column * lanes + lane] += weight * np.float64(W_values[j])
     return n_columns
 
 
 @njit(cache=True, nogil=True)
-def _costs(columns, n_columns, expanded, lanes, starts, full_at, n_docs):
-    """Postings to be read for each query by itself, and for all of them at once."""
+def _postings_to_read(columns, n_columns, expanded, lanes, starts, dense_row, n_docs):
+    """Count the postings to read for each query alone, and for all queries at once."""
     alone, together = 0, 0
     for i in range(n_columns):
         column = columns[i]
-        length = n_docs if full_at[column] >= 0 else starts[column + 1] - starts[column]
+        length = n_docs if dense_row[column] >= 0 else starts[column + 1] - starts[column]
         together += length
         for lane in range(lanes):
             if expanded[column * lanes + lane] != 0.0:
@@ -188,42 +187,46 @@ def _costs(columns, n_columns, expanded, lanes, starts, full_at, n_docs):
 
 
 @njit(cache=True, nogil=True)
-def _alone(
-    query_at, lane, lanes, columns, n_columns, expanded, starts, docs, weights, full_at, full, n_docs, gone, skip,
+def _search_one(
+    query_at, lane, lanes, columns, n_columns, expanded, starts, docs, weights, dense_row, dense, n_docs, deleted, skip,
     total, scores, out,
 ):  # fmt: skip
-    """One query of a block by itself."""
+    """Search one query of a block alone."""
     postings = 0
     for i in range(n_columns):
         column = columns[i]
         weight = expanded[column * lanes + lane]
-        if weight != 0.0 and full_at[column] >= 0:
+        if weight != 0.0 and dense_row[column] >= 0:
             postings += n_docs
-            _add_full(weight, full[full_at[column]], total)
+            _add_dense(weight, dense[dense_row[column]], total)
         elif weight != 0.0:
             begin, end = starts[column], starts[column + 1]
             postings += end - begin
             _add(weight, docs, weights, begin, end, n_docs, total)
-    for doc in gone:
+    for doc in deleted:
         total[doc] = 0.0
     if skip[query_at] >= 0:
         total[skip[query_at]] = 0.0
     if postings * 4 < n_docs:
-        return _from_postings(columns, n_columns, expanded, lane, lanes, starts, docs, n_docs, total, scores, out)
-    return _from_all(total, n_docs, 0, 1, scores, out)
+        return _select_from_postings(
+            columns, n_columns, expanded, lane, lanes, starts, docs, n_docs, total, scores, out
+        )
+    return _select_from_all(total, n_docs, 0, 1, scores, out)
 
 
 @njit(cache=True, nogil=True)
-def _together(first, columns, n_columns, expanded, starts, docs, weights, full_at, full, n_docs, gone, skip, total):
-    """The sums of eight queries, side by side."""
+def _score_batch(
+    first, columns, n_columns, expanded, starts, docs, weights, dense_row, dense, n_docs, deleted, skip, total
+):
+    """Sum the scores of eight queries at once."""
     for i in range(n_columns):
         column = columns[i]
-        if full_at[column] >= 0:
-            _add_eight_full(column * LANES, expanded, full[full_at[column]], total)
+        if dense_row[column] >= 0:
+            _add_eight_dense(column * LANES, expanded, dense[dense_row[column]], total)
             continue
         _add_eight(column * LANES, expanded, docs, weights, starts[column], starts[column + 1], n_docs, total)
     for lane in range(LANES):
-        for doc in gone:
+        for doc in deleted:
             total[np.int64(doc) * LANES + lane] = 0.0
         if skip[first + lane] >= 0:
             total[skip[first + lane] * LANES + lane] = 0.0
@@ -231,15 +234,16 @@ def _together(first, columns, n_columns, expanded, starts, docs, weights, full_a
 
 @njit(cache=True, nogil=True)
 def search(
-    first, last, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights, W_starts, W_columns, W_values, gain, shift,
-    starts, docs, weights, full_at, full, n_docs, gone, skip, seen, columns, expanded, total, out_scores, out_docs,
+    first, last, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights, W_starts, W_columns, W_values,
+    pair_weight, pair_offset, starts, docs, weights, dense_row, dense, n_docs, deleted, skip,
+    seen, columns, expanded, total, out_scores, out_docs,
 ):  # fmt: skip
-    """For each query first … last - 1 its best documents and their scores; returns how many each has.
+    """Find the best documents of queries first … last - 1; return the number of results of each.
 
-    A query's weights are q in its own columns, and gain · wᵀ W in the columns behind `shift`. A column that most
-    documents have is full[full_at[column]], one weight a document; of others full_at is -1. Documents `gone`, and
-    skip[query] (-1: none), are left out. seen, columns, expanded and total are room to work in: all 0 before and
-    after, for `lanes` queries at a time, where lanes = len(expanded) / len(seen) is 1 or 8.
+    The weights of a query are q in its term columns plus pair_weight * w @ W in the columns from `pair_offset` on. A
+    column of most documents is the row dense[dense_row[column]]; dense_row is -1 for the others. `deleted` documents
+    and skip[query] (-1: none) are left out. seen, columns, expanded and total are work arrays, all 0 before and after,
+    for `lanes` queries at a time, where lanes = len(expanded) / len(seen) is 1 or 8.
     """
     counts, lanes = np.zeros(last - first, np.int64), len(expanded) // max(len(seen), 1)
     for block in range(first, last, lanes):
@@ -247,28 +251,40 @@ def search(
         for lane in range(here):
             n_columns = expand(
                 lane, lanes, block + lane, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights,
-                W_starts, W_columns, W_values, gain, shift, seen, columns, n_columns, expanded,
+                W_starts, W_columns, W_values, pair_weight, pair_offset, seen, columns, n_columns, expanded,
             )  # fmt: skip
         columns[:n_columns].sort()
         alone, together = (0, 1)
         if here == LANES:
-            alone, together = _costs(columns, n_columns, expanded, lanes, starts, full_at, n_docs)
-        if together * SHARED < alone:
-            _together(
-                block, columns, n_columns, expanded, starts, docs, weights, full_at, full, n_docs, gone, skip, total
+            alone, together = _postings_to_read(columns, n_columns, expanded, lanes, starts, dense_row, n_docs)
+        if together * BATCH_COST < alone:
+            _score_batch(
+                block,
+                columns,
+                n_columns,
+                expanded,
+                starts,
+                docs,
+                weights,
+                dense_row,
+                dense,
+                n_docs,
+                deleted,
+                skip,
+                total,
             )
             for lane in range(here):
                 query = block + lane
-                counts[query - first] = _from_all(total, n_docs, lane, lanes, out_scores[query], out_docs[query])
+                counts[query - first] = _select_from_all(total, n_docs, lane, lanes, out_scores[query], out_docs[query])
         else:
             for lane in range(here):
                 query = block + lane
-                counts[query - first] = _alone(
-                    query, lane, lanes, columns, n_columns, expanded, starts, docs, weights, full_at, full, n_docs,
-                    gone, skip, total, out_scores[query], out_docs[query],
+                counts[query - first] = _search_one(
+                    query, lane, lanes, columns, n_columns, expanded, starts, docs, weights, dense_row, dense, n_docs,
+                    deleted, skip, total, out_scores[query], out_docs[query],
                 )  # fmt: skip
         for query in range(block, block + here):
-            _unheap(out_scores[query], out_docs[query], counts[query - first])
+            _sort_heap(out_scores[query], out_docs[query], counts[query - first])
         for i in range(n_columns):
             seen[columns[i]] = 0
             expanded[columns[i] * lanes : (columns[i] + 1) * lanes] = 0.0

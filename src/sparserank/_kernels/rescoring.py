@@ -1,4 +1,4 @@
-"""The exact score of some documents, summed as the inverted index sums: in 64 bits, over rising columns."""
+"""Exact scores of some documents, summed like the inverted index: in float64, over ascending columns."""
 
 import numpy as np
 from numba import njit
@@ -6,33 +6,33 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def rescore(
-    first, last, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights, W_starts, W_columns, W_values, gain, shift,
-    r_starts, r_terms, r_weights, docs, counts, expanded, scores,
+    first, last, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights, W_starts, W_columns, W_values,
+    pair_weight, pair_offset, r_starts, r_terms, r_weights, docs, counts, expanded, scores,
 ):  # fmt: skip
-    """scores[i, j] of document docs[i, j] for query i, for j < counts[i]; `expanded` is all 0 before and after."""
+    """Set scores[i, j] to the score of docs[i, j] for query i, j < counts[i]; `expanded` is 0 before and after."""
     for query in range(first, last):
         for i in range(q_starts[query], q_starts[query + 1]):
             expanded[q_terms[i]] += np.float64(q_weights[i])
         for i in range(w_starts[query], w_starts[query + 1]):
-            row, weight = w_rows[i], gain * np.float64(w_weights[i])
+            row, weight = w_rows[i], pair_weight * np.float64(w_weights[i])
             for j in range(W_starts[row], W_starts[row + 1]):
-                expanded[shift + W_columns[j]] += weight * np.float64(W_values[j])
+                expanded[pair_offset + W_columns[j]] += weight * np.float64(W_values[j])
         for place in range(counts[query]):
             doc, total = docs[query, place], 0.0
             for j in range(r_starts[doc], r_starts[doc + 1]):
-                if 0 <= r_terms[j] < len(expanded):  # a damaged file may say otherwise
+                if 0 <= r_terms[j] < len(expanded):  # a damaged file may hold any number
                     total += expanded[r_terms[j]] * np.float64(r_weights[j])
             scores[query, place] = np.float32(total)
         for i in range(q_starts[query], q_starts[query + 1]):
             expanded[q_terms[i]] = 0.0
         for i in range(w_starts[query], w_starts[query + 1]):
             for j in range(W_starts[w_rows[i]], W_starts[w_rows[i] + 1]):
-                expanded[shift + W_columns[j]] = 0.0
+                expanded[pair_offset + W_columns[j]] = 0.0
 
 
 @njit(cache=True, nogil=True)
 def weights_at(place, terms, starts, docs, weights):
-    """The weight of one document for each of the terms, 0 where it does not have the term; docs of a term rise."""
+    """Return the weight of each term in one document, 0 if it lacks the term; docs of a term ascend."""
     out = np.zeros(len(terms), np.float32)
     for i in range(len(terms)):
         low, high = starts[terms[i]], starts[terms[i] + 1]

@@ -9,7 +9,7 @@ import typer
 from .arguments import IndexFile, Json, ModelFile, Words
 
 if TYPE_CHECKING:
-    from ..search.compare import Comparison
+    from ..search.comparison import Comparison
 
 
 def explain(

@@ -1,4 +1,4 @@
-"""Documents made ready for one ranker, searched exactly, and every score explained."""
+"""An inverted index with exact top-k search, and explanations of every score."""
 
 from .explanation import Contribution, Explanation
 from .index import Hit, Index

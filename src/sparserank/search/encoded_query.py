@@ -1,12 +1,12 @@
-"""Queries as an index is asked: rows of its own columns, and words that are looked for through W.
+"""Queries encoded for an index: term weights, and words that W expands at search time.
 
-weights of a query = q in its columns,  gain · wᵀ W in the columns behind `shift`
+weights of a query = q in the term columns + pair_weight * words @ W in the columns from `pair_offset` on
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,41 +17,69 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Rows, one a query; `words` and `W` are None where nothing was learned. `pairs` names W and the gain."""
+class EncodedQuery:
+    """A batch of queries, one per row.
 
-    rows: csr_array
+    Parameters
+    ----------
+    terms : csr_array of shape (n_queries, n_terms)
+        Weights in the columns of the index.
+    words : csr_array of shape (n_queries, n_query_words), optional
+        Weights of the words that W expands. None if the model has no pairs.
+    W : csr_array of shape (n_query_words, n_document_words), optional
+        The learned word pairs.
+    pair_weight : float, default=1.0
+        Factor of the pair score.
+    pair_offset : int, default=0
+        Index column of the first column of W.
+    pairs_digest : str, default=""
+        Identifies W and `pair_weight`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> query = EncodedQuery(csr_array([[1.0, 0.0]]), csr_array([[1.0]]), csr_array([[0.5]]), pair_offset=1)
+    >>> query.expand().toarray()
+    array([[1. , 0.5]])
+    """
+
+    terms: csr_array
     words: csr_array | None = None
     W: csr_array | None = None
-    gain: float = 1.0
-    shift: int = 0
-    pairs: str = ""
+    pair_weight: float = 1.0
+    pair_offset: int = 0
+    pairs_digest: str = ""
 
     def __post_init__(self) -> None:
-        if not np.isfinite(self.rows.data).all():
+        if not np.isfinite(self.terms.data).all():
             raise DataError("a query weight is not finite")
         if self.words is None or self.W is None:
             return
-        if self.words.shape != (self.rows.shape[0], self.W.shape[0]):
+        if self.words.shape != (len(self), self.W.shape[0]):
+            raise DataError(f"words must have shape {(len(self), self.W.shape[0])}; got {self.words.shape}")
+        if self.terms.shape[1] < self.pair_offset + self.W.shape[1]:
             raise DataError(
-                f"{self.rows.shape[0]} queries through a W of {self.W.shape}; got words of {self.words.shape}"
+                f"W needs {self.W.shape[1]} columns from column {self.pair_offset} on; "
+                f"the queries have {self.terms.shape[1]} columns"
             )
-        if self.rows.shape[1] < self.shift + self.W.shape[1]:
-            raise DataError(f"W looks for {self.W.shape[1]} columns behind {self.shift}; got {self.rows.shape[1]}")
-        if not (np.isfinite(self.words.data).all() and np.isfinite(self.gain)):
+        if not (np.isfinite(self.words.data).all() and np.isfinite(self.pair_weight)):
             raise DataError("a query weight is not finite")
 
     def __len__(self) -> int:
-        return int(self.rows.shape[0])
+        return int(self.terms.shape[0])
 
-    def expanded(self) -> csr_array:
-        """Every query as one row, in 64 bits."""
+    def take(self, rows: Any) -> EncodedQuery:
+        """Select queries by row number."""
+        return replace(self, terms=self.terms[rows], words=None if self.words is None else self.words[rows])
+
+    def expand(self) -> csr_array:
+        """Return each query as one row of index columns, in float64."""
         from scipy.sparse import csr_array, hstack
 
-        rows = self.rows.astype(np.float64)
+        terms = self.terms.astype(np.float64)
         if self.words is None or self.W is None:
-            return csr_array(rows)
-        learned = self.gain * (self.words.astype(np.float64) @ self.W.astype(np.float64))
-        behind = rows.shape[1] - self.shift - self.W.shape[1]
-        around = [csr_array((len(self), width)) for width in (self.shift, behind)]
-        return csr_array(rows + hstack([around[0], learned, around[1]], format="csr"))
+            return csr_array(terms)
+        pairs = self.pair_weight * (self.words.astype(np.float64) @ self.W.astype(np.float64))
+        after = terms.shape[1] - self.pair_offset - self.W.shape[1]
+        left, right = (csr_array((len(self), width)) for width in (self.pair_offset, after))
+        return csr_array(terms + hstack([left, pairs, right], format="csr"))

@@ -1,8 +1,8 @@
-"""The second plan of search: documents expanded through W once, at indexing time.
+"""Document expansion: the second search plan expands documents through W once, at indexing time.
 
-Beside the terms of the first plan, every document is listed under every word of queries that it answers, with
-gain · (W d)[word]: a query reads one list a word, whatever that word looks for. Such lists hold for one W, named by
-`pairs`; under any other they are passed over, and the first plan serves.
+Each document is listed under its own terms and, with weight pair_weight * (W d)[word], under every query word that W
+connects to it. A query then reads one list per word. The lists are valid for one W, identified by `pairs_digest`; for
+any other W the search uses the first plan.
 """
 
 from __future__ import annotations
@@ -16,28 +16,26 @@ from numpy.typing import NDArray
 
 from ..data.formats.tensors import Tensors
 from ..errors import ModelError
-from .encoded_query import Asked
-from .lookup import Found, arrays_of, in_parallel, lookup
-from .segment import Postings, Segment, frozen
+from .encoded_query import EncodedQuery
+from .segment import Postings, Segment, read_only
+from .top_k import TopK, csr_arrays, run_in_threads, search_postings
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Some = NDArray[np.bool_]
-
-MOST_BYTES = 1 << 29
-"""What an expansion may take where nobody says more; one that would take more is not made."""
-CHUNK = 1024
-WHOLE = 0.2
-"""What reading a weight of a column kept whole costs, in postings."""
-SPARE = 8
-"""So many documents more than wanted are taken first; where rounding could reach further, twice as many, and so on."""
+MAX_EXPANSION_BYTES = 1 << 29
+"""Default limit of an expansion; a larger one is not made."""
+CHUNK_DOCUMENTS = 1024
+DENSE_COST = 0.2
+"""Cost of reading one weight of a dense column, in postings."""
+EXTRA_DOCUMENTS = 8
+"""The search first takes so many documents more than requested, then twice as many while rounding could matter."""
 ROUNDING = 2.0**-22
-"""Of what a query could find at most: further than this, rounding moves no score."""
+"""Largest rounding error of a score, as a share of the largest score that the query could have."""
 
 
-class Rows(NamedTuple):
-    """Documents by themselves, to be scored exactly."""
+class DocumentRows(NamedTuple):
+    """Documents × terms in CSR form, for exact scores."""
 
     starts: NDArray[np.int64]
     terms: NDArray[np.int32]
@@ -45,238 +43,233 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answers:
-    """One segment expanded. Columns: those before `shift`, as they were, then one for every word of queries.
+class ExpandedSegment:
+    """The postings of an expanded segment: the columns before `pair_offset`, then one column per query word.
 
-    A column that more than half of the documents have is kept whole, a weight for every document: half the bytes of
-    a list, and read five times as fast.
+    A column of more than half of the documents is dense: half the bytes of a list, and five times as fast to read.
     """
 
     starts: NDArray[np.int64]
     docs: NDArray[np.int32]
     weights: NDArray[np.float32]
-    full_at: NDArray[np.int32]
-    full: NDArray[np.float32]
+    dense_row: NDArray[np.int32]
+    dense: NDArray[np.float32]
     peaks: NDArray[np.float32]
-    rows: Rows
+    rows: DocumentRows
     _costs: dict[str, NDArray[np.float64]] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, segment: Segment, asked: Asked, most_bytes: int) -> Answers | None:
-        """Expanded through the W of these queries; None where that takes more bytes than allowed."""
+    def build(cls, segment: Segment, queries: EncodedQuery, max_bytes: int) -> ExpandedSegment | None:
+        """Expand a segment through the W of these queries; return None if that takes more than `max_bytes`."""
         from scipy.sparse import csr_array, hstack, vstack
 
-        assert asked.W is not None
+        assert queries.W is not None
         rows = segment.matrix()
         rows.sort_indices()
-        W, parts, entries = asked.W.astype(np.float64).T.tocsc(), [], 0
-        looked_for = rows[:, asked.shift : asked.shift + asked.W.shape[1]].astype(np.float64)
-        for at in range(0, max(len(segment), 1), CHUNK):
-            part = csr_array(looked_for[at : at + CHUNK] @ W)
-            part.data *= asked.gain
-            entries += part.nnz
-            if 8 * (entries + 2 * rows.nnz) > most_bytes:
+        W, parts, n_entries = queries.W.astype(np.float64).T.tocsc(), [], 0
+        offset = queries.pair_offset
+        documents = rows[:, offset : offset + queries.W.shape[1]].astype(np.float64)
+        for at in range(0, max(len(segment), 1), CHUNK_DOCUMENTS):
+            part = csr_array(documents[at : at + CHUNK_DOCUMENTS] @ W)
+            part.data *= queries.pair_weight
+            n_entries += part.nnz
+            if 8 * (n_entries + 2 * rows.nnz) > max_bytes:
                 return None
             parts.append(part.astype(np.float32))
-        by_word = csr_array(hstack([rows[:, : asked.shift], vstack(parts)], format="csr")).tocsc()
-        by_word.sort_indices()
-        peaks = np.zeros(by_word.shape[1], np.float32)
-        np.maximum.at(peaks, np.repeat(np.arange(len(peaks)), np.diff(by_word.indptr)), np.abs(by_word.data))
-        starts, docs, weights, full_at, full = _apart(by_word)
-        documents = Rows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
-        return cls(starts, docs, weights, full_at, full, peaks, documents)
+        columns = csr_array(hstack([rows[:, :offset], vstack(parts)], format="csr")).tocsc()
+        columns.sort_indices()
+        peaks = np.zeros(columns.shape[1], np.float32)
+        np.maximum.at(peaks, np.repeat(np.arange(len(peaks)), np.diff(columns.indptr)), np.abs(columns.data))
+        by_document = DocumentRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
+        return cls(*_split_dense(columns), peaks, by_document)
 
-    def cheaper(self, segment: Segment, asked: Asked) -> Some:
-        """For which queries these lists are shorter than those of all that the queries' words look for."""
-        assert asked.words is not None
-        assert asked.W is not None
-        if asked.pairs not in self._costs:
-            lengths = np.diff(segment.starts)[asked.shift + asked.W.indices].astype(np.float64)
-            self._costs[asked.pairs] = np.diff(np.concatenate([[0.0], np.cumsum(lengths)])[asked.W.indptr])
-        words = asked.words.copy()
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the postings."""
+        return self.weights.nbytes * 2 + self.dense.nbytes
+
+    def is_cheaper(self, segment: Segment, queries: EncodedQuery) -> NDArray[np.bool_]:
+        """Return for which queries these lists are shorter than the lists of the expanded query."""
+        assert queries.words is not None
+        assert queries.W is not None
+        if queries.pairs_digest not in self._costs:
+            lengths = np.diff(segment.starts)[queries.pair_offset + queries.W.indices].astype(np.float64)
+            cost = np.diff(np.concatenate([[0.0], np.cumsum(lengths)])[queries.W.indptr])
+            self._costs[queries.pairs_digest] = cost
+        words = queries.words.copy()
         words.data = np.ones_like(words.data, np.float64)
-        through = words @ self._costs[asked.pairs]
-        lengths = np.where(self.full_at >= 0, len(segment) * WHOLE, np.diff(self.starts))
-        here = words @ lengths[asked.shift :].astype(np.float64)
-        return np.asarray(here < through)
+        cost_by_query = words @ self._costs[queries.pairs_digest]
+        lengths = np.where(self.dense_row >= 0, len(segment) * DENSE_COST, np.diff(self.starts))
+        cost_by_documents = words @ lengths[queries.pair_offset :].astype(np.float64)
+        return np.asarray(cost_by_documents < cost_by_query)
 
-    def best(
-        self, postings: Postings, asked: Asked, k: int, skip: NDArray[np.int64], threads: int
-    ) -> tuple[Found, Some]:
-        """The best k documents of every query: more than k by these lists, then those by their exact scores.
+    def search(
+        self, postings: Postings, queries: EncodedQuery, k: int, skip: NDArray[np.int64], threads: int
+    ) -> tuple[TopK, NDArray[np.bool_]]:
+        """Return the best k documents of every query, with exact scores, and which queries are uncertain.
 
-        Then for which queries that may not be all: a score that rounding took for 0 could be among the best.
+        A query is uncertain if rounding could have reduced one of its best scores to 0.
         """
-        queries = _beside(asked)
-        reach = np.asarray(abs(queries) @ self.peaks.astype(np.float64)) * ROUNDING
-        lists = self.starts, self.docs, self.weights, self.full_at, self.full
-        here = Postings(*lists, postings.n_docs, postings.gone)
-        wider = k + SPARE
+        encoded = EncodedQuery(_expanded_columns(queries))
+        error = np.asarray(abs(encoded.terms) @ self.peaks.astype(np.float64)) * ROUNDING
+        lists = self.starts, self.docs, self.weights, self.dense_row, self.dense
+        expanded = Postings(*lists, postings.n_docs, postings.deleted)
+        depth = k + EXTRA_DOCUMENTS
         while True:
-            wider = min(wider, max(postings.n_docs, 1))
-            found = lookup(here, Asked(queries), wider, skip, threads)
-            full = found.counts == wider
-            near = found.scores[:, wider - 1] >= found.scores[:, min(k, wider) - 1] - 2.0 * reach
-            if wider == postings.n_docs or not (full & near).any():
+            depth = min(depth, max(postings.n_docs, 1))
+            top = search_postings(expanded, encoded, depth, skip, threads)
+            full = top.counts == depth
+            close = top.scores[:, depth - 1] >= top.scores[:, min(k, depth) - 1] - 2.0 * error
+            if depth == postings.n_docs or not (full & close).any():
                 break
-            wider *= 2
-        self._rescore(found, asked, threads)
-        return _ordered(found, k), _near_nothing(found, k, reach)
+            depth *= 2
+        self._rescore(top, queries, threads)
+        last = top.scores[:, min(k, depth) - 1].astype(np.float64)
+        uncertain = np.asarray((top.counts < k) | (last <= 2.0 * error))
+        return _sort(top, k), uncertain
 
-    def _rescore(self, found: Found, asked: Asked, threads: int) -> None:
+    def _rescore(self, top: TopK, queries: EncodedQuery, threads: int) -> None:
+        """Replace the rounded scores by exact ones."""
         from .._kernels.rescoring import rescore
 
-        n, width = len(asked), asked.rows.shape[1]
-        given = [array for part in (asked.rows, asked.words, asked.W) for array in arrays_of(part, n)]
-        rows = [frozen(array) for array in (self.rows.starts, self.rows.terms, self.rows.weights)]
+        n, n_columns = queries.terms.shape
+        arrays, rows = csr_arrays(queries), [read_only(array) for array in self.rows]
         workers = min(threads, max(1, n // 64))
 
-        def block(bound: tuple[int, int]) -> None:
+        def rescore_block(bound: tuple[int, int]) -> None:
             rescore(
-                *bound, *given, float(asked.gain), asked.shift, *rows,
-                found.places, found.counts, np.zeros(width, np.float64), found.scores,
+                *bound, *arrays, float(queries.pair_weight), queries.pair_offset, *rows,
+                top.docs, top.counts, np.zeros(n_columns, np.float64), top.scores,
             )  # fmt: skip
 
-        in_parallel(block, [(n * i // workers, n * (i + 1) // workers) for i in range(workers)])
+        run_in_threads(rescore_block, [(n * i // workers, n * (i + 1) // workers) for i in range(workers)])
 
 
-def _apart(by_word: csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Lists of the columns that few have, and the others whole."""
-    n, lengths = by_word.shape[0], np.diff(by_word.indptr)
-    full_at = np.full(len(lengths), -1, np.int32)
+def _split_dense(columns: csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Split columns into posting lists and dense columns."""
+    n, lengths = columns.shape[0], np.diff(columns.indptr)
+    dense_row = np.full(len(lengths), -1, np.int32)
     common = np.flatnonzero(2 * lengths > n)
-    full_at[common] = np.arange(len(common))
-    full = np.ascontiguousarray(by_word[:, common].toarray().T, np.float32)
-    kept = np.repeat(full_at < 0, lengths)
-    starts = np.concatenate([[0], np.cumsum(np.where(full_at < 0, lengths, 0))]).astype(np.int64)
-    return starts, by_word.indices[kept].astype(np.int32), by_word.data[kept], full_at, full
+    dense_row[common] = np.arange(len(common))
+    dense = np.ascontiguousarray(columns[:, common].toarray().T, np.float32)
+    listed = np.repeat(dense_row < 0, lengths)
+    starts = np.concatenate([[0], np.cumsum(np.where(dense_row < 0, lengths, 0))]).astype(np.int64)
+    return starts, columns.indices[listed].astype(np.int32), columns.data[listed], dense_row, dense
 
 
-def _beside(asked: Asked) -> csr_array:
-    """Queries in the columns of the lists: their own terms, then their words."""
+def _expanded_columns(queries: EncodedQuery) -> csr_array:
+    """Return queries in the columns of an expanded segment: terms, then words."""
     from scipy.sparse import csr_array, hstack
 
-    assert asked.words is not None
-    own, words = asked.rows, asked.words
-    width = asked.shift + words.shape[1]
-    if len(asked) > 1:
-        own = csr_array((own.data, own.indices, own.indptr), shape=(len(asked), asked.shift))
-        return csr_array(hstack([own, words], format="csr"))
-    columns = np.concatenate([own.indices, words.indices + np.int32(asked.shift)])
+    assert queries.words is not None
+    terms, words, offset = queries.terms, queries.words, queries.pair_offset
+    if len(queries) > 1:
+        terms = csr_array((terms.data, terms.indices, terms.indptr), shape=(len(queries), offset))
+        return csr_array(hstack([terms, words], format="csr"))
+    columns = np.concatenate([terms.indices, words.indices + np.int32(offset)])  # several times as fast as hstack
     ends = np.array([0, len(columns)], columns.dtype)
-    return csr_array((np.concatenate([own.data, words.data]), columns, ends), shape=(1, width))
+    return csr_array((np.concatenate([terms.data, words.data]), columns, ends), shape=(1, offset + words.shape[1]))
 
 
-def _near_nothing(found: Found, k: int, reach: NDArray[np.float64]) -> Some:
-    """Where fewer than k were found, or the last of them no further above 0 than rounding goes."""
-    last = found.scores[:, min(k, found.scores.shape[1]) - 1].astype(np.float64)
-    return np.asarray((found.counts < k) | (last <= 2.0 * reach))
-
-
-def _ordered(found: Found, k: int) -> Found:
-    """The best k of each, by exact scores; 0 is no result."""
-    there = (np.arange(found.places.shape[1]) < found.counts[:, None]) & (found.scores != 0.0)
-    order = np.lexsort((found.places, -found.scores, ~there), axis=-1)[:, :k]
-    counts = np.minimum(there.sum(axis=1), k).astype(np.int64)
-    places = np.take_along_axis(found.places, order, axis=1)
-    scores = np.take_along_axis(found.scores, order, axis=1)
-    beyond = np.arange(places.shape[1]) >= counts[:, None]
-    places[beyond], scores[beyond] = -1, 0.0
-    short = k - places.shape[1]
-    if short > 0:
-        places = np.pad(places, ((0, 0), (0, short)), constant_values=-1)
-        scores = np.pad(scores, ((0, 0), (0, short)))
-    return Found(places, scores, counts)
+def _sort(top: TopK, k: int) -> TopK:
+    """Return the best k by exact scores, without scores of 0."""
+    valid = (np.arange(top.docs.shape[1]) < top.counts[:, None]) & (top.scores != 0.0)
+    order = np.lexsort((top.docs, -top.scores, ~valid), axis=-1)[:, :k]
+    out = TopK.empty(len(top.counts), k)
+    out.counts[:] = np.minimum(valid.sum(axis=1), k)
+    kept = np.arange(order.shape[1]) < out.counts[:, None]
+    out.docs[:, : order.shape[1]] = np.where(kept, np.take_along_axis(top.docs, order, axis=1), -1)
+    out.scores[:, : order.shape[1]] = np.where(kept, np.take_along_axis(top.scores, order, axis=1), 0.0)
+    return out
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """The segments of an index, expanded through the W that `pairs` names; None for one that is not."""
+    """The expanded segments of an index, for the W of `pairs_digest`; None for a segment that is not expanded."""
 
-    pairs: str
-    parts: tuple[Answers | None, ...]
+    pairs_digest: str
+    parts: tuple[ExpandedSegment | None, ...]
 
     @classmethod
-    def make(cls, segments: Sequence[Segment], asked: Asked, most_bytes: int = MOST_BYTES) -> Expansion | None:
-        """Through the W of these queries; None where there is none, or where it takes more bytes than allowed."""
-        if asked.W is None:
+    def build(
+        cls, segments: Sequence[Segment], queries: EncodedQuery, max_bytes: int = MAX_EXPANSION_BYTES
+    ) -> Expansion | None:
+        """Expand segments through the W of these queries; return None without W or beyond `max_bytes`."""
+        if queries.W is None:
             return None
-        parts: list[Answers | None] = []
-        for one in segments:
-            part = Answers.of(one, asked, most_bytes)
+        parts: list[ExpandedSegment | None] = []
+        for segment in segments:
+            part = ExpandedSegment.build(segment, queries, max_bytes)
             if part is None:
                 return None
-            most_bytes -= part.weights.nbytes * 2 + part.full.nbytes
+            max_bytes -= part.nbytes
             parts.append(part)
-        return cls(asked.pairs, tuple(parts))
+        return cls(queries.pairs_digest, tuple(parts))
 
-    def of(self, number: int, asked: Asked) -> Answers | None:
-        """Those of one segment, where they hold for these queries."""
-        part = self.parts[number]
-        if part is None or asked.W is None or asked.pairs != self.pairs:
+    def part_for(self, number: int, queries: EncodedQuery) -> ExpandedSegment | None:
+        """Return an expanded segment if it is valid for these queries."""
+        part, terms = self.parts[number], queries.terms.indices
+        if part is None or queries.W is None or queries.pairs_digest != self.pairs_digest:
             return None
-        if len(part.starts) - 1 != asked.shift + asked.W.shape[0]:
+        if len(part.starts) - 1 != queries.pair_offset + queries.W.shape[0]:
             return None
-        own = asked.rows.indices
-        return None if len(own) and own.max() >= asked.shift else part
+        return None if len(terms) and terms.max() >= queries.pair_offset else part
 
-    def over(self, before: Sequence[Segment], after: Sequence[Segment]) -> Expansion:
-        """For segments of which some are those of before, some documents of theirs perhaps gone."""
-        known = {id(one.ids): part for one, part in zip(before, self.parts, strict=True)}
-        return Expansion(self.pairs, tuple(known.get(id(one.ids)) for one in after))
-
-    # ---- in a file
+    def transfer(self, old: Sequence[Segment], new: Sequence[Segment]) -> Expansion:
+        """Keep the expansion of each old segment that is among the new ones, with or without deletions."""
+        known = {id(segment.ids): part for segment, part in zip(old, self.parts, strict=True)}
+        return Expansion(self.pairs_digest, tuple(known.get(id(segment.ids)) for segment in new))
 
     def settings(self) -> dict[str, Any]:
-        """For a file."""
-        return {"pairs": self.pairs, "parts": [part is not None for part in self.parts]}
+        """Return the settings for a file."""
+        return {"pairs": self.pairs_digest, "parts": [part is not None for part in self.parts]}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """For a file."""
+        """Return the arrays for a file."""
         out: dict[str, NDArray[Any]] = {}
         for number, part in enumerate(self.parts):
             if part is not None:
-                for name in ("starts", "docs", "weights", "peaks", "full_at"):
-                    out[f"x{number}.{name}"] = getattr(part, name)
-                out[f"x{number}.full"] = part.full.reshape(-1)
-                for name in Rows._fields:
-                    out[f"x{number}.rows.{name}"] = getattr(part.rows, name)
+                lists = {name: getattr(part, name) for name in ("starts", "docs", "weights", "peaks")}
+                lists |= {"full_at": part.dense_row, "full": part.dense.reshape(-1)}
+                lists |= {f"rows.{name}": array for name, array in part.rows._asdict().items()}
+                out |= {f"x{number}.{name}": array for name, array in lists.items()}
         return out
 
     @classmethod
     def from_file(cls, file: Tensors, segments: Sequence[Segment]) -> Expansion:
-        """What `arrays` wrote; what cannot be is refused by name."""
-        told = file.setting("expansion", dict)
-        pairs, there = told.get("pairs"), told.get("parts")
-        if not isinstance(pairs, str) or not isinstance(there, list) or len(there) != len(segments):
-            raise ModelError(f"{file.path}: its expansion does not fit its segments")
+        """Map what `arrays` wrote; raise ModelError if it does not match the segments."""
+        settings = file.setting("expansion", dict)
+        digest, expanded = settings.get("pairs"), settings.get("parts")
+        if not isinstance(digest, str) or not isinstance(expanded, list) or len(expanded) != len(segments):
+            raise ModelError(f"{file.path}: the expansion does not match the segments")
         parts = [
-            _part(file, f"x{number}.", segment) if is_there else None
-            for number, (segment, is_there) in enumerate(zip(segments, there, strict=True))
+            _read_part(file, f"x{number}.", segment) if is_expanded else None
+            for number, (segment, is_expanded) in enumerate(zip(segments, expanded, strict=True))
         ]
-        return cls(pairs, tuple(parts))
+        return cls(digest, tuple(parts))
 
     def check(self, file: Tensors, segments: Sequence[Segment]) -> None:
-        """Read everything, and refuse by name what cannot be."""
+        """Read everything and raise ModelError if a value is invalid."""
         for number, (part, segment) in enumerate(zip(self.parts, segments, strict=True)):
             if part is not None:
-                name = f"x{number}."
-                file.indices(f"{name}docs", len(segment))
-                file.indices(f"{name}rows.terms", segment.n_terms)
-                for weights in ("weights", "full", "rows.weights"):
-                    file.array(f"{name}{weights}", "float32")
+                file.indices(f"x{number}.docs", len(segment))
+                file.indices(f"x{number}.rows.terms", segment.n_terms)
+                for name in ("weights", "full", "rows.weights"):
+                    file.array(f"x{number}.{name}", "float32")
 
 
-def _part(file: Tensors, name: str, segment: Segment) -> Answers:
-    docs, weights = file.bare(f"{name}docs", "int32"), file.bare(f"{name}weights", "float32")
-    terms, values = file.bare(f"{name}rows.terms", "int32"), file.bare(f"{name}rows.weights", "float32")
+def _read_part(file: Tensors, prefix: str, segment: Segment) -> ExpandedSegment:
+    """Map one expanded segment and check the lengths of its arrays."""
+    docs, weights = file.bare(f"{prefix}docs", "int32"), file.bare(f"{prefix}weights", "float32")
+    terms, values = file.bare(f"{prefix}rows.terms", "int32"), file.bare(f"{prefix}rows.weights", "float32")
     if len(docs) != len(weights) or len(terms) != len(values):
-        raise ModelError(f"{file.path}: the lists of {name!r} differ in length")
-    starts = file.windows(f"{name}starts", len(docs))
-    peaks = file.array(f"{name}peaks", "float32", len(starts) - 1)
-    rows = Rows(file.windows(f"{name}rows.starts", len(terms), len(segment)), terms, values)
-    full_at, full = file.array(f"{name}full_at", "int32", len(starts) - 1), file.bare(f"{name}full", "float32")
-    wide = int(full_at.max(initial=-1)) + 1
-    if len(full) != wide * len(segment):
-        raise ModelError(f"{file.path}: {name!r} must have {wide} whole columns of {len(segment)}")
-    return Answers(starts, frozen(docs), frozen(weights), full_at, full.reshape(wide, len(segment)), peaks, rows)
+        raise ModelError(f"{file.path}: the arrays of {prefix!r} differ in length")
+    starts = file.windows(f"{prefix}starts", len(docs))
+    peaks = file.array(f"{prefix}peaks", "float32", len(starts) - 1)
+    rows = DocumentRows(file.windows(f"{prefix}rows.starts", len(terms), len(segment)), terms, values)
+    dense_row = file.array(f"{prefix}full_at", "int32", len(starts) - 1)
+    dense, n_dense = file.bare(f"{prefix}full", "float32"), int(dense_row.max(initial=-1)) + 1
+    if len(dense) != n_dense * len(segment):
+        raise ModelError(f"{file.path}: {prefix!r} must have {n_dense} dense columns of {len(segment)} documents")
+    dense = dense.reshape(n_dense, len(segment))
+    return ExpandedSegment(starts, read_only(docs), read_only(weights), dense_row, dense, peaks, rows)

@@ -1,4 +1,4 @@
-"""Why a score is what it is: which query word met which document word, and what it added."""
+"""Explanations of a score: which query word met which document word, and what the pair added."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Contribution(NamedTuple):
-    """One word pair and what it adds to the score."""
+    """A word pair and what it adds to the score."""
 
     query: str
     document: str
@@ -18,20 +18,32 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """The contributions sum to the score; the largest comes first."""
+    """The contributions that sum to a score, in descending order of magnitude.
+
+    Examples
+    --------
+    >>> Explanation(2.0, (Contribution("car", "motor", 2.0),)).to_dict()
+    {'score': 2.0, 'pairs': [{'query': 'car', 'document': 'motor', 'contribution': 2.0}]}
+    """
 
     score: float
     pairs: tuple[Contribution, ...]
 
     def plus(self, other: Explanation) -> Explanation:
-        """Both together; a pair that is in both is one contribution."""
-        added: dict[tuple[str, str], float] = {}
+        """Add another explanation; a pair that is in both becomes one contribution.
+
+        Parameters
+        ----------
+        other : Explanation
+            Explanation of another part of the same score.
+        """
+        total: dict[tuple[str, str], float] = {}
         for query, document, contribution in self.pairs + other.pairs:
-            added[query, document] = added.get((query, document), 0.0) + contribution
-        order = sorted(added, key=lambda pair: -abs(added[pair]))
-        pairs = tuple(Contribution(*pair, added[pair]) for pair in order if added[pair] != 0.0)
-        return Explanation(float(np.float32(sum(added.values()))), pairs)
+            total[query, document] = total.get((query, document), 0.0) + contribution
+        order = sorted(total, key=lambda pair: -abs(total[pair]))
+        pairs = tuple(Contribution(*pair, total[pair]) for pair in order if total[pair] != 0.0)
+        return Explanation(float(np.float32(sum(total.values()))), pairs)
 
     def to_dict(self) -> dict[str, Any]:
-        """As the command line prints it."""
+        """Return the JSON object of `sparserank explain --json`."""
         return {"score": self.score, "pairs": [pair._asdict() for pair in self.pairs]}

@@ -1,8 +1,8 @@
-"""Documents made ready for one ranker: an inverted index with exact top-k, in one file that is mapped, not read.
+"""An inverted index with exact top-k search, stored in one memory-mapped file.
 
-An index is a few segments that never change: what is added makes a new one, what is deleted is listed as gone, and
-small segments are merged as they gather, so that a document is moved a logarithmic number of times. Nothing here is
-ever changed in place: every change gives a new Index, and the file of the old one can be read on.
+An index is a few immutable segments. Added documents make a new segment, deleted documents are listed, and small
+segments are merged, so that each document moves a logarithmic number of times. Every change returns a new Index; the
+file of the old one stays readable.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from ..data.files import PathLike
 from ..data.formats.tensors import map_tensors, write_tensors
 from ..data.records import Documents
 from ..errors import DataError, ModelError
-from .encoded_query import Asked
+from .encoded_query import EncodedQuery
 from .expansion import Expansion
-from .index_file import check_all, from_file, state
-from .lookup import Found, best
-from .segment import Segment
+from .index_file import check_index, index_state, read_index
+from .segment import Segment, documents_at
+from .top_k import TopK, search_segment
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-CHECKED_AT_ONCE = 1 << 27
-"""Bytes of a file that is looked at whole when it is loaded: a tenth of a second. A larger one is when asked to."""
-CROWDED = 0.5
-"""Where so many documents of a segment are gone, it is made anew."""
+MAX_CHECKED_BYTES = 1 << 27
+"""`load` reads and checks a whole file up to this size, which takes a tenth of a second."""
+MAX_DELETED_SHARE = 0.5
+"""A segment with a larger share of deleted documents is rebuilt."""
 
 
 class Hit(NamedTuple):
-    """One result."""
+    """A search result."""
 
     id: str
     score: float
@@ -46,10 +46,24 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True)
 class Index:
-    """Postings by term: the documents that have it and their weights; `made_for` names the model it belongs to.
+    """Documents and their postings by term. Documents have numbers; those of the first segment come first.
 
-    Documents have numbers: those of the first segment come first. `expansion` is what they answer to words of queries,
-    for the second plan of search; without it there is one plan.
+    Parameters
+    ----------
+    segments : tuple of Segment
+        The parts of the index.
+    made_for : str, default=""
+        Fingerprint of the model that weighted the documents.
+    expansion : Expansion, optional
+        Expanded documents for the second search plan; see `top`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> from sparserank.data.records import Documents
+    >>> index = Index.build(csr_array([[1.0, 0.0], [1.0, 2.0]]), Documents.of({"a": "", "b": ""}))
+    >>> index.search(csr_array([[1.0, 0.0]]), k=5)
+    [[Hit(id='b', score=1.0, title=''), Hit(id='a', score=1.0, title='')]]
     """
 
     segments: tuple[Segment, ...]
@@ -58,130 +72,170 @@ class Index:
 
     @classmethod
     def build(cls, matrix: csr_array, documents: Documents, made_for: str = "") -> Index:
-        """Index the rows of `matrix` (documents × terms), row i being document i.
+        """Index documents.
 
-        >>> from scipy.sparse import csr_array
-        >>> docs = Documents.of({"a": "", "b": ""})
-        >>> Index.build(csr_array([[1.0, 0.0], [1.0, 2.0]]), docs).search(csr_array([[1.0, 0.0]]), k=5)
-        [[Hit(id='b', score=1.0, title=''), Hit(id='a', score=1.0, title='')]]
+        Parameters
+        ----------
+        matrix : csr_array of shape (n_documents, n_terms)
+            Term weights; row i is document i.
+        documents : Documents
+            Ids, titles and texts.
+        made_for : str, default=""
+            Fingerprint of the model that weighted the documents.
         """
-        return cls((Segment.of(matrix, documents),), made_for)
+        return cls((Segment.build(matrix, documents),), made_for)
 
     def __len__(self) -> int:
-        return sum(len(one) - len(one.gone) for one in self.segments)
+        return sum(len(segment) - len(segment.deleted) for segment in self.segments)
+
+    def __contains__(self, doc_id: object) -> bool:
+        return isinstance(doc_id, str) and any(segment.position(doc_id) >= 0 for segment in self.segments)
 
     @property
     def n_terms(self) -> int:
-        """How many terms the index knows."""
+        """Number of terms."""
         return self.segments[0].n_terms
 
     @property
     def postings(self) -> int:
-        """How many weights it holds."""
-        return sum(len(one.docs) for one in self.segments)
-
-    # ---- changing
+        """Number of stored weights."""
+        return sum(len(segment.docs) for segment in self.segments)
 
     def with_documents(self, matrix: csr_array, documents: Documents) -> Index:
-        """With these documents added; one of the same id takes the other's place.
+        """Return an index with these documents added; a document with a known id replaces the old one.
 
+        Parameters
+        ----------
+        matrix : csr_array of shape (n_documents, n_terms)
+            Term weights; row i is document i.
+        documents : Documents
+            Ids, titles and texts.
+
+        Examples
+        --------
         >>> from scipy.sparse import csr_array
         >>> index = Index.build(csr_array([[1.0]]), Documents.of({"a": ""}))
-        >>> more = index.with_documents(csr_array([[2.0], [3.0]]), Documents.of({"a": "", "b": ""}))
-        >>> [(hit.id, hit.score) for hit in more.search(csr_array([[1.0]]))[0]]
+        >>> index = index.with_documents(csr_array([[2.0], [3.0]]), Documents.of({"a": "", "b": ""}))
+        >>> [(hit.id, hit.score) for hit in index.search(csr_array([[1.0]]))[0]]
         [('b', 3.0), ('a', 2.0)]
         """
         if matrix.shape[1] != self.n_terms:
             raise DataError(f"documents must have {self.n_terms} columns; got {matrix.shape[1]}")
-        fresh = Segment.of(matrix, documents)
-        there = self._without([i for i in documents.ids if i in self])
-        return self._changed([*there, fresh] if len(fresh) else there)
+        added = Segment.build(matrix, documents)
+        segments = self._delete([doc_id for doc_id in documents.ids if doc_id in self])
+        return self._with_segments([*segments, added] if len(added) else segments)
 
     def without(self, doc_ids: Iterable[str]) -> Index:
-        """Without these documents; one that is not there is refused by name.
+        """Return an index without these documents. An unknown id raises DataError.
 
+        Parameters
+        ----------
+        doc_ids : iterable of str
+            Ids of documents to delete.
+
+        Examples
+        --------
         >>> from scipy.sparse import csr_array
         >>> index = Index.build(csr_array([[1.0], [1.0]]), Documents.of({"a": "", "b": ""}))
         >>> [hit.id for hit in index.without(["b"]).search(csr_array([[1.0]]))[0]]
         ['a']
         """
-        wanted = list(dict.fromkeys(doc_ids))
-        for doc_id in wanted:
+        doc_ids = list(dict.fromkeys(doc_ids))
+        for doc_id in doc_ids:
             self.number(doc_id)
-        return self._changed(self._without(wanted))
+        return self._with_segments(self._delete(doc_ids))
 
-    def _without(self, doc_ids: Sequence[str]) -> list[Segment]:
+    def _delete(self, doc_ids: Sequence[str]) -> list[Segment]:
+        """Mark documents as deleted in the segments that hold them."""
         out = []
-        for one in self.segments:
-            places = [place for place in map(one.place, doc_ids) if place >= 0]
-            out.append(one.without(places) if places else one)
+        for segment in self.segments:
+            positions = [position for position in map(segment.position, doc_ids) if position >= 0]
+            out.append(segment.delete(positions) if positions else segment)
         return out
 
-    def _changed(self, segments: list[Segment]) -> Index:
-        """With crowded segments made anew and small ones merged; one that is left as it was keeps its expansion."""
-        kept: list[Segment] = []
-        for one in segments:
-            if len(one.gone) > CROWDED * len(one):
-                one = Segment.merged([one])
-            kept.append(one)
-            while len(kept) > 1 and 2 * len(kept[-1]) >= len(kept[-2]):
-                kept[-2:] = [Segment.merged(kept[-2:])]
-        left = [one for one in kept if len(one)] or kept[:1]
-        expansion = None if self.expansion is None else self.expansion.over(self.segments, left)
-        return replace(self, segments=tuple(left), expansion=expansion)
-
-    # ---- searching
+    def _with_segments(self, segments: list[Segment]) -> Index:
+        """Rebuild segments with many deletions and merge small ones; an unchanged segment keeps its expansion."""
+        merged: list[Segment] = []
+        for segment in segments:
+            crowded = len(segment.deleted) > MAX_DELETED_SHARE * len(segment)
+            merged.append(Segment.merge([segment]) if crowded else segment)
+            while len(merged) > 1 and 2 * len(merged[-1]) >= len(merged[-2]):
+                merged[-2:] = [Segment.merge(merged[-2:])]
+        merged = [segment for segment in merged if len(segment)] or merged[:1]
+        expansion = None if self.expansion is None else self.expansion.transfer(self.segments, merged)
+        return replace(self, segments=tuple(merged), expansion=expansion)
 
     def top(
         self,
-        queries: csr_array | Asked,
+        queries: csr_array | EncodedQuery,
         k: int,
         skip: Sequence[str | None] | None = None,
         n_jobs: int | None = None,
         plan: str = "auto",
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
-        """Numbers (for `id_at`), scores and number of the best k documents of every query.
+        """Return the numbers and scores of the best k documents of every query, and how many each query has.
 
-        A document whose score is 0 – it shares no term, or its contributions cancel – is not a result. The same
-        numbers come out whatever the number of threads, and by both plans: 'query' expands queries through W,
-        'documents' uses what documents were expanded to, and 'auto' what reads less. skip : a document's id, or None,
-        for every query, which is no result for it.
+        A document with score 0 is not a result: it shares no term, or its contributions cancel. Results do not depend
+        on the number of threads or on the plan.
+
+        Parameters
+        ----------
+        queries : csr_array of shape (n_queries, n_terms), or EncodedQuery
+            Query vectors.
+        k : int
+            Number of results.
+        skip : sequence of str or None, optional
+            For each query the id of a document to leave out, or None.
+        n_jobs : int, optional
+            Number of threads. None uses every core.
+        plan : {"auto", "query", "documents"}, default="auto"
+            "query" expands queries through W, "documents" uses the expanded documents, "auto" takes for each query
+            the plan that reads fewer postings.
         """
-        asked = queries if isinstance(queries, Asked) else Asked(queries)
-        if asked.rows.shape[1] != self.n_terms:
-            raise DataError(f"queries must have {self.n_terms} columns; got {asked.rows.shape[1]}")
+        if not isinstance(queries, EncodedQuery):
+            queries = EncodedQuery(queries)
+        if queries.terms.shape[1] != self.n_terms:
+            raise DataError(f"queries must have {self.n_terms} columns; got {queries.terms.shape[1]}")
         validation.choice("plan", plan, ("auto", "query", "documents"))
         k = min(validation.count("k", k, low=1), max(len(self), 1))
-        found = []
-        for number, one in enumerate(self.segments):
-            places = np.array([-1 if s is None else one.place(s) for s in skip or [None] * len(asked)], np.int64)
-            answers = None if self.expansion is None else self.expansion.of(number, asked)
-            found.append(best(one, answers, asked, k, places, validation.threads(n_jobs), plan))
-        whole = found[0] if len(found) == 1 else self._merged(found, k)
-        if not np.isfinite(whole.scores).all():
-            raise ModelError("the index is damaged: a weight in it is not finite; make it again")
-        return whole.places, whole.scores, whole.counts
+        threads, parts = validation.threads(n_jobs), []
+        for number, segment in enumerate(self.segments):
+            skipped = [-1 if doc_id is None else segment.position(doc_id) for doc_id in skip or [None] * len(queries)]
+            expanded = None if self.expansion is None else self.expansion.part_for(number, queries)
+            positions = np.array(skipped, np.int64)
+            parts.append(search_segment(segment, expanded, queries, k, positions, threads, plan))
+        top = parts[0] if len(parts) == 1 else self._merge_results(parts, k)
+        if not np.isfinite(top.scores).all():
+            raise ModelError("the index is damaged: a weight is not finite; rebuild the index")
+        return top.docs, top.scores, top.counts
 
-    def _merged(self, found: Sequence[Found], k: int) -> Found:
-        """The best of several segments, by score and then by falling id."""
-        n = len(found[0].counts)
-        out = Found(np.full((n, k), -1, np.int64), np.zeros((n, k), np.float32), np.zeros(n, np.int64))
-        for query in range(n):
-            all_of_them = [
-                (float(score), self.id_at(place + offset), place + offset)
-                for part, offset in zip(found, self._offsets, strict=True)
-                for place, score in zip(
-                    part.places[query, : part.counts[query]].tolist(), part.scores[query], strict=False
-                )
+    def _merge_results(self, parts: Sequence[TopK], k: int) -> TopK:
+        """Return the best of several segments, by score and then by descending id."""
+        out = TopK.empty(len(parts[0].counts), k)
+        for query in range(len(out.counts)):
+            results = [
+                (float(score), self.id_at(doc + offset), doc + offset)
+                for part, offset in zip(parts, self._offsets, strict=True)
+                for doc, score in zip(part.docs[query, : part.counts[query]].tolist(), part.scores[query], strict=False)
             ]
-            chosen = sorted(all_of_them, reverse=True)[:k]
-            out.counts[query] = len(chosen)
-            out.scores[query, : len(chosen)] = [score for score, _, _ in chosen]
-            out.places[query, : len(chosen)] = [number for _, _, number in chosen]
+            best = sorted(results, reverse=True)[:k]
+            out.counts[query] = len(best)
+            out.scores[query, : len(best)] = [score for score, _, _ in best]
+            out.docs[query, : len(best)] = [number for _, _, number in best]
         return out
 
-    def search(self, queries: csr_array | Asked, k: int = 10, n_jobs: int | None = None) -> list[list[Hit]]:
-        """The best k documents of every query, best first; fewer where fewer match."""
+    def search(self, queries: csr_array | EncodedQuery, k: int = 10, n_jobs: int | None = None) -> list[list[Hit]]:
+        """Return the best k documents of every query, best first.
+
+        Parameters
+        ----------
+        queries : csr_array of shape (n_queries, n_terms), or EncodedQuery
+            Query vectors.
+        k : int, default=10
+            Number of results.
+        n_jobs : int, optional
+            Number of threads. None uses every core.
+        """
         numbers, scores, counts = self.top(queries, k, n_jobs=n_jobs)
         return [
             [Hit(self.id_at(d), s, self.title_at(d)) for d, s in zip(row[:c], values, strict=False)]
@@ -189,111 +243,123 @@ class Index:
         ]
 
     def run(
-        self, queries: csr_array | Asked, query_ids: Sequence[str], k: int = 1000, drop_self: bool = False
+        self, queries: csr_array | EncodedQuery, query_ids: Sequence[str], k: int = 1000, drop_self: bool = False
     ) -> dict[str, dict[str, float]]:
-        """{query id: {document id: score}}, best first; with drop_self a query's own document is left out."""
+        """Return {query id: {document id: score}}, best first.
+
+        Parameters
+        ----------
+        queries : csr_array of shape (n_queries, n_terms), or EncodedQuery
+            Query vectors.
+        query_ids : sequence of str
+            Ids of the queries.
+        k : int, default=1000
+            Number of results.
+        drop_self : bool, default=False
+            Leave out the document whose id is the id of the query.
+        """
         numbers, scores, counts = self.top(queries, k, list(query_ids) if drop_self else None)
         return {
             query: {self.id_at(d): s for d, s in zip(row[:c], values, strict=False)}
             for query, row, values, c in zip(query_ids, numbers.tolist(), scores.tolist(), counts.tolist(), strict=True)
         }
 
-    # ---- documents
-
     @cached_property
     def _offsets(self) -> list[int]:
-        return [0, *np.cumsum([len(one) for one in self.segments]).tolist()][:-1]
+        return [0, *np.cumsum([len(segment) for segment in self.segments]).tolist()][:-1]
 
-    def _at(self, number: int) -> tuple[Segment, int]:
-        for one, offset in zip(reversed(self.segments), reversed(self._offsets), strict=True):
+    def _locate(self, number: int) -> tuple[Segment, int]:
+        """Return the segment of a document and its position there."""
+        for segment, offset in zip(reversed(self.segments), reversed(self._offsets), strict=True):
             if number >= offset:
-                return one, number - offset
+                return segment, number - offset
         raise IndexError(number)
 
     def id_at(self, number: int) -> str:
-        """The id of the document of this number."""
-        one, place = self._at(number)
-        return one.ids[place]
+        """Return the id of the document with this number."""
+        segment, position = self._locate(number)
+        return segment.ids[position]
 
     def title_at(self, number: int) -> str:
-        """The title of the document of this number."""
-        one, place = self._at(number)
-        return one.titles[place]
+        """Return the title of the document with this number."""
+        segment, position = self._locate(number)
+        return segment.titles[position]
 
     def number(self, doc_id: str) -> int:
-        """The number of a document; one that is not there is refused by name."""
-        for one, offset in zip(self.segments, self._offsets, strict=True):
-            if (place := one.place(doc_id)) >= 0:
-                return offset + place
+        """Return the number of a document. An unknown id raises DataError."""
+        for segment, offset in zip(self.segments, self._offsets, strict=True):
+            if (position := segment.position(doc_id)) >= 0:
+                return offset + position
         raise DataError(f"there is no document {doc_id!r} in this index of {len(self)} documents")
 
-    def __contains__(self, doc_id: object) -> bool:
-        return isinstance(doc_id, str) and any(one.place(doc_id) >= 0 for one in self.segments)
-
     def title_of(self, doc_id: str) -> str:
-        """The title of one document."""
+        """Return the title of a document."""
         return self.title_at(self.number(doc_id))
 
     def text_of(self, doc_id: str) -> str:
-        """The text of one document."""
-        one, place = self._at(self.number(doc_id))
-        return one.texts[place]
+        """Return the text of a document."""
+        segment, position = self._locate(self.number(doc_id))
+        return segment.texts[position]
 
     def weights_of(self, doc_id: str, terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The document's weight for each of the terms, 0 where it does not have the term."""
-        one, place = self._at(self.number(doc_id))
-        return one.weights_of(place, terms)
+        """Return the weight of each term in a document, 0 for a term that the document lacks."""
+        segment, position = self._locate(self.number(doc_id))
+        return segment.weights_of(position, terms)
 
     def has_term(self, term: int) -> bool:
-        """Whether any document, those that are gone included, has this term."""
-        return any(one.starts[term] < one.starts[term + 1] for one in self.segments)
+        """Return whether any document, deleted ones included, has this term."""
+        return any(segment.starts[term] < segment.starts[term + 1] for segment in self.segments)
 
     @cached_property
     def _order(self) -> list[int]:
-        """The numbers of all documents that are there, by falling id."""
-        live = ((offset, one) for offset, one in zip(self._offsets, self.segments, strict=True))
-        numbers = [offset + place for offset, one in live for place in one.kept.tolist()]
+        """Numbers of all documents that are not deleted, by descending id."""
+        parts = zip(self._offsets, self.segments, strict=True)
+        numbers = [offset + position for offset, segment in parts for position in segment.live.tolist()]
         return numbers if len(self.segments) == 1 else sorted(numbers, key=self.id_at, reverse=True)
 
     @cached_property
     def documents(self) -> Documents:
-        """All documents, read into memory, by falling id."""
-        at = [self._at(number) for number in self._order]
-        return Documents(
-            tuple(one.ids[place] for one, place in at),
-            tuple(one.titles[place] for one, place in at),
-            tuple(one.texts[place] for one, place in at),
-        )
+        """All documents, read into memory, by descending id."""
+        return documents_at(map(self._locate, self._order))
 
     def matrix(self, doc_ids: Iterable[str] | None = None) -> csr_array:
-        """Rows of documents: all, in the order of `documents`, or those named."""
+        """Return documents × terms.
+
+        Parameters
+        ----------
+        doc_ids : iterable of str, optional
+            Documents to return. None returns all, in the order of `documents`.
+        """
         from scipy.sparse import csr_array, vstack
 
-        numbers = self._order if doc_ids is None else [self.number(d) for d in doc_ids]
-        return csr_array(vstack([one.matrix() for one in self.segments], format="csr")[numbers])
-
-    # ---- its file
+        numbers = self._order if doc_ids is None else [self.number(doc_id) for doc_id in doc_ids]
+        return csr_array(vstack([segment.matrix() for segment in self.segments], format="csr")[numbers])
 
     def save(self, path: PathLike) -> None:
-        """Write the index as one file, atomically."""
-        write_tensors(path, "index", *state(self.segments, self.made_for, self.expansion))
+        """Write the index to one file, atomically."""
+        write_tensors(path, "index", *index_state(self.segments, self.made_for, self.expansion))
 
     @classmethod
     def load(cls, path: PathLike) -> Index:
-        """Map an index that `save` wrote; a damaged file is refused by name.
+        """Map an index file. A damaged file raises ModelError with its path.
 
-        A file of more than CHECKED_AT_ONCE bytes is not read before it is searched, so that it is there at once,
-        whatever its size; searching it is safe whatever it holds, and `check` tells whether it is whole.
+        A file of more than MAX_CHECKED_BYTES bytes is not read, so that it opens at once. Searching such a file is
+        safe whatever it contains; `check` reads all of it.
+
+        Parameters
+        ----------
+        path : path-like
+            A file that `save` wrote.
         """
         file = map_tensors(path, "index")
-        out = cls(*from_file(file))
-        if Path(path).stat().st_size <= CHECKED_AT_ONCE:
-            check_all(file, out.segments, out.expansion)
-        return out
+        index = cls(*read_index(file))
+        if Path(path).stat().st_size <= MAX_CHECKED_BYTES:
+            check_index(file, index.segments, index.expansion)
+        return index
 
     @classmethod
     def check(cls, path: PathLike) -> Index:
-        """Load an index and read all of it: what is damaged is refused by name."""
-        out = cls.load(path)
-        check_all(map_tensors(path, "index"), out.segments, out.expansion)
-        return out
+        """Map an index file and read all of it. A damaged file raises ModelError with its path."""
+        index = cls.load(path)
+        check_index(map_tensors(path, "index"), index.segments, index.expansion)
+        return index

@@ -1,12 +1,12 @@
-"""A part of an index that never changes: documents in descending order of their ids, and postings by term.
+"""An immutable part of an index: documents in descending order of their ids, and postings by term.
 
-So the tie rule (float32 score, then descending id) is "the smaller number first" inside a segment. Documents that
-were deleted or replaced are listed in `gone` and are no results; they leave when segments are merged.
+Inside a segment the tie rule (float32 score, then descending id) is "the smaller position first". Deleted and replaced
+documents are listed in `deleted`; a merge of segments drops them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -18,43 +18,47 @@ from numpy.typing import NDArray
 from ..data.formats.tensors import Tensors
 from ..data.records import Documents
 from ..errors import DataError, ModelError
-from .stored import Stored
+from .string_array import StringArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+_ARRAYS = {"starts": "starts", "docs": "docs", "weights": "weights", "gone": "deleted"}
+"""Names of the arrays in a file, and of the attributes."""
+_STRINGS = ("ids", "titles", "texts")
+
 
 class Postings(NamedTuple):
-    """Documents by term, or by word of queries; a column c that most have is full[full_at[c]], else full_at is -1."""
+    """Documents by column. A column c of most documents is dense[dense_row[c]]; otherwise dense_row[c] is -1."""
 
     starts: NDArray[np.int64]
     docs: NDArray[np.int32]
     weights: NDArray[np.float32]
-    full_at: NDArray[np.int32]
-    full: NDArray[np.float32]
+    dense_row: NDArray[np.int32]
+    dense: NDArray[np.float32]
     n_docs: int
-    gone: NDArray[np.int32]
+    deleted: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Segment:
-    """`starts`, `docs` and `weights` are the postings: term t has docs[starts[t]:starts[t + 1]], rising."""
+    """Term t occurs in docs[starts[t]:starts[t + 1]], in ascending order, with the same slice of `weights`."""
 
-    ids: Stored
-    titles: Stored
-    texts: Stored
+    ids: StringArray
+    titles: StringArray
+    texts: StringArray
     starts: NDArray[np.int64]
     docs: NDArray[np.int32]
     weights: NDArray[np.float32]
-    gone: NDArray[np.int32]
+    deleted: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        for name in ("starts", "docs", "weights", "gone"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        for name in _ARRAYS.values():
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @classmethod
-    def of(cls, matrix: csr_array, documents: Documents) -> Segment:
-        """From rows, row i being document i."""
+    def build(cls, matrix: csr_array, documents: Documents) -> Segment:
+        """Index the rows of `matrix`; row i is document i."""
         if matrix.shape[0] != len(documents):
             raise DataError(f"{len(documents)} documents need as many rows; got {matrix.shape[0]}")
         if not np.isfinite(matrix.data).all():
@@ -62,9 +66,8 @@ class Segment:
         order = np.array(sorted(range(len(documents)), key=documents.ids.__getitem__, reverse=True), np.int64)
         by_term = matrix[order].tocsc()
         by_term.sort_indices()
-        ids, titles, texts = (
-            Stored.of(column[i] for i in order) for column in (documents.ids, documents.titles, documents.texts)
-        )
+        columns = (documents.ids, documents.titles, documents.texts)
+        ids, titles, texts = (StringArray.from_strings(column[i] for i in order) for column in columns)
         return cls(
             ids, titles, texts,
             by_term.indptr.astype(np.int64), by_term.indices.astype(np.int32), by_term.data.astype(np.float32),
@@ -72,110 +75,107 @@ class Segment:
         )  # fmt: skip
 
     @classmethod
-    def merged(cls, segments: Sequence[Segment]) -> Segment:
-        """One of several, without those that are gone; no document is read again but as it lies there."""
+    def merge(cls, segments: Sequence[Segment]) -> Segment:
+        """Combine segments and drop their deleted documents."""
         from scipy.sparse import csr_array, vstack
 
-        rows = vstack([one.matrix()[one.kept] for one in segments], format="csr")
-        at = [(one, place) for one in segments for place in one.kept.tolist()]
-        documents = Documents(
-            tuple(one.ids[place] for one, place in at),
-            tuple(one.titles[place] for one, place in at),
-            tuple(one.texts[place] for one, place in at),
-        )
-        return cls.of(csr_array(rows), documents)
+        rows = vstack([segment.matrix()[segment.live] for segment in segments], format="csr")
+        at = [(segment, position) for segment in segments for position in segment.live.tolist()]
+        return cls.build(csr_array(rows), documents_at(at))
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
     def n_terms(self) -> int:
-        """How many terms the postings know."""
+        """Number of terms."""
         return len(self.starts) - 1
 
     @cached_property
     def postings(self) -> Postings:
-        """For a search by terms: no column is full."""
-        full_at, full = np.full(self.n_terms, -1, np.int32), np.zeros((0, 0), np.float32)
-        return Postings(self.starts, self.docs, self.weights, full_at, full, len(self), self.gone)
+        """The postings by term; no column is dense."""
+        dense_row, dense = np.full(self.n_terms, -1, np.int32), np.zeros((0, 0), np.float32)
+        return Postings(self.starts, self.docs, self.weights, dense_row, dense, len(self), self.deleted)
 
     @cached_property
-    def kept(self) -> NDArray[np.int64]:
-        """The places of documents that are still there."""
-        return np.setdiff1d(np.arange(len(self), dtype=np.int64), self.gone)
+    def live(self) -> NDArray[np.int64]:
+        """Positions of the documents that are not deleted."""
+        return np.setdiff1d(np.arange(len(self), dtype=np.int64), self.deleted)
 
-    def place(self, doc_id: str) -> int:
-        """Where a document stands, or -1 where it is not, or is gone."""
-        place = self.ids.falling_place(doc_id)
-        at = np.searchsorted(self.gone, place)
-        return -1 if at < len(self.gone) and self.gone[at] == place else place
+    def position(self, doc_id: str) -> int:
+        """Return the position of a document, or -1 if it is missing or deleted."""
+        position = self.ids.find_descending(doc_id)
+        at = np.searchsorted(self.deleted, position)
+        return -1 if at < len(self.deleted) and self.deleted[at] == position else position
 
-    def without(self, places: Sequence[int]) -> Segment:
-        """The same without these documents."""
-        return replace(self, gone=np.union1d(self.gone, np.asarray(places, np.int32)).astype(np.int32))
+    def delete(self, positions: Sequence[int]) -> Segment:
+        """Return a segment with these documents marked as deleted."""
+        return replace(self, deleted=np.union1d(self.deleted, np.asarray(positions, np.int32)).astype(np.int32))
 
     def matrix(self) -> csr_array:
-        """Documents × terms, those that are gone included."""
+        """Return documents × terms, with the deleted documents."""
         from scipy.sparse import csc_array
 
         return csc_array((self.weights, self.docs, self.starts), shape=(len(self), self.n_terms)).tocsr()
 
-    def weights_of(self, place: int, terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """One document's weight for each of the terms, 0 where it does not have the term."""
+    def weights_of(self, position: int, terms: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the weight of each term in one document, 0 for a term that the document lacks."""
         from .._kernels.rescoring import weights_at
 
-        found: NDArray[np.float32] = weights_at(place, terms.astype(np.int64), self.starts, self.docs, self.weights)
-        return found
-
-    # ---- in a file
+        weights: NDArray[np.float32] = weights_at(
+            position, terms.astype(np.int64), self.starts, self.docs, self.weights
+        )
+        return weights
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """For a file."""
-        out: dict[str, NDArray[Any]] = {
-            f"{prefix}{name}": getattr(self, name) for name in ("starts", "docs", "weights", "gone")
-        }
-        for name in ("ids", "titles", "texts"):
+        """Return the arrays for a file."""
+        out: dict[str, NDArray[Any]] = {f"{prefix}{name}": getattr(self, field) for name, field in _ARRAYS.items()}
+        for name in _STRINGS:
             out |= getattr(self, name).arrays(f"{prefix}{name}")
         return out
 
     @classmethod
     def from_file(cls, file: Tensors, prefix: str) -> Segment:
-        """What `arrays` wrote, looked at no further than its lengths tell; `check` looks at all of it."""
+        """Map what `arrays` wrote and check the lengths only; `check` reads everything."""
 
-        def stored(name: str) -> Stored:
+        def strings(name: str) -> StringArray:
             utf8, ends = file.bare(f"{prefix}{name}.utf8", "uint8"), file.bare(f"{prefix}{name}.ends", "int64")
             if len(ends) == 0:
                 raise ModelError(f"{file.path}: {prefix}{name} has no strings")
-            return Stored(utf8, ends)
+            return StringArray(utf8, ends)
 
         docs, weights = file.bare(f"{prefix}docs", "int32"), file.bare(f"{prefix}weights", "float32")
         if len(docs) != len(weights):
             raise ModelError(f"{file.path}: '{prefix}docs' must have {len(weights)} entries; got {len(docs)}")
         starts = file.windows(f"{prefix}starts", len(docs))
-        ids, titles, texts = (stored(name) for name in ("ids", "titles", "texts"))
+        ids, titles, texts = map(strings, _STRINGS)
         if not len(ids) == len(titles) == len(texts):
-            raise ModelError(f"{file.path}: its documents are not in order")
-        gone = file.indices(f"{prefix}gone", len(ids))
-        return cls(ids, titles, texts, starts, docs, weights, gone)
+            raise ModelError(f"{file.path}: the document ids are not in order")
+        return cls(ids, titles, texts, starts, docs, weights, file.indices(f"{prefix}gone", len(ids)))
 
     def check(self, file: Tensors, prefix: str) -> None:
-        """Read everything, and refuse by name what cannot be."""
-        ids = file.strings(f"{prefix}ids")
-        file.strings(f"{prefix}titles")
-        file.strings(f"{prefix}texts")
+        """Read everything and raise ModelError if a value is invalid."""
+        ids, _, _ = [file.strings(f"{prefix}{name}") for name in _STRINGS]
         if any(a <= b for a, b in pairwise(ids)):
-            raise ModelError(f"{file.path}: its documents are not in order")
+            raise ModelError(f"{file.path}: the document ids are not in order")
         docs = file.indices(f"{prefix}docs", len(ids), len(self.weights))
         file.array(f"{prefix}weights", "float32")
-        falls = np.flatnonzero(docs[1:] <= docs[:-1]) + 1
-        if not np.isin(falls, self.starts).all():
-            raise ModelError(f"{file.path}: the documents of a word do not rise")
-        if (np.diff(self.gone) <= 0).any():
-            raise ModelError(f"{file.path}: what is gone does not rise")
+        descents = np.flatnonzero(docs[1:] <= docs[:-1]) + 1
+        if not np.isin(descents, self.starts).all():
+            raise ModelError(f"{file.path}: the documents of a term are not in ascending order")
+        if (np.diff(self.deleted) <= 0).any():
+            raise ModelError(f"{file.path}: the deleted documents are not in ascending order")
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The same numbers, not to be written: kernels are compiled once for these, and not again for others."""
+def documents_at(positions: Iterable[tuple[Segment, int]]) -> Documents:
+    """Read documents by segment and position."""
+    rows = [(segment.ids[at], segment.titles[at], segment.texts[at]) for segment, at in positions]
+    ids, titles, texts = zip(*rows, strict=True) if rows else ((), (), ())
+    return Documents(ids, titles, texts)
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view; kernels are compiled once, for read-only arrays."""
     view = array.view()
     view.setflags(write=False)
     return view

@@ -1,6 +1,6 @@
-"""The part of a document that earned its score, and where the words that earned it stand in it.
+"""The passage of a document that explains its score best, with the matched words marked.
 
-A mark covers a word as the document spells it: words are found as the analyzer finds them, and no two marks overlap.
+A mark covers a word as the document spells it. Words are found as the analyzer finds them; marks do not overlap.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import NamedTuple
 
 from ..text import Analyzer
 
-LONGEST = 100_000
-"""Characters of a document that are looked at: keeps the time of a request bounded whatever a document's length."""
-ROOM = 12_000_000
-"""Characters of documents whose words are kept: about 64 MB, whether documents are many or long."""
+MAX_CHARACTERS = 100_000
+"""Characters of a document that are read, so that the time of a request is bounded."""
+CACHE_CHARACTERS = 12_000_000
+"""Characters of the documents whose words are cached, about 64 MB."""
 _WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"[.!?:;]\s")
-_CUT = "…"
+_ELLIPSIS = "…"
 
 
 class Mark(NamedTuple):
-    """text[start:end] is a word that `pairs` (numbers of the pairs given, ascending) met."""
+    """text[start:end] is a matched word; `pairs` are the ascending numbers of the pairs that matched it."""
 
     start: int
     end: int
@@ -35,171 +35,183 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Passage:
-    """A part of a document, on one line; an ellipsis says where it was cut. Marks are in the order of the text."""
+    """A part of a document on one line, with an ellipsis where it was cut, and its marks from left to right."""
 
     text: str
     marks: tuple[Mark, ...] = ()
 
 
 class _Words(NamedTuple):
-    """Words of a document, in its order: where each begins and ends, and what it counts as."""
+    """The words of a document: start, end and normal form of each."""
 
     starts: array[int]
     ends: array[int]
     forms: list[str]
 
 
-_Place = tuple[int, int, str, tuple[tuple[int, int], ...]]
-"""A document word of the pairs, met in the document: start, end, word, and (start, end) of every word in it."""
+class _Match(NamedTuple):
+    """A document word of the pairs, found in the document, with (start, end) of each of its tokens."""
+
+    start: int
+    end: int
+    word: str
+    tokens: tuple[tuple[int, int], ...]
 
 
 def passage(analyzer: Analyzer, text: str, pairs: Iterable[tuple[str, float]], length: int = 320) -> Passage:
-    """The `length` characters of `text` where the pairs – (document word, what it adds) – add most.
+    """Return the passage of a text whose matched words contribute most.
 
-    Every word counts once, so a part with several words is better than one that repeats the best of them. A document
-    word of several words (an n-gram) is met where they are neighbours, and each of them is marked.
+    Each word counts once, so a passage with several words beats one that repeats the best of them. An n-gram matches
+    where its words are adjacent, and each of them is marked.
 
+    Parameters
+    ----------
+    analyzer : Analyzer
+        Finds the words of the text.
+    text : str
+        The text of the document.
+    pairs : iterable of (str, float)
+        Document words and their contributions.
+    length : int, default=320
+        Maximum number of characters.
+
+    Examples
+    --------
     >>> analyzer = Analyzer(stem="english", stop_words="english")
     >>> text = "Lists first. Then the sorting\\nof lists."
-    >>> found = passage(analyzer, text, [("sort", 2.0), ("list", 1.0)], length=26)
-    >>> found.text
+    >>> snippet = passage(analyzer, text, [("sort", 2.0), ("list", 1.0)], length=26)
+    >>> snippet.text
     '… Then the sorting of lists.'
-    >>> [(found.text[start:end], pairs) for start, end, pairs in found.marks]
+    >>> [(snippet.text[start:end], pairs) for start, end, pairs in snippet.marks]
     [('sorting', (0,)), ('lists', (1,))]
     """
-    line = " ".join(text[:LONGEST].split())
+    line = " ".join(text[:MAX_CHARACTERS].split())
     numbers: dict[str, list[int]] = {}
-    adds: dict[str, int] = {}  # billionths: sums are exact, whatever is added and taken away again
+    contributions: dict[str, int] = {}  # in billionths: integer sums stay exact when words are added and removed
     for number, (word, contribution) in enumerate(pairs):
-        added = round(1e9 * contribution) if contribution > 0.0 else 0
-        if word in numbers:
-            numbers[word].append(number)
-            adds[word] += added
-        else:
-            numbers[word], adds[word] = [number], added
-    places = _places(analyzer, line, numbers)
-    start, end = _around(line, *_best(places, adds, length), length)
-    before = f"{_CUT} " if start else ""
-    after = f" {_CUT}" if end < len(line) or len(text) > LONGEST else ""
+        numbers.setdefault(word, []).append(number)
+        contributions[word] = contributions.get(word, 0) + (round(1e9 * contribution) if contribution > 0.0 else 0)
+    matches = _find_matches(analyzer, line, set(numbers))
+    start, end = _extend(line, *_best_window(matches, contributions, length), length)
+    before = f"{_ELLIPSIS} " if start else ""
+    after = f" {_ELLIPSIS}" if end < len(line) or len(text) > MAX_CHARACTERS else ""
     shift = len(before) - start
-    met: dict[tuple[int, int], set[int]] = {}
-    for first, last, word, parts in places:
-        if first < end and last > start:
-            for a, b in parts:
+    marked: dict[tuple[int, int], set[int]] = {}
+    for match in matches:
+        if match.start < end and match.end > start:
+            for a, b in match.tokens:
                 if start <= a and b <= end:
-                    met.setdefault((a, b), set()).update(numbers[word])
-    marks = tuple(Mark(a + shift, b + shift, tuple(sorted(found))) for (a, b), found in sorted(met.items()))
+                    marked.setdefault((a, b), set()).update(numbers[match.word])
+    marks = tuple(Mark(a + shift, b + shift, tuple(sorted(found))) for (a, b), found in sorted(marked.items()))
     return Passage(before + line[start:end] + after, marks)
 
 
-class Read:
-    """The words of documents, of which the last ones asked for are kept: what is found often is read once."""
+class WordCache:
+    """The words of recently used documents, up to a number of characters."""
 
-    def __init__(self, room: int) -> None:
-        self._room, self.characters = room, 0
-        self._kept: OrderedDict[tuple[Analyzer, str], _Words] = OrderedDict()
-        self._changing = Lock()
+    def __init__(self, max_characters: int) -> None:
+        self._max_characters, self.characters = max_characters, 0
+        self._entries: OrderedDict[tuple[Analyzer, str], _Words] = OrderedDict()
+        self._lock = Lock()
 
     def words(self, analyzer: Analyzer, text: str) -> _Words:
-        """Every word that counts."""
+        """Return the words of a text."""
         key = analyzer, text
-        with self._changing:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        found = _words(analyzer, text)
-        with self._changing:
-            if key not in self._kept:
-                self._kept[key] = found
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key]
+        words = _split(analyzer, text)
+        with self._lock:
+            if key not in self._entries:
+                self._entries[key] = words
                 self.characters += len(text)
-            while self.characters > self._room:
-                (_, gone), _ = self._kept.popitem(last=False)
-                self.characters -= len(gone)
-        return found
+            while self.characters > self._max_characters:
+                (_, evicted), _ = self._entries.popitem(last=False)
+                self.characters -= len(evicted)
+        return words
 
 
-_read = Read(ROOM)
+_cache = WordCache(CACHE_CHARACTERS)
 
 
-def _words(analyzer: Analyzer, text: str) -> _Words:
+def _split(analyzer: Analyzer, text: str) -> _Words:
+    """Find the words of a text and their normal forms, without stop words."""
     lowered = text.lower() if analyzer.lowercase else text
-    spelled, forms = set(_WORD.findall(lowered)), _forms(analyzer)
-    new = [word for word in spelled if word not in forms]
+    forms = _normal_forms(analyzer)
+    new = [word for word in set(_WORD.findall(lowered)) if word not in forms]
     forms |= dict(zip(new, analyzer.normal_forms(new), strict=True))
     forms |= {word: None for word in new if len(word) < analyzer.shortest}
-    found = [
+    words = [
         (match.start(), match.end(), form) for match in _WORD.finditer(lowered) if (form := forms[match[0]]) is not None
     ]
-    if len(lowered) != len(text):  # one letter may become two: back to where the document has them
-        where = [i for i, letter in enumerate(text) for _ in letter.lower()]
-        found = [(where[a], where[b - 1] + 1, form) for a, b, form in found]
-    starts, ends, counted = zip(*found, strict=True) if found else ((), (), ())
-    return _Words(array("i", starts), array("i", ends), list(counted))
+    if len(lowered) != len(text):  # a letter may become two in lower case: map back to the original positions
+        original = [i for i, letter in enumerate(text) for _ in letter.lower()]
+        words = [(original[a], original[b - 1] + 1, form) for a, b, form in words]
+    starts, ends, normal = zip(*words, strict=True) if words else ((), (), ())
+    return _Words(array("i", starts), array("i", ends), list(normal))
 
 
 @lru_cache(maxsize=4)
-def _forms(analyzer: Analyzer) -> dict[str, str | None]:
-    """What the words of documents met so far are counted as: they share them, and a stem costs more than a look."""
+def _normal_forms(analyzer: Analyzer) -> dict[str, str | None]:
+    """Return the shared cache of normal forms: documents share words, and stemming costs more than a lookup."""
     return {}
 
 
-def _places(analyzer: Analyzer, text: str, wanted: Iterable[str]) -> list[_Place]:
-    """Where the wanted document words stand, in the order of their starts."""
-    sought = set(wanted)
-    if not sought:
+def _find_matches(analyzer: Analyzer, text: str, targets: set[str]) -> list[_Match]:
+    """Return where the target words occur, by their starts."""
+    if not targets:
         return []
-    starts, ends, forms = _read.words(analyzer, text)
-    met = [i for i, form in enumerate(forms) if form in sought]
-    out: list[_Place] = [((a := starts[i]), (b := ends[i]), forms[i], ((a, b),)) for i in met]
-    sizes = {word.count(" ") + 1 for word in sought} - {1}
+    starts, ends, forms = _cache.words(analyzer, text)
+    out = [_Match(a := starts[i], b := ends[i], form, ((a, b),)) for i, form in enumerate(forms) if form in targets]
+    sizes = {word.count(" ") + 1 for word in targets} - {1}
     for size in sizes:
         for i, parts in enumerate(zip(*(forms[skip:] for skip in range(size)), strict=False)):
-            form = " ".join(parts)
-            if form in sought:
-                extents = tuple((starts[j], ends[j]) for j in range(i, i + size))
-                out.append((starts[i], ends[i + size - 1], form, extents))
+            if (form := " ".join(parts)) in targets:
+                tokens = tuple((starts[j], ends[j]) for j in range(i, i + size))
+                out.append(_Match(starts[i], ends[i + size - 1], form, tokens))
     return sorted(out) if sizes else out
 
 
-def _best(places: list[_Place], adds: dict[str, int], length: int) -> tuple[int, int]:
-    """The extent of the places, no longer than `length`, whose distinct words add most; on ties most places, first."""
-    best, extent = (0, 0), (0, 0)
+def _best_window(matches: list[_Match], contributions: dict[str, int], length: int) -> tuple[int, int]:
+    """Return the window of at most `length` whose distinct words add most; ties: more matches, then the first."""
+    best, window = (0, 0), (0, 0)
     left, total = 0, 0
-    inside: dict[str, int] = {}
-    for right, (_, end, word, _) in enumerate(places):
-        count = inside.get(word, 0)
+    counts: dict[str, int] = {}
+    for right, match in enumerate(matches):
+        count = counts.get(match.word, 0)
         if not count:
-            total += adds[word]
-        inside[word] = count + 1
-        while end - places[left][0] > length and left < right:
-            gone = places[left][2]
-            inside[gone] -= 1
-            total -= 0 if inside[gone] else adds[gone]
+            total += contributions[match.word]
+        counts[match.word] = count + 1
+        while match.end - matches[left].start > length and left < right:
+            dropped = matches[left].word
+            counts[dropped] -= 1
+            total -= 0 if counts[dropped] else contributions[dropped]
             left += 1
         if total >= best[0] and (total, right + 1 - left) > best:
-            best, extent = (total, right + 1 - left), (places[left][0], end)
-    return extent
+            best, window = (total, right + 1 - left), (matches[left].start, match.end)
+    return window
 
 
-def _around(text: str, start: int, end: int, length: int) -> tuple[int, int]:
-    """At most `length` characters that hold text[start:end], from the head of a sentence where there is room for it."""
+def _extend(text: str, start: int, end: int, length: int) -> tuple[int, int]:
+    """Extend a window to at most `length` characters, from the start of a sentence if there is room."""
     if len(text) <= length:
         return 0, len(text)
     lowest = max(end - length, 0)
-    heads = [] if lowest else [0]
-    heads += [match.end() for match in _SENTENCE.finditer(text, max(lowest - 2, 0), start)]
-    first = heads[-1] if heads else _word_from(text, (lowest + start) // 2, start)
-    if len(text) - first < length:  # little is left behind it: more of what stands before
+    sentences = [] if lowest else [0]
+    sentences += [match.end() for match in _SENTENCE.finditer(text, max(lowest - 2, 0), start)]
+    first = sentences[-1] if sentences else _next_word(text, (lowest + start) // 2, start)
+    if len(text) - first < length:  # little text follows: show more of the text before
         lowest = len(text) - length
-        first = next((head for head in heads if head >= lowest), _word_from(text, lowest, start))
+        first = next((at for at in sentences if at >= lowest), _next_word(text, lowest, start))
     last = min(max(first + length, end), len(text))
     if last < len(text) and text[last] != " ":
         last = max(text.rfind(" ", end, last), end)
     return first, last
 
 
-def _word_from(text: str, at: int, latest: int) -> int:
-    """The head of the first word from `at` on, at the latest `latest`."""
+def _next_word(text: str, at: int, latest: int) -> int:
+    """Return the start of the first word from `at` on, at most `latest`."""
     if at == 0 or text[at - 1] == " ":
         return at
     blank = text.find(" ", at, latest)

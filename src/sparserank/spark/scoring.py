@@ -15,7 +15,7 @@ from .. import validation
 from ..data.records import Documents
 from ..errors import DataError
 from ..search import Index
-from ..search.encoded_query import Asked
+from ..search.encoded_query import EncodedQuery
 from ..text_ranker import TextRanker
 from ..text_ranker.model import TextModel
 from .frames import judged, refuse_nulls
@@ -75,7 +75,7 @@ class _Question:
     k: int
     drop_self: bool
 
-    def parts(self) -> Iterator[tuple[tuple[str, ...], Asked]]:
+    def parts(self) -> Iterator[tuple[tuple[str, ...], EncodedQuery]]:
         for start in range(0, len(self.ids), AT_ONCE):
             some = slice(start, start + AT_ONCE)
             yield self.ids[some], self.model.asked(self.texts[some])

@@ -23,7 +23,7 @@ from ..bilinear.word_pairs import WordPairs
 from ..data.formats.tensors import Tensors
 from ..data.records import Documents
 from ..errors import ModelError
-from ..search.encoded_query import Asked
+from ..search.encoded_query import EncodedQuery
 from .constraints import Constraints, Pair
 from .lexical import LexicalRanker
 from .query_words import QueryWords, document_rows
@@ -93,17 +93,17 @@ class TextModel:
             return weighted
         return csr_array(hstack([weighted, document_rows(self.lexical.features, weighted)], format="csr"))
 
-    def asked(self, texts: Iterable[str]) -> Asked:
+    def asked(self, texts: Iterable[str]) -> EncodedQuery:
         """Queries for an index."""
         texts = list(texts)
         rows, words = self.one(texts[0]) if len(texts) == 1 else self._rows(texts)
         if words is None:
-            return Asked(rows)
-        return Asked(rows, words, self.W, self.gain, len(self.lexical.words), self.pairs_digest)
+            return EncodedQuery(rows)
+        return EncodedQuery(rows, words, self.W, self.gain, len(self.lexical.words), self.pairs_digest)
 
-    def lexical_asked(self, text: str) -> Asked:
+    def lexical_asked(self, text: str) -> EncodedQuery:
         """A query for an index, without what was learned."""
-        return Asked(self.one(text)[0])
+        return EncodedQuery(self.one(text)[0])
 
     def one(self, text: str) -> tuple[csr_array, csr_array | None]:
         """One query in the columns of an index, and its words that W has (None without a W); not to be written into.

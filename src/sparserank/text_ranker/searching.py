@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ..data.records import Documents
 from ..errors import DataError, NotFitted
 from ..search import Explanation, Hit, Index
-from ..search.compare import Comparison, compare
-from ..search.expansion import MOST_BYTES, Expansion
+from ..search.comparison import Comparison, compare
+from ..search.expansion import MAX_EXPANSION_BYTES, Expansion
 from ..search.explanation import Contribution
 from ..text import Analyzer
 from .explain import Explaining
@@ -69,14 +69,14 @@ class Searching:
         self.index_ = self._searched().without(doc_ids)
         return self
 
-    def expand(self, most_bytes: int = MOST_BYTES) -> bool:
+    def expand(self, most_bytes: int = MAX_EXPANSION_BYTES) -> bool:
         """Expand the documents of the index through the pairs there are, for the second plan of search; see Index.top.
 
         False, and nothing changes, where there are no pairs or where it would take more bytes. Results are the same;
         `search` takes for each query the plan that reads less. New pairs leave the expansion behind, unused.
         """
         index = self._searched()
-        expansion = Expansion.make(index.segments, self._fitted().asked([""]), most_bytes)
+        expansion = Expansion.build(index.segments, self._fitted().asked([""]), most_bytes)
         if expansion is not None:
             self.index_ = replace(index, expansion=expansion)
         return expansion is not None
@@ -129,7 +129,7 @@ class Searching:
     def scores(self, texts: Iterable[str], doc_ids: Sequence[str] | None = None) -> NDArray[np.float32]:
         """out[i, j] = score of document j (all, in the order of `index_.documents`, or those named) for text i."""
         asked, docs = self._fitted().asked(texts), self._searched().matrix(doc_ids)
-        return np.asarray((asked.expanded() @ docs.astype(np.float64).T).todense(), dtype=np.float32)
+        return np.asarray((asked.expand() @ docs.astype(np.float64).T).todense(), dtype=np.float32)
 
     def explain(self, text: str, doc_id: str) -> Explanation:
         """Which word of the text met which word of the document, and what it added to the score."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import sparserank as sr
 from sparserank.errors import DataError
-from sparserank.search.compare import compare
+from sparserank.search.comparison import compare
 from sparserank.search.explanation import Contribution, Explanation
 
 from ..motors import DOCS, QRELS, QUERIES, learned_anyway
