@@ -32,14 +32,14 @@ import gc, json
 from time import perf_counter
 import sparserank as sr
 from sparserank.evaluation.labels import bilinear_blocks, evaluate_classes
-from sparserank.experiments.problems import problem
+from sparserank.experiments.datasets import load_labeled
 from benchmarks.measure import Growth, peak_megabytes
 def learned(set, density):
     prefs = sr.Preferences.from_labels(set.train_classes)
     ranker = sr.BilinearRanker(loss={loss!r}, solver={solver!r}, density=density, random_state=0)
     return ranker.fit(set.train, set.train, prefs)
-learned(problem("digits"), 0.1)  # every kernel is loaded before the clock starts
-set = problem({name!r})
+learned(load_labeled("digits"), 0.1)  # every kernel is loaded before the clock starts
+set = load_labeled({name!r})
 gc.collect()
 started = perf_counter()
 with Growth() as growth:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from sparserank import data
 from sparserank.evaluation.labels import bilinear_blocks, evaluate_classes
-from sparserank.experiments.problems import problem
+from sparserank.experiments.datasets import load_labeled
 from sparserank.optim import label_ridge as class_ridge
 from sparserank.optim.label_contrast import ClassContrast
 from sparserank.optim.label_refit import ClassRefit
@@ -82,7 +82,7 @@ def newsgroups() -> Items:
 
 
 def images() -> Items:
-    given = problem("mnist")
+    given = load_labeled("mnist")
     aside = np.zeros(len(given.train_classes), np.bool_)
     aside[np.random.default_rng(0).permutation(len(aside))[:IMAGES]] = True
     y = given.train_classes

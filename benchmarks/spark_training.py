@@ -79,22 +79,22 @@ def size_row(spark: Any, steps: int, words: int, pairs: int) -> dict[str, Any]:
 
 def newsgroups(spark: Any, steps: int, ways: tuple[tuple[int, int], ...]) -> list[dict[str, Any]]:
     """MAP on 20 Newsgroups of the same number of triples, on one machine and in rounds."""
-    from sparserank.experiments.chen2010 import measured
-    from sparserank.experiments.problems import problem
+    from sparserank.experiments.chen2010 import measure
+    from sparserank.experiments.datasets import load_labeled
     from sparserank.spark.bilinear import SparkBilinearRanker
 
-    given = problem("20newsgroups")
+    given = load_labeled("20newsgroups")
     prefs, settings = Preferences.from_labels(given.train_classes), BilinearRanker.named("Sparse").get_params()
     settings |= {"max_iter": steps, "density": given.density, "random_state": 0, "watch": 1}
     started = perf_counter()
     local = BilinearRanker(**settings).fit(given.train, given.train, prefs)
-    here, found = perf_counter() - started, measured(given, local.W_)
+    here, found = perf_counter() - started, measure(given, local.W_)
     rows = [{"where": "one machine", "map": round(found.map.value, 4), "seconds": round(here, 1)}]
     for partitions, rounds in ways:
         cluster = SparkBilinearRanker(BilinearRanker(**settings), rounds=rounds, partitions=partitions)
         started = perf_counter()
         W = cluster.fit(spark, given.train, given.train, prefs).W_
-        there, quality = perf_counter() - started, measured(given, W).map.value
+        there, quality = perf_counter() - started, measure(given, W).map.value
         rows.append({
             "where": f"{partitions} partitions, {rounds} rounds",
             "map": round(quality, 4),

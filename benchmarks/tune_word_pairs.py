@@ -36,9 +36,9 @@ from scipy.sparse import csr_array, diags_array, eye_array
 
 from sparserank.data import load
 from sparserank.data.files import write_bytes
-from sparserank.experiments.chen2010 import measured
-from sparserank.experiments.methods import PlusSettings, learn_plus_pattern, refit_plus
-from sparserank.experiments.problems import PAPER_SETS, Problem, problem
+from sparserank.experiments.chen2010 import measure
+from sparserank.experiments.chen_methods import PlusSettings, refit_plus, train_plus_pattern
+from sparserank.experiments.datasets import PAPER_DATASETS, LabeledDataset, load_labeled
 from sparserank.optim.density import cut
 from sparserank.optim.losses import Hinge
 from sparserank.optim.penalties import L1, NoPenalty
@@ -61,11 +61,11 @@ RATES, PASSES, SLACKS, REFIT_SCALES = (1.0, 2.0, 4.0, 8.0, 16.0), (1, 3), (1.0, 
 # ---- held-out training items
 
 
-def held_out(name: str, words: int = WORDS, items: int = HELD_OUT) -> Problem:
+def held_out(name: str, words: int = WORDS, items: int = HELD_OUT) -> LabeledDataset:
     """The training items of a set as a problem of its own: `test` are those held out."""
     if name == "20newsgroups":
         return _held_out_posts(words, items)
-    given = problem(name)
+    given = load_labeled(name)
     out = hold_out(np.arange(given.train.shape[0]), items)
     rows = given.train
     if given.columns > words:
@@ -75,13 +75,15 @@ def held_out(name: str, words: int = WORDS, items: int = HELD_OUT) -> Problem:
     return replace(given, train=rows[~out], train_classes=y[~out], test=rows[out], test_classes=y[out], words=None)
 
 
-def _held_out_posts(words: int, items: int) -> Problem:
+def _held_out_posts(words: int, items: int) -> LabeledDataset:
     posts = load("20newsgroups").train
     out = hold_out(np.unique([thread(post) for post in posts.items], return_inverse=True)[1], items)
     features = TextFeatures("sublinear", columns=words)
     train = features.fit_transform([post for post, held in zip(posts.items, out, strict=True) if not held])
     test = features.transform([post for post, held in zip(posts.items, out, strict=True) if held])
-    return Problem("20newsgroups", train, posts.y[~out], test, posts.y[out], None, 0.095, "held-out training posts")
+    return LabeledDataset(
+        "20newsgroups", train, posts.y[~out], test, posts.y[out], None, 0.095, "held-out training posts"
+    )
 
 
 def thread(post: str) -> str:
@@ -117,7 +119,7 @@ def unit_rows(rows: csr_array) -> csr_array:
 class Trials:
     """MAP on held-out items for any setting; what was computed once is kept."""
 
-    problems: dict[str, Problem]
+    problems: dict[str, LabeledDataset]
     steps: int
     known: dict[Any, Any] = field(default_factory=dict)
 
@@ -131,7 +133,7 @@ class Trials:
 
     def map(self, name: str, W: csr_array) -> float:
         """MAP of W among the held-out items."""
-        return measured(self.problems[name], W).map.value
+        return measure(self.problems[name], W).map.value
 
     def sparse(self, name: str, fill: float) -> csr_array:
         """W of Algorithm 1 with the paper's settings, held at this density."""
@@ -163,7 +165,7 @@ class Trials:
         """MAP of Sparse-R+ before and after its refit."""
         given = self.problems[name]
         before = settings._replace(refit_scale=0.0)
-        W = self.once((name, before), lambda: learn_plus_pattern(given, self.steps, SEED, settings).W)
+        W = self.once((name, before), lambda: train_plus_pattern(given, self.steps, SEED, settings).W)
 
         def refit() -> tuple[float, float]:
             return self.map(name, W), self.map(name, refit_plus(given, W, self.steps, SEED, settings).W)
@@ -253,7 +255,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     """All choices and the numbers behind them."""
     started, steps = perf_counter(), 400 if quick else STEPS
     trials = Trials(
-        {name: held_out(name, 300 if quick else WORDS, 300 if quick else HELD_OUT) for name in PAPER_SETS}, steps
+        {name: held_out(name, 300 if quick else WORDS, 300 if quick else HELD_OUT) for name in PAPER_DATASETS}, steps
     )
     rules = compare_rules(trials)
     rule = next(rule for rule in RULES if rule_name(rule) == chosen(rules))

@@ -165,9 +165,9 @@ def test_classes_come_back_from_preferences_as_they_went_in():
 @pytest.mark.slow
 def test_a_thousandth_of_all_pairs_of_words_goes_past_the_paper_on_20_newsgroups(real):
     real("20newsgroups")
-    from sparserank.experiments.problems import problem
+    from sparserank.experiments.datasets import load_labeled
 
-    news = problem("20newsgroups")
+    news = load_labeled("20newsgroups")
     prefs = sr.Preferences.from_labels(news.train_classes)
     ranker = sr.BilinearRanker(**CLOSED | {"max_pairs": 100_000}).fit(news.train, news.train, prefs)
     found = evaluate_classes(bilinear_blocks(news.test, ranker.W_, news.test), news.test_classes)

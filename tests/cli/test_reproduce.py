@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sparserank.experiments import chen2010, problems
+from sparserank.experiments import chen2010, datasets
 
 from .calling import call
 
@@ -55,7 +55,7 @@ def test_all_is_one_object_a_set_of_the_paper(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(chen2010, "reproduce", lambda name, **settings: small | {"dataset": name})
     assert call("reproduce", "chen2010", "--output", tmp_path, "--json") == 0
     said = json.loads(capsys.readouterr().out)
-    assert tuple(said["datasets"]) == problems.PAPER_SETS
+    assert tuple(said["datasets"]) == datasets.PAPER_DATASETS
     assert (tmp_path / "chen2010-rcv1.html").exists()
 
 

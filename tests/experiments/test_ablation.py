@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparserank.experiments import problems
-from sparserank.experiments.ablation import sweep_rates
+from sparserank.experiments.chen_ablation import sweep_rates
+from sparserank.experiments.datasets import load_labeled
 from sparserank.preferences import Preferences
 
 from .. import oracles
@@ -14,7 +14,7 @@ from .. import oracles
 
 def test_c_is_chosen_by_the_objective_on_training_triples():
     """The same steps, penalty and triples, computed literally on a dense W."""
-    sweep, given = sweep_rates("digits", steps=300, seed=0, rates=(1.0, 200.0)), problems.problem("digits")
+    sweep, given = sweep_rates("digits", steps=300, seed=0, rates=(1.0, 200.0)), load_labeled("digits")
     preferences = Preferences.from_labels(given.train_classes)
     X, triples = given.train.toarray().astype(np.float64), preferences.draw(5_000, 1)
     for told in sweep["rows"]:

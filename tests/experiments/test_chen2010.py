@@ -12,9 +12,10 @@ from scipy.sparse import csr_array
 from sparserank.bilinear.ranker import CONFIGURATIONS, BilinearRanker
 from sparserank.data.records import Stories
 from sparserank.errors import DataError
-from sparserank.experiments import chen2010, problems, tables, written
-from sparserank.experiments.methods import PLUS_SETTINGS, POINTS, pieces
-from sparserank.experiments.order import order_sentence
+from sparserank.experiments import chen2010, datasets, published
+from sparserank.experiments.chen_methods import CURVE_POINTS, PLUS_SETTINGS, step_chunks
+from sparserank.experiments.chen_report import TITLE, sections
+from sparserank.experiments.report import html_report, markdown_report, prepare_folder, write_report
 from sparserank.preferences import Preferences
 
 STEPS = 1000
@@ -22,12 +23,21 @@ STEPS = 1000
 
 @pytest.fixture(scope="module")
 def given():
-    return problems.problem("digits")
+    return datasets.load_labeled("digits")
 
 
 @pytest.fixture(scope="module")
 def found():
     return chen2010.reproduce("digits", steps=STEPS, words=["r3c4", "zebra"])
+
+
+def write(found, folder):
+    name = found["dataset"]
+    return write_report(f"chen2010-{name}", f"{TITLE}: {name}", found, sections(found), folder)
+
+
+def markdown(found):
+    return markdown_report(TITLE, found["differs"], sections(found))
 
 
 def row(found, method):
@@ -89,7 +99,7 @@ def test_training_in_pieces_and_refitting_is_what_one_fit_does(found, given):
     preferences = Preferences.from_labels(given.train_classes)
     ranker = BilinearRanker.named("Sparse-R", density=given.density, max_iter=STEPS, random_state=0)
     ranker.fit(given.train, given.train, preferences)
-    measured = chen2010.measured(given, ranker.W_)
+    measured = chen2010.measure(given, ranker.W_)
     assert (measured.map.value, measured.error.value) == (
         row(found, "Sparse-R")["map"],
         row(found, "Sparse-R")["error"],
@@ -98,7 +108,7 @@ def test_training_in_pieces_and_refitting_is_what_one_fit_does(found, given):
 
 def test_figure_1_goes_from_the_identity_to_the_numbers_of_table_2(found):
     figure = found["figure1"]
-    assert figure["steps"] == [0, *np.cumsum(pieces(STEPS, POINTS)).tolist()]
+    assert figure["steps"] == [0, *np.cumsum(step_chunks(STEPS, CURVE_POINTS)).tolist()]
     for method, curve in figure["curves"].items():
         assert curve["steps"][-1] == STEPS
         # all 500 test items are the sample here
@@ -130,8 +140,8 @@ def test_a_seed_gives_the_same_files_apart_from_the_seconds(found, tmp_path):
         return re.sub(rb'"seconds": [0-9.]+|\| [0-9.]+ \|\n|<td>[0-9.]+</td></tr>', b"", path.read_bytes())
 
     again = chen2010.reproduce("digits", steps=STEPS, words=["r3c4", "zebra"])
-    folders = [written.prepare(tmp_path / name) for name in ("first", "second/deeper")]
-    first, second = (written.write(one, folder) for one, folder in zip((found, again), folders, strict=True))
+    folders = [prepare_folder(tmp_path / name) for name in ("first", "second/deeper")]
+    first, second = (write(one, folder) for one, folder in zip((found, again), folders, strict=True))
     names = ["chen2010-digits.json", "chen2010-digits.md", "chen2010-digits.html", "figure1-digits.png"]
     assert [path.name for path in first] == names
     for a, b in zip(first, second, strict=True):
@@ -141,11 +151,11 @@ def test_a_seed_gives_the_same_files_apart_from_the_seconds(found, tmp_path):
 
 
 def test_the_files_hold_the_same_numbers_and_the_page_holds_its_picture(found, tmp_path):
-    as_json, as_markdown, as_page, picture = written.write(found, tmp_path)
+    as_json, as_markdown, as_page, picture = write(found, tmp_path)
     assert json.loads(as_json.read_text()) == found
     text, page = as_markdown.read_text(), as_page.read_text()
     for content in (text, page):
-        assert f"{row(found, 'Sparse-R')['map']:.3f} [" in content
+        assert f"{row(found, 'Sparse-R')['map']:.3f} [" in content.replace("<small>", "")
         assert "Not among the columns' names: zebra." in content.replace("&#x27;", "'")
     assert "(figure1-digits.png)" in text
     assert "data:image/png;base64," in page
@@ -154,21 +164,21 @@ def test_the_files_hold_the_same_numbers_and_the_page_holds_its_picture(found, t
 
 
 def test_another_split_is_named_beside_the_papers_numbers(found):
-    rows = [row | {"note": tables.OTHER_SPLIT} for row in found["table2"]]
-    text = written.markdown(found | {"own_split": True, "table2": rows})
+    rows = [row | {"note": published.OTHER_SPLIT} for row in found["table2"]]
+    text = markdown(found | {"own_split": True, "table2": rows})
     assert text.count("paper (other split)") == 4
-    assert text.count(tables.OTHER_SPLIT) == 1
+    assert text.count(published.OTHER_SPLIT) == 1
 
 
 def test_what_a_page_shows_is_escaped(found):
     hostile = dict(found, unknown_words=["<script>"])
-    assert "<script>" not in written.page(hostile, {"figure1": b""})
+    assert "<script>" not in html_report(TITLE, found["differs"], sections(hostile))
 
 
 def test_progress_is_told_method_by_method_and_every_training_can_be_followed(found):
     heard, seen = [], []
     told = chen2010.reproduce(
-        "digits", steps=STEPS, tell=heard.append, follow=lambda training: seen.append((heard[-1], training.steps))
+        "digits", steps=STEPS, progress=heard.append, callback=lambda training: seen.append((heard[-1], training.steps))
     )
     assert heard[0] == "digits: reading"
     assert heard[-1] == "digits: Sparse-R+, measuring on 500 test items"
@@ -189,7 +199,7 @@ def test_a_heat_map_is_drawn_of_two_words_or_more(found, tmp_path):
         for j, document in enumerate(words):
             if document in sizes[query]:
                 assert heat["heatmap"]["values"][i][j] == sizes[query][document]
-    files = written.write(heat, tmp_path)
+    files = write(heat, tmp_path)
     assert [file.name for file in files][3:] == ["figure1-digits.png", "heatmap-digits.png"]
     assert files[4].read_bytes().startswith(b"\x89PNG")
     assert "(heatmap-digits.png)" in files[1].read_text()
@@ -198,49 +208,49 @@ def test_a_heat_map_is_drawn_of_two_words_or_more(found, tmp_path):
 
 def test_rows_without_a_word_are_counted_and_reported(found):
     assert found["empty_rows"] == {"training": 0, "test": 0}
-    assert chen2010.empty_rows(csr_array(np.array([[0.0, 1.0], [0.0, 0.0]]))) == 1
-    text = written.markdown(found | {"empty_rows": {"training": 3, "test": 1200}})
+    assert chen2010.count_empty_rows(csr_array(np.array([[0.0, 1.0], [0.0, 0.0]]))) == 1
+    text = markdown(found | {"empty_rows": {"training": 3, "test": 1200}})
     assert "Rows with no known word, which score 0: 3 of training, 1,200 of test." in text
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(DataError, match="no folder that can be written"):
-        written.prepare(tmp_path / "file/inside")
+        prepare_folder(tmp_path / "file/inside")
 
 
 @pytest.mark.parametrize("steps", [1, 99, 100, 250, 1000, 12_345, 100_000])
 def test_pieces_add_up_and_end_at_multiples_of_100(steps):
-    ends = np.cumsum(pieces(steps, POINTS))
+    ends = np.cumsum(step_chunks(steps, CURVE_POINTS))
     assert ends[-1] == steps
     assert not (ends[:-1] % 100).any()
 
 
 def test_the_papers_numbers_are_those_of_its_tables():
-    for name in problems.PAPER_SETS:
-        assert list(tables.TABLE_II[name]) == list(CONFIGURATIONS)
-        assert tables.TABLE_I[name].dictionary_size ** 2 == tables.TABLE_I[name].free_parameters
-    assert tables.TABLE_II["20newsgroups"]["Sparse-R"] == (0.426, 0.090, 154.2)
-    repeated = tables.TABLE_II["20newsgroups"]["Diagonal"].error
-    assert tables.TABLE_II["mnist"]["Diagonal"].error == repeated
-    assert ("mnist", "Diagonal") in tables.MISPRINTS
+    for name in datasets.PAPER_DATASETS:
+        assert list(published.TABLE_II[name]) == list(CONFIGURATIONS)
+        assert published.TABLE_I[name].dictionary_size ** 2 == published.TABLE_I[name].free_parameters
+    assert published.TABLE_II["20newsgroups"]["Sparse-R"] == (0.426, 0.090, 154.2)
+    repeated = published.TABLE_II["20newsgroups"]["Diagonal"].error
+    assert published.TABLE_II["mnist"]["Diagonal"].error == repeated
+    assert ("mnist", "Diagonal") in published.MISPRINTS
 
 
 def test_the_sentence_on_the_order_is_computed_from_the_rows(found, tmp_path):
     assert found["order"] is None, "the paper has no numbers for digits"
     ours = [
         {"method": method, "map": printed.map, "paper_map": printed.map}
-        for method, printed in tables.TABLE_II["rcv1"].items()
+        for method, printed in published.TABLE_II["rcv1"].items()
     ] + [{"method": "Sparse-R+", "map": 0.1, "paper_map": None}]
-    assert order_sentence(ours) == "By MAP the methods stand in the paper's order."
+    assert chen2010.order_note(ours) == "By MAP the methods stand in the paper's order."
     ours[4]["map"] = 0.4525
-    told = order_sentence(ours)
+    told = chen2010.order_note(ours)
     assert told.endswith(": Sparse 0.453 is not above SGD (decaying rate) 0.453 (paper: 0.463 and 0.453).")
-    assert told in written.markdown(found | {"order": told})
+    assert told in markdown(found | {"order": told})
 
 
 def test_the_page_names_both_errors_and_the_steps(found):
-    text = written.markdown(found)
+    text = markdown(found)
     plus = row(found, "Sparse-R+")
     assert f"| {plus['error_of_triples']:.3f} |" in text
     assert f"| {plus['steps']:,} |" in text
@@ -250,9 +260,12 @@ def test_the_page_names_both_errors_and_the_steps(found):
 
 def test_the_slides_words_are_quoted_beside_ours():
     words = ("atheism", "cpu", "caltech")
-    given = problems.Problem("20newsgroups", *(None,) * 4, words, 0.1, "")
+    given = datasets.LabeledDataset("20newsgroups", *(None,) * 4, words, 0.1, "")
     related = chen2010.table_3(given, csr_array(np.eye(3)))
-    assert related["paper_table3"] == {"cpu": list(tables.TABLE_III["cpu"]), "atheism": list(tables.SLIDES["atheism"])}
+    assert related["paper_table3"] == {
+        "cpu": list(published.TABLE_III["cpu"]),
+        "atheism": list(published.SLIDES["atheism"]),
+    }
 
 
 def test_a_story_takes_its_rarest_topic_and_small_classes_go(monkeypatch):
@@ -261,16 +274,16 @@ def test_a_story_takes_its_rarest_topic_and_small_classes_go(monkeypatch):
     Y = csr_array(np.array([[t in own for t in range(4)] for own in topics], dtype=np.int8))
     X = csr_array(np.array([[3.0, 4.0, 0.0, 0.1 * i] for i in range(len(topics))], dtype=np.float32))
     half = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1], dtype=np.int8)
-    monkeypatch.setattr(problems, "LEAST_STORIES", 2)
-    monkeypatch.setattr(problems, "WORDS", 2)
-    monkeypatch.setattr(problems, "load", lambda name: Stories(X, Y, half, ("A", "B", "C", "D")))
-    rcv1 = problems.problem("rcv1")
+    monkeypatch.setattr(datasets, "MIN_CLASS_STORIES", 2)
+    monkeypatch.setattr(datasets, "VOCABULARY_SIZE", 2)
+    monkeypatch.setattr(datasets, "load", lambda name: Stories(X, Y, half, ("A", "B", "C", "D")))
+    rcv1 = datasets.load_labeled("rcv1")
     assert rcv1.train_classes.tolist() == [0, 0, 1, 1]
     assert rcv1.test_classes.tolist() == [1, 0]
     np.testing.assert_allclose(rcv1.train.toarray(), [[0.6, 0.8]] * 4, rtol=1e-6)
     assert rcv1.own_split
-    assert "not the paper's split" in rcv1.differs
-    assert not re.search(r"\.\d{3}", rcv1.differs), "a result is computed, never part of a text"
+    assert "not the paper's split" in rcv1.differences
+    assert not re.search(r"\.\d{3}", rcv1.differences), "a result is computed, never part of a text"
 
 
 @pytest.mark.data
@@ -278,7 +291,7 @@ def test_a_story_takes_its_rarest_topic_and_small_classes_go(monkeypatch):
 @pytest.mark.parametrize(("name", "train", "test"), [("20newsgroups", 11_314, 7_532), ("mnist", 60_000, 10_000)])
 def test_the_papers_own_sets_have_the_sizes_of_its_table_1(real, name, train, test):
     real(name)
-    rows = chen2010.table_1(problems.problem(name))
+    rows = chen2010.table_1(datasets.load_labeled(name))
     assert [row["ours"] for row in rows] == [row["paper"] for row in rows]
     assert [row["ours"] for row in rows][:2] == [train, test]
 
@@ -287,7 +300,7 @@ def test_the_papers_own_sets_have_the_sizes_of_its_table_1(real, name, train, te
 @pytest.mark.slow
 def test_rcv1_stands_in_with_unit_rows_and_classes_that_are_large_enough(real):
     real("rcv1")
-    given = problems.problem("rcv1")
+    given = datasets.load_labeled("rcv1")
     assert given.columns == 10_000
     assert np.bincount(given.train_classes)[np.unique(given.train_classes)].min() >= 20
     assert set(given.test_classes) <= set(given.train_classes)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sparserank.experiments import stevens_tables, tables
+from sparserank.experiments import published
 
 PAPER, SCAN, SLIDES, STEVENS = "001_*.txt", "000_*.txt", "002_*.txt", "004_*.txt"
 SETS = ("20newsgroups", "rcv1", "mnist")
@@ -75,14 +75,16 @@ def test_table_i_of_chen_is_quoted_number_by_number(source):
         plain = re.sub(r"^(D|\$\\mathcal\{D\}\$)\s|</?sup>|[${}^]|, (?=\d)", "", cells)
         if name == "No. of Free Parameters":
             plain = re.sub(r"\b10 ?8\b", "100000000", plain)
-        assert numbers(plain) == tuple(tables.TABLE_I[dataset][place] for dataset in SETS), name
+        assert numbers(plain) == tuple(published.TABLE_I[dataset][place] for dataset in SETS), name
 
 
 @pytest.mark.parametrize("source", [PAPER, SCAN])
 def test_table_ii_of_chen_is_quoted_number_by_number(source):
     found = rows(part(text_of(source), "RETRIEVAL PERFORMANCE AND MEMORY", "CONCLUSIONS"), tuple(METHODS.values()))
     for method, printed in METHODS.items():
-        assert [numbers(cells) for cells in found[printed]] == [tables.TABLE_II[name][method] for name in SETS], method
+        assert [numbers(cells) for cells in found[printed]] == [published.TABLE_II[name][method] for name in SETS], (
+            method
+        )
 
 
 def test_the_slides_of_chen_have_the_same_table_ii_in_percent():
@@ -91,37 +93,37 @@ def test_the_slides_of_chen_have_the_same_table_ii_in_percent():
     for method, printed in SLIDES_METHODS.items():
         for name, cells in zip(("20newsgroups", "rcv1"), found[printed], strict=True):
             map_, percent, megabytes = numbers(cells)
-            quoted = tables.TABLE_II[name][method]
+            quoted = published.TABLE_II[name][method]
             assert (map_, megabytes) == (quoted.map, quoted.megabytes)
             assert percent / 100 == pytest.approx(quoted.error, abs=1e-9)
 
 
 def test_table_iii_of_chen_is_quoted_word_by_word():
     found = rows(
-        part(text_of(PAPER), "THE EXAMPLES OF LEARNED RELATED WORD PAIRS", "CONCLUSIONS"), (*tables.TABLE_III,)
+        part(text_of(PAPER), "THE EXAMPLES OF LEARNED RELATED WORD PAIRS", "CONCLUSIONS"), (*published.TABLE_III,)
     )
-    assert {word: tuple(cells.split()) for word, (cells,) in found.items()} == tables.TABLE_III
+    assert {word: tuple(cells.split()) for word, (cells,) in found.items()} == published.TABLE_III
 
 
 def test_the_slides_words_are_quoted_word_by_word():
     """The slides leave out the query word itself and `jon`, and have one word more than the paper: atheism."""
-    asked = (*tables.TABLE_III, *tables.SLIDES)
+    asked = (*published.TABLE_III, *published.SLIDES)
     found = rows(text_of(SLIDES).split("Most related document words")[1], asked)
     shown = {word: tuple(cells.split()) for word, (cells,) in found.items()}
-    assert {word: shown[word] for word in tables.SLIDES} == tables.SLIDES
-    for word in shown.keys() & tables.TABLE_III.keys():
-        assert [other for other in tables.TABLE_III[word] if other not in (word, "jon")] == list(shown[word])
+    assert {word: shown[word] for word in published.SLIDES} == published.SLIDES
+    for word in shown.keys() & published.TABLE_III.keys():
+        assert [other for other in published.TABLE_III[word] if other not in (word, "jon")] == list(shown[word])
 
 
 def test_table_1_1_of_stevens_is_quoted_number_by_number():
     names = {"nDCG-letor4@10": "NDCG 10", "P@10": "Precision 10", "nDCG-letor4@5": "NDCG 5"}
     found = rows(text_of(STEVENS), tuple(names.values()))
-    assert stevens_tables.TABLE_1_1.keys() == names.keys()
+    assert published.TABLE_1_1.keys() == names.keys()
     for measure, printed in names.items():
-        assert [numbers(cells) for cells in found[printed]] == [stevens_tables.TABLE_1_1[measure]]
+        assert [numbers(cells) for cells in found[printed]] == [published.TABLE_1_1[measure]]
 
 
-@pytest.mark.parametrize(("number", "quoted"), [(0, stevens_tables.TABLE_1_2), (1, stevens_tables.TABLE_1_3)])
+@pytest.mark.parametrize(("number", "quoted"), [(0, published.TABLE_1_2), (1, published.TABLE_1_3)])
 def test_tables_1_2_and_1_3_of_stevens_are_quoted_number_by_number(number, quoted):
     found = rows(text_of(STEVENS), MEASURES)
     for place, measure in enumerate(MEASURES):

@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 
 from sparserank.cli import main
 from sparserank.data.records import Letor
-from sparserank.experiments import letor_regression, sheets
+from sparserank.experiments import letor_regression, report
 from sparserank.letor.rbf import RBFRegressionRanker
 
 
@@ -52,12 +52,13 @@ def test_the_basis_beats_the_constant_and_the_width_is_the_best_on_validation_ro
 def test_every_predictor_chooses_among_as_many_settings_on_validation_rows(found, rows):
     tuned = [found["linear"], *found["best"].values()]
     assert [one["settings_tried"] for one in tuned] == [len(letor_regression.WIDTHS)] * 3
-    parts = letor_regression.Parts.of(rows.X.toarray(), rows.y, 0)
-    train = parts.rows["train"]
+    order = np.random.default_rng(0).permutation(600)
+    data = letor_regression.RegressionData.split(rows.X.toarray(), rows.y, order, 0)
+    train = data.rows["train"]
     errors = []
     for alpha in letor_regression.RIDGES:
-        ridge = Ridge(alpha=alpha).fit(parts.X[train], parts.y[train])
-        errors.append(parts.errors(ridge.predict)["validation"])
+        ridge = Ridge(alpha=alpha).fit(data.X[train], data.y[train])
+        errors.append(data.rmse(ridge.predict)["validation"])
     assert found["linear"]["validation"] == pytest.approx(min(errors), rel=1e-9)
     assert found["linear"]["lambda"] == letor_regression.RIDGES[int(np.argmin(errors))]
 
@@ -73,14 +74,14 @@ def test_a_point_of_a_curve_is_what_the_ranker_gives(found, rows):
 
 def test_the_files_hold_the_figures_and_the_same_numbers_give_the_same_bytes(found, tmp_path):
     sections = letor_regression.sections(found)
-    files = sheets.write("letor-regression", letor_regression.TITLE, found, sections, tmp_path)
+    files = report.write_report("letor-regression", letor_regression.TITLE, found, sections, tmp_path)
     assert {path.suffix for path in files} == {".json", ".md", ".html", ".png"}
     assert json.loads((tmp_path / "letor-regression.json").read_text()) == json.loads(json.dumps(found))
     page = (tmp_path / "letor-regression.html").read_text()
     assert page.count("data:image/png;base64,") == 5
     assert "http" not in page
     before = (tmp_path / "figure-1.png").read_bytes()
-    sheets.write("letor-regression", letor_regression.TITLE, found, letor_regression.sections(found), tmp_path)
+    report.write_report("letor-regression", letor_regression.TITLE, found, letor_regression.sections(found), tmp_path)
     assert (tmp_path / "figure-1.png").read_bytes() == before
 
 

@@ -12,7 +12,7 @@ from sparserank.cli import main
 from sparserank.data.datasets.letor_sets import fold_of
 from sparserank.data.records import Letor
 from sparserank.errors import ConfigError
-from sparserank.experiments import sheets, stevens2010, stevens_grids, stevens_tables, stevens_topics
+from sparserank.experiments import peers, published, report, stevens2010, stevens_topics
 
 
 def subset(number):
@@ -25,15 +25,15 @@ def subset(number):
 @pytest.fixture(scope="module")
 def found():
     subsets = [subset(number) for number in range(5)]
-    rows = stevens2010._on_folds("mq2008", [fold_of(subsets, 1), fold_of(subsets, 2)], 0, lambda message: None)
+    rows = stevens2010._evaluate_folds("mq2008", [fold_of(subsets, 1), fold_of(subsets, 2)], 0, lambda message: None)
     measured = {"mq2008": rows, "mq2007": rows}
     told = {"letor": measured, "table1_1": stevens2010.average_ranks(measured)}
-    return told | {"differs": stevens2010._differs(list(measured), told)}
+    return told | {"differs": stevens2010._differences(list(measured), told)}
 
 
 def test_every_method_learns_on_every_fold(found):
     methods = [row["method"] for row in found["letor"]["mq2008"]]
-    assert methods[:7] == list(stevens_tables.METHODS)
+    assert methods[:7] == list(published.TABLE_1_1_METHODS)
     for row in found["letor"]["mq2008"]:
         assert row["AP"] > 0.8, row["method"]
         assert len(row["settings"]) == 2
@@ -41,11 +41,11 @@ def test_every_method_learns_on_every_fold(found):
 
 def test_every_method_of_a_table_tries_as_many_settings(found):
     assert {row["settings_tried"] for row in found["letor"]["mq2008"]} == {12}
-    assert {len(tried) for tried in (*stevens_grids.TRIED.values(), stevens_grids.LAMBDAMART)} == {12}
-    assert stevens_grids.TRIED.keys() == set(stevens_tables.METHODS.values())
+    assert {len(grid) for grid in stevens2010.GRIDS.values()} == {12}
+    assert stevens2010.GRIDS.keys() == {*published.TABLE_1_1_METHODS.values(), stevens2010.LAMBDAMART}
     for rows in (found["letor"]["mq2008"], found["letor"]["mq2007"]):
         for row in rows:
-            if row["method"] == stevens2010.REFERENCE:
+            if row["method"] == stevens2010.LAMBDAMART:
                 assert all(one.keys() == {"learning_rate", "num_leaves", "rounds"} for one in row["settings"])
 
 
@@ -59,16 +59,18 @@ def test_lambdamart_s_settings_are_the_best_on_the_validation_part(monkeypatch):
         seen.append((y, measure))
         return next(values)
 
-    monkeypatch.setattr(stevens2010, "measure_by_query", value)
-    scores, settings = stevens2010.lambdamart(fold, 0)
+    monkeypatch.setattr(peers, "measure_by_query", value)
+    scores, settings = peers.lambdamart(
+        fold, 0, stevens2010.GRIDS[stevens2010.LAMBDAMART], stevens2010.SELECTION_MEASURE
+    )
     assert scores.shape == fold.test.y.shape
     assert len(seen) == 12
-    assert all(y is fold.vali.y and measure == stevens2010.CHOSEN_BY for y, measure in seen)
-    assert settings.items() >= stevens_grids.LAMBDAMART[5].items()
+    assert all(y is fold.vali.y and measure == stevens2010.SELECTION_MEASURE for y, measure in seen)
+    assert settings.items() >= stevens2010.GRIDS[stevens2010.LAMBDAMART][5].items()
 
 
 def test_average_ranks_of_the_six_sum_to_21(found):
-    for measure, printed in stevens_tables.TABLE_1_1.items():
+    for measure, printed in published.TABLE_1_1.items():
         ranks = [row for row in found["table1_1"] if row["measure"] == measure and row["paper_rank"] is not None]
         assert sum(row["rank"] for row in ranks) == pytest.approx(21)
         assert [row["paper_rank"] for row in ranks] == list(printed)
@@ -77,13 +79,13 @@ def test_average_ranks_of_the_six_sum_to_21(found):
 def test_topics_are_averaged_and_those_without_relevant_items_left_out():
     scores = np.array([[3.0, 1.0, 9.0], [2.0, 2.0, 9.0], [1.0, 3.0, 9.0]])
     Y = csr_array([[1, 1, 0], [0, 0, 0], [0, 0, 0]])
-    found = stevens_topics.of_topics(scores, Y, "AP DominationError PairError")
+    found = stevens_topics.mean_over_topics(scores, Y, "AP DominationError PairError")
     assert found == {"AP": pytest.approx((1 + 1 / 3) / 2), "DominationError": 0.5, "PairError": 0.5}
 
 
 def test_the_files_hold_the_tables_and_what_is_partial_is_said(found, tmp_path):
     sections = stevens2010.sections(found)
-    sheets.write("stevens2010", stevens2010.TITLE, found, sections, tmp_path)
+    report.write_report("stevens2010", stevens2010.TITLE, found, sections, tmp_path)
     text = (tmp_path / "stevens2010.md").read_text()
     assert "## Table 1.1" in text
     assert "settings tried" in text
@@ -99,7 +101,7 @@ def test_an_unknown_set_is_refused():
 @pytest.mark.data
 def test_mq2007_is_cut_in_folds_by_query(real):
     real("letor/mq2007")
-    folds = stevens2010.folds("mq2007")
+    folds = stevens2010.load_folds("mq2007")
     tested = [set(fold.test.qid.tolist()) for fold in folds]
     assert sum(map(len, tested)) == len(set.union(*tested)) == 1692
     assert all(not set(fold.train.qid.tolist()) & tested[k] for k, fold in enumerate(folds))

@@ -10,8 +10,8 @@ import pytest
 from benchmarks import tune_word_pairs as tuning
 
 from sparserank.bilinear import config as settings
-from sparserank.experiments.methods import PLUS_SETTINGS
-from sparserank.experiments.problems import PAPER_SETS, problem
+from sparserank.experiments.chen_methods import PLUS_SETTINGS
+from sparserank.experiments.datasets import PAPER_DATASETS, load_labeled
 
 FOUND = json.loads((Path(tuning.__file__).with_suffix(".json")).read_text())
 
@@ -31,7 +31,7 @@ def test_the_script_chose_the_best_mean_over_all_sets():
     assert tuning.chosen(rules) == tuning.rule_name((settings.FULL_ENOUGH, settings.MOST_SLACK))
     for title, rows in FOUND["tables"].items():
         if title != "slack":
-            assert all(row.keys() == set(PAPER_SETS) for row in rows.values()), title
+            assert all(row.keys() == set(PAPER_DATASETS) for row in rows.values()), title
     last = FOUND["tables"]["Sparse-R+: refit_scale"]
     assert float(tuning.chosen(last)) == PLUS_SETTINGS.refit_scale
 
@@ -46,7 +46,7 @@ def test_the_default_slack_follows_the_rule():
 
 
 def test_held_out_items_are_training_items_that_nothing_is_learned_from():
-    given, held = problem("digits"), tuning.held_out("digits", items=300)
+    given, held = load_labeled("digits"), tuning.held_out("digits", items=300)
     assert held.test.shape[0] == 300
     assert held.train.shape[0] == given.train.shape[0] - 300
     together = np.vstack([held.train.toarray(), held.test.toarray()])

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from sparserank.errors import ConfigError
 from sparserank.evaluation.labels import bilinear_blocks, evaluate_classes
-from sparserank.experiments.problems import problem
+from sparserank.experiments.datasets import load_labeled
 from sparserank.optim.label_contrast import ClassContrast
 
 from .test_label_ridge import words
@@ -18,7 +18,7 @@ QUICK = {"steps": 60, "batch": 64, "rank": 6}
 
 
 def test_learning_ranks_held_out_digits_better_than_the_start():
-    digits = problem("digits")
+    digits = load_labeled("digits")
     found = []
     for steps in (0, 150):
         W = ClassContrast(rank=20, steps=steps, batch=300).solve(digits.train, digits.train_classes, 4096, seed=0).W

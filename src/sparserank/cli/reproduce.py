@@ -15,7 +15,7 @@ from .arguments import Json
 
 if TYPE_CHECKING:
     from ..bilinear.progress import Follow
-    from ..experiments.sheets import Section
+    from ..experiments.report import Section
 
 
 class Paper(StrEnum):
@@ -77,24 +77,25 @@ def reproduce(
 def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, ablation: bool, as_json: bool) -> None:
     from .. import validation
     from ..experiments import chen2010
-    from ..experiments.ablation import ablate, sweep_rates
-    from ..experiments.problems import PAPER_SETS, SETS
-    from ..experiments.written import ablation as ablation_table
-    from ..experiments.written import prepare, rate_sweep, table_2, write
+    from ..experiments.chen_ablation import ablate, sweep_rates
+    from ..experiments.chen_report import TITLE, ablation_table, rate_sweep_table, sections, table_2
+    from ..experiments.datasets import DATASETS, PAPER_DATASETS
+    from ..experiments.report import prepare_folder, write_report
     from .output import print_json, print_table
 
-    validation.choice("dataset", dataset, ("all", *SETS))
+    validation.choice("dataset", dataset, ("all", *DATASETS))
     validation.count("steps", steps, low=1)
-    folder = prepare(output)
+    folder = prepare_folder(output)
     asked = [word for word in map(str.strip, words.split(",")) if word]
     found, written = {}, {}
     with _telling(steps) as (tell, follow):
-        for name in PAPER_SETS if dataset == "all" else (dataset,):
-            found[name] = chen2010.reproduce(name, steps=steps, seed=seed, words=asked, tell=tell, follow=follow)
+        for name in PAPER_DATASETS if dataset == "all" else (dataset,):
+            found[name] = chen2010.reproduce(name, steps=steps, seed=seed, words=asked, progress=tell, callback=follow)
             if ablation:
-                found[name]["ablation"] = ablate(name, steps=steps, seed=seed, tell=tell)
-                found[name]["rate_sweep"] = sweep_rates(name, steps=steps, seed=seed, tell=tell)
-            written[name] = write(found[name], folder)
+                found[name]["ablation"] = ablate(name, steps=steps, seed=seed, progress=tell)
+                found[name]["rate_sweep"] = sweep_rates(name, steps=steps, seed=seed, progress=tell)
+            files = f"chen2010-{name}", f"{TITLE}: {name}"
+            written[name] = write_report(*files, found[name], sections(found[name]), folder)
     if as_json:
         rows = [{"dataset": name, **row} for name, one in found.items() for row in one["table2"]]
         together = {"paper": "chen2010", "table2": rows, "datasets": found}
@@ -106,7 +107,7 @@ def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, abl
         if ablation:
             changes = ablation_table(one)
             print_table(f"One setting changed: {name}", changes.head, changes.rows, right=(2, 3, 4, 5))
-            sweep = rate_sweep(one)
+            sweep = rate_sweep_table(one)
             print_table(f"The paper's C: {name}", sweep.head, sweep.rows, right=tuple(range(6)))
             print(one["rate_sweep"]["note"])
         if one["order"]:
@@ -131,14 +132,14 @@ def _telling(steps: int) -> Iterator[tuple[Callable[[str], None], Follow | None]
 def _stevens2010(output: Path, dataset: str, seed: int, items: int | None, as_json: bool) -> None:
     from .. import validation
     from ..experiments import stevens2010
-    from ..experiments.written import prepare
+    from ..experiments.report import prepare_folder
     from .output import telling
 
-    validation.choice("dataset", dataset, ("all", *stevens2010.SETS))
-    folder = prepare(output)
+    validation.choice("dataset", dataset, ("all", *stevens2010.DATASETS))
+    folder = prepare_folder(output)
     with telling() as tell:
-        names = stevens2010.SETS if dataset == "all" else (dataset,)
-        found = stevens2010.reproduce(names, seed=seed, items=items, tell=tell)
+        names = stevens2010.DATASETS if dataset == "all" else (dataset,)
+        found = stevens2010.reproduce(names, seed=seed, items=items, progress=tell)
     name = "stevens2010" if dataset == "all" else f"stevens2010-{dataset}"
     _shown(name, stevens2010.TITLE, found, stevens2010.sections(found), folder, as_json)
 
@@ -146,13 +147,13 @@ def _stevens2010(output: Path, dataset: str, seed: int, items: int | None, as_js
 def _letor_regression(output: Path, dataset: str, seed: int, items: int | None, as_json: bool) -> None:
     from .. import validation
     from ..experiments import letor_regression
-    from ..experiments.written import prepare
+    from ..experiments.report import prepare_folder
     from .output import telling
 
     validation.choice("dataset", dataset, ("all", "mq2007"))
-    folder = prepare(output)
+    folder = prepare_folder(output)
     with telling() as tell:
-        found = letor_regression.reproduce(seed=seed, rows=items, tell=tell)
+        found = letor_regression.reproduce(seed=seed, rows=items, progress=tell)
     _shown("letor-regression", letor_regression.TITLE, found, letor_regression.sections(found), folder, as_json)
 
 
@@ -160,10 +161,10 @@ def _shown(
     name: str, title: str, found: dict[str, Any], sections: Sequence[Section], folder: Path, as_json: bool
 ) -> None:
     """Write the files, then the tables (or the JSON) on the screen."""
-    from ..experiments.sheets import write
+    from ..experiments.report import write_report
     from .output import print_json, print_table
 
-    files = write(name, title, found, sections, folder)
+    files = write_report(name, title, found, sections, folder)
     if as_json:
         print_json(found)
         return

@@ -1,12 +1,13 @@
 """Chen et al., *Learning Preferences with Millions of Parameters by Enforcing Sparsity* (2010): its tables and figure.
 
-Every number is measured here, on the whole test part, with a 95 % interval over queries; the paper's own number is a
-key of the same row. A seed gives the same numbers always, apart from the seconds.
+Every number is measured on the whole test part, with a 95 % interval over queries; the paper's number is a key of the
+same row. A seed always gives the same numbers, apart from the seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,24 +17,32 @@ from .. import validation
 from ..bilinear.progress import Follow
 from ..bilinear.ranker import CONFIGURATIONS
 from ..evaluation import ClassEvaluation, bilinear_blocks, evaluate_classes
-from . import tables
-from .methods import MANY_COLUMNS, PLUS, PLUS_SETTINGS, Learned, Stage, learn, learn_plus, refit
-from .order import order_sentence
-from .problems import Problem, problem
+from . import published
+from .chen_methods import (
+    MANY_COLUMNS,
+    PLUS,
+    PLUS_SETTINGS,
+    CurvePoint,
+    TrainedMethod,
+    train,
+    train_plus,
+    train_refit,
+)
+from .datasets import LabeledDataset, load_labeled
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 STEPS = 100_000
-SAMPLE = 1_000
-"""Test items of the learning curves: the error is the mean over these queries, with all triples among the items."""
-RELATED = 5
+CURVE_ITEMS = 1_000
+"""Test items of the learning curves; every curve uses the same ones."""
+RELATED_WORDS = 5
 HEATMAP_WORDS = 40
-FULL_FROM = 0.02
-FULL_BYTES = 1 << 30
-"""A W denser than `FULL_FROM` is multiplied faster as a full array, as long as that is no larger than this."""
+DENSE_FROM_DENSITY = 0.02
+MAX_DENSE_BYTES = 1 << 30
+"""A W above `DENSE_FROM_DENSITY` is multiplied faster as a dense array, if that fits in `MAX_DENSE_BYTES`."""
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 def reproduce(
@@ -42,99 +51,117 @@ def reproduce(
     steps: int = STEPS,
     seed: int = 0,
     words: Sequence[str] = (),
-    tell: Tell = lambda message: None,
-    follow: Follow | None = None,
+    progress: Progress = lambda message: None,
+    callback: Follow | None = None,
 ) -> dict[str, Any]:
-    """All of the paper on one data set, as plain numbers.
+    """Reproduce all tables and the figure of the paper on one data set, as plain numbers.
 
-    `tell` hears what is going on, and `follow` is handed each training every few batches.
+    Parameters
+    ----------
+    dataset : {"20newsgroups", "mnist", "rcv1", "digits"}
+        Name of the data set.
+    steps : int, default 100_000
+        Training steps of every method.
+    seed : int, default 0
+        Seed of the triples.
+    words : sequence of str, default ()
+        More query words for Table III.
+    progress : callable, optional
+        Called with a line of text at every phase.
+    callback : callable, optional
+        Called with the training state every few batches.
 
-    >>> found = reproduce("digits", steps=200)
-    >>> [row["method"] for row in found["table2"]][-2:]
+    Returns
+    -------
+    dict
+        The tables as lists of rows, ready for JSON.
+
+    Examples
+    --------
+    >>> result = reproduce("digits", steps=200)
+    >>> [row["method"] for row in result["table2"]][-2:]
     ['Sparse-R', 'Sparse-R+']
     """
     validation.count("steps", steps, low=1)
     validation.count("seed", seed)
-    tell(f"{dataset}: reading")
-    given = problem(dataset)
-    learned, rows = _methods(given, steps, seed, tell, follow)
-    related = table_3(given, learned["Sparse"].W, words)
+    progress(f"{dataset}: reading")
+    data = load_labeled(dataset)
+    trained, rows = _train_methods(data, steps, seed, progress, callback)
+    related = table_3(data, trained["Sparse"].W, words)
     return {
         "paper": "chen2010",
-        "dataset": given.name,
+        "dataset": data.name,
         "steps": steps,
         "seed": seed,
-        "own_split": given.own_split,
-        "table1": table_1(given),
-        "empty_rows": {"training": empty_rows(given.train), "test": empty_rows(given.test)},
+        "own_split": data.own_split,
+        "table1": table_1(data),
+        "empty_rows": {"training": count_empty_rows(data.train), "test": count_empty_rows(data.test)},
         "table2": rows,
-        "order": order_sentence(rows),
+        "order": order_note(rows),
         **related,
-        "heatmap": heatmap(given, learned["Sparse"].W, list(related["table3"])),
-        "figure1": _figure_1(given, {method: told.curve for method, told in learned.items()}),
-        "differs": f"{given.differs} {_sampling(steps, seed)}",
+        "heatmap": heatmap(data, trained["Sparse"].W, list(related["table3"])),
+        "figure1": _figure_1(data, {method: one.curve for method, one in trained.items()}),
+        "differs": f"{data.differences} {_sampling_note(steps, seed)}",
     }
 
 
-def _sampling(steps: int, seed: int) -> str:
+def _sampling_note(steps: int, seed: int) -> str:
     return (
         f"Here {steps:,} triples are drawn with replacement (seed {seed}); the paper trains for 100,000 and names no "
-        "seed. W's density is asked for: λ follows it, and what is too much is cut in the end; the paper tries λ. "
-        "Every test item is a query, and all its triples are counted: `error` is the mean over queries of the share of "
+        "seed. The density of W is given: λ adapts to it, and W is pruned to it at the end; the paper tries values of "
+        "λ. Every test item is a query, and all its triples count: `error` is the mean over queries of the share of "
         "a query's triples in the wrong order, `error of triples` is the share of all triples in the wrong order; the "
-        "paper does not say how it draws its test triples. W's megabytes are those of float32 values with 32-bit "
-        f"indices. Steps count every pass: Sparse-R takes Sparse's triples twice, and Sparse-R+ takes "
+        "paper does not say how it draws its test triples. The megabytes of W are those of float32 values with 32-bit "
+        f"indices. Steps count every pass: Sparse-R takes the triples of Sparse twice, and Sparse-R+ takes "
         f"{PLUS_SETTINGS.passes} times as many triples as Sparse and then the first {steps:,} of them again."
     )
 
 
-def _methods(
-    given: Problem, steps: int, seed: int, tell: Tell, follow: Follow | None
-) -> tuple[dict[str, Learned], list[dict[str, Any]]]:
-    """Train and measure every method; of the dense ones only the curve is kept."""
-    learned: dict[str, Learned] = {}
+def _train_methods(
+    data: LabeledDataset, steps: int, seed: int, progress: Progress, callback: Follow | None
+) -> tuple[dict[str, TrainedMethod], list[dict[str, Any]]]:
+    """Train and measure every method; only Sparse keeps its W."""
+    trained: dict[str, TrainedMethod] = {}
     rows = []
-    sample = _sample(given)
+    n = data.test.shape[0]
+    sample = np.sort(np.random.default_rng(0).choice(n, min(n, CURVE_ITEMS), replace=False))
+
+    def measure_point(done: int, W: csr_array) -> CurvePoint:
+        return CurvePoint(done, measure(data, W, sample).error.value, density(W), density(W))
+
     for method in (*CONFIGURATIONS, PLUS):
-
-        def look(done: int, W: csr_array) -> Stage:
-            return Stage(done, measured(given, W, sample).error.value, density(W), density(W))
-
-        tell(f"{given.name}: {method}")
+        progress(f"{data.name}: {method}")
         if method == PLUS:
-            told = learn_plus(given, steps, seed, follow)
+            result = train_plus(data, steps, seed, callback)
         elif method == "Sparse-R":
-            told = refit(given, learned["Sparse"], steps, seed, look, follow)
+            result = train_refit(data, trained["Sparse"], steps, seed, measure_point, callback)
         else:
-            told = learn(method, given, steps, seed, look, follow)
-        tell(f"{given.name}: {method}, measuring on {given.test.shape[0]:,} test items")
-        rows.append(_row(given, method, told, measured(given, told.W)))
-        learned[method] = told if method == "Sparse" else Learned(given.train[:0], told.steps, told.seconds, told.curve)
-    return learned, rows
+            result = train(method, data, steps, seed, measure_point, callback)
+        progress(f"{data.name}: {method}, measuring on {n:,} test items")
+        rows.append(_table_2_row(data, method, result, measure(data, result.W)))
+        W = result.W if method == "Sparse" else data.train[:0]
+        trained[method] = TrainedMethod(W, result.steps, result.seconds, result.curve)
+    return trained, rows
 
 
-def _row(given: Problem, method: str, told: Learned, evaluation: ClassEvaluation) -> dict[str, Any]:
-    printed = tables.TABLE_II.get(given.name, {}).get(method)
-    row = {
-        "method": method,
-        "map": evaluation.map.value,
-        "map_low": evaluation.map.low,
-        "map_high": evaluation.map.high,
-        "error": evaluation.error.value,
-        "error_low": evaluation.error.low,
-        "error_high": evaluation.error.high,
-        "error_of_triples": evaluation.error_of_triples.value,
-        "error_of_triples_low": evaluation.error_of_triples.low,
-        "error_of_triples_high": evaluation.error_of_triples.high,
-        "density": density(told.W),
-        "megabytes": megabytes(told.W),
-        "seconds": round(told.seconds, 3),
-        "steps": told.steps,
+def _table_2_row(
+    data: LabeledDataset, method: str, result: TrainedMethod, evaluation: ClassEvaluation
+) -> dict[str, Any]:
+    printed = published.TABLE_II.get(data.name, {}).get(method)
+    row: dict[str, Any] = {"method": method}
+    for name in ("map", "error", "error_of_triples"):
+        estimate = getattr(evaluation, name)
+        row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    row |= {
+        "density": density(result.W),
+        "megabytes": megabytes(result.W),
+        "seconds": round(result.seconds, 3),
+        "steps": result.steps,
         "paper_map": printed and printed.map,
         "paper_error": printed and printed.error,
         "paper_megabytes": printed and printed.megabytes,
     }
-    note = tables.OTHER_SPLIT if given.own_split else tables.MISPRINTS.get((given.name, method))
+    note = published.OTHER_SPLIT if data.own_split else published.MISPRINTS.get((data.name, method))
     return row | ({"note": note} if note else {})
 
 
@@ -144,85 +171,97 @@ def density(W: csr_array) -> float:
 
 
 def megabytes(W: csr_array) -> float:
-    """Of W as values of 32 bits, columns of 32 bits, and the starts of its rows."""
-    return float((4 * W.nnz + 4 * W.nnz + 4 * (W.shape[0] + 1)) / 1e6)
+    """Size of W with 32-bit values, column indices and row pointers."""
+    return float((8 * W.nnz + 4 * (W.shape[0] + 1)) / 1e6)
 
 
-def _sample(given: Problem) -> NDArray[np.int64]:
-    """The same test items for every method and every seed."""
-    n = given.test.shape[0]
-    return np.sort(np.random.default_rng(0).choice(n, min(n, SAMPLE), replace=False))
-
-
-def measured(given: Problem, W: csr_array, items: NDArray[np.int64] | None = None) -> ClassEvaluation:
+def measure(data: LabeledDataset, W: csr_array, items: NDArray[np.int64] | None = None) -> ClassEvaluation:
     """MAP and error of W on the test part, or on some of its items."""
-    rows, classes = given.test, given.test_classes
+    rows, classes = data.test, data.test_classes
     if items is not None:
         rows, classes = rows[items], classes[items]
-    vectors = rows.toarray() if given.columns <= MANY_COLUMNS else rows
-    full = density(W) > FULL_FROM and 4 * given.columns**2 <= FULL_BYTES
-    return evaluate_classes(bilinear_blocks(vectors, W.toarray() if full else W, vectors), classes)
+    vectors = rows.toarray() if data.columns <= MANY_COLUMNS else rows
+    dense = density(W) > DENSE_FROM_DENSITY and 4 * data.columns**2 <= MAX_DENSE_BYTES
+    return evaluate_classes(bilinear_blocks(vectors, W.toarray() if dense else W, vectors), classes)
 
 
-def table_1(given: Problem) -> list[dict[str, Any]]:
-    """Rows of Table I: what is counted, here and in the paper.
+def order_note(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """Which methods of Table II are not in the paper's order by MAP; None if the paper has no numbers.
 
-    >>> table_1(problem("digits"))[0]
+    >>> order_note([{"method": "a", "map": 0.4, "paper_map": 0.5}, {"method": "b", "map": 0.3, "paper_map": 0.4}])
+    "By MAP the methods stand in the paper's order."
+    """
+    printed = [row for row in rows if row["paper_map"] is not None]
+    if not printed:
+        return None
+    pairs = (sorted(pair, key=lambda row: -row["paper_map"]) for pair in combinations(printed, 2))
+    swapped = "; ".join(
+        f"{a['method']} {a['map']:.3f} is not above {b['method']} {b['map']:.3f} "
+        f"(paper: {a['paper_map']:.3f} and {b['paper_map']:.3f})"
+        for a, b in pairs
+        if a["paper_map"] > b["paper_map"] and not a["map"] > b["map"]
+    )
+    if not swapped:
+        return "By MAP the methods stand in the paper's order."
+    return f"By MAP the methods do not all stand in the paper's order: {swapped}."
+
+
+def table_1(data: LabeledDataset) -> list[dict[str, Any]]:
+    """Rows of Table I: each statistic, here and in the paper.
+
+    >>> table_1(load_labeled("digits"))[0]
     {'statistic': 'training samples', 'ours': 1297, 'paper': None}
     """
-    ours = tables.Statistics(
-        given.train.shape[0],
-        given.test.shape[0],
-        len(np.unique(given.train_classes)),
-        given.columns,
-        given.columns**2,
-    )
-    paper = tables.TABLE_I.get(given.name, (None,) * len(ours))
-    names = (name.replace("_", " ") for name in ours._fields)
+    n_train, n_test, n_classes = data.train.shape[0], data.test.shape[0], len(np.unique(data.train_classes))
+    ours = published.DatasetSize(n_train, n_test, n_classes, data.columns, data.columns**2)
+    paper = published.TABLE_I.get(data.name, (None,) * len(ours))
     return [
-        {"statistic": name, "ours": here, "paper": there} for name, here, there in zip(names, ours, paper, strict=True)
+        {"statistic": name.replace("_", " "), "ours": here, "paper": there}
+        for name, here, there in zip(ours._fields, ours, paper, strict=True)
     ]
 
 
-def table_3(given: Problem, W: csr_array, words: Sequence[str] = ()) -> dict[str, Any]:
-    """Table III: for each word the five document words of largest size in its row of W; words without a row apart.
+def table_3(data: LabeledDataset, W: csr_array, words: Sequence[str] = ()) -> dict[str, Any]:
+    """Table III: the five largest entries by size of each query word's row of W; unknown words are listed apart.
 
-    The query words of the paper and of its authors' slides are used on text, and the words given on any set whose
-    columns have names.
+    Text data use the query words of the paper and of its slides; `words` adds more on any data with column names.
     """
-    asked = [*(tables.QUERY_WORDS if given.name == "20newsgroups" else ()), *words]
-    place = {word: column for column, word in enumerate(given.words or ())}
-    found = {word: strongest(W, place[word], given.words or ()) for word in asked if word in place}
-    printed = {word: list(quoted) for word, quoted in (tables.TABLE_III | tables.SLIDES).items() if word in found}
-    unknown = [word for word in dict.fromkeys(asked) if word not in place]
-    return {"table3": found, "paper_table3": printed, "unknown_words": unknown}
+    quoted = published.TABLE_III | published.SLIDES
+    query_words = dict.fromkeys([*(quoted if data.name == "20newsgroups" else ()), *words])
+    place = {word: column for column, word in enumerate(data.words or ())}
+    table = {word: largest_entries(W, place[word], data.words or ()) for word in query_words if word in place}
+    return {
+        "table3": table,
+        "paper_table3": {word: list(related) for word, related in quoted.items() if word in table},
+        "unknown_words": [word for word in query_words if word not in place],
+    }
 
 
-def heatmap(given: Problem, W: csr_array, words: Sequence[str]) -> dict[str, Any] | None:
-    """W between the first 40 of these words, query words down and document words across; None for fewer than two.
+def heatmap(data: LabeledDataset, W: csr_array, words: Sequence[str]) -> dict[str, Any] | None:
+    """W between the first 40 words, query words in rows and document words in columns; None for fewer than two words.
 
     >>> from scipy.sparse import eye_array
-    >>> heatmap(problem("digits"), eye_array(64).tocsr(), ["r0c0", "r0c1"])
+    >>> heatmap(load_labeled("digits"), eye_array(64).tocsr(), ["r0c0", "r0c1"])
     {'words': ['r0c0', 'r0c1'], 'values': [[1.0, 0.0], [0.0, 1.0]]}
     """
     if len(words) < 2:
         return None
-    place = {word: column for column, word in enumerate(given.words or ())}
+    place = {word: column for column, word in enumerate(data.words or ())}
     shown = list(words[:HEATMAP_WORDS])
     columns = [place[word] for word in shown]
     return {"words": shown, "values": W[columns][:, columns].toarray().tolist()}
 
 
-def empty_rows(rows: csr_array) -> int:
-    """Rows with no known word: as queries and as documents they score 0."""
+def count_empty_rows(rows: csr_array) -> int:
+    """Rows without a known word; they score 0 as queries and as documents."""
     return int(np.count_nonzero(np.diff(rows.indptr) == 0))
 
 
-def strongest(W: csr_array, row: int, words: Sequence[str], k: int = RELATED) -> list[list[Any]]:
-    """The k entries of largest size of one row of W, whatever their sign, as [word, weight].
+def largest_entries(W: csr_array, row: int, words: Sequence[str], k: int = RELATED_WORDS) -> list[list[Any]]:
+    """The k entries of largest absolute value of one row of W, as [word, weight].
 
     >>> from scipy.sparse import csr_array
-    >>> strongest(csr_array([[1.0, -3.0], [0.0, 2.0]]), 0, ["a", "b"])
+    >>> largest_entries(csr_array([[1.0, -3.0], [0.0, 2.0]]), 0, ["a", "b"])
     [['b', -3.0], ['a', 1.0]]
     """
     start, stop = W.indptr[row], W.indptr[row + 1]
@@ -230,26 +269,16 @@ def strongest(W: csr_array, row: int, words: Sequence[str], k: int = RELATED) ->
     return [[words[int(W.indices[start + i])], float(W.data[start + i])] for i in order]
 
 
-def _figure_1(given: Problem, curves: Mapping[str, Sequence[Stage]]) -> dict[str, Any]:
-    """Every method's curve from the identity on; that of Sparse-R starts where Sparse has ended, on its W."""
-    (begin,) = curves["Identity"]
+def _figure_1(data: LabeledDataset, curves: Mapping[str, Sequence[CurvePoint]]) -> dict[str, Any]:
+    """The learning curves: from the identity, and for Sparse-R from the final W of Sparse."""
+    (identity,) = curves["Identity"]
+    sparse = curves["Sparse"][-1]
+    starts = {"Sparse-R": sparse._replace(steps=0, training_density=sparse.density)}
     drawn = {}
     for method, curve in curves.items():
-        if method == "Identity" or not curve:
-            continue
-        first = (
-            curves["Sparse"][-1]._replace(steps=0, held=curves["Sparse"][-1].density) if method == "Sparse-R" else begin
-        )
-        drawn[method] = {
-            "steps": [stage.steps for stage in (first, *curve)],
-            "error": [stage.error for stage in (first, *curve)],
-            "density": [stage.density for stage in (first, *curve)],
-            "density_in_training": [stage.held for stage in (first, *curve)],
-        }
-    return {
-        "steps": drawn["Sparse"]["steps"],
-        "error": drawn["Sparse"]["error"],
-        "density": drawn["Sparse"]["density"],
-        "curves": drawn,
-        "test_items": min(given.test.shape[0], SAMPLE),
-    }
+        if method != "Identity" and curve:
+            columns = zip(*(starts.get(method, identity), *curve), strict=True)
+            names = ("steps", "error", "density", "density_in_training")
+            drawn[method] = {name: list(column) for name, column in zip(names, columns, strict=True)}
+    shown = {name: drawn["Sparse"][name] for name in ("steps", "error", "density")}
+    return shown | {"curves": drawn, "test_items": min(data.test.shape[0], CURVE_ITEMS)}

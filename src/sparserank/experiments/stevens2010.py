@@ -1,8 +1,8 @@
-"""Stevens, Bengio, Singer, *Efficient Learning of Sparse Ranking Functions*: its three tables, on data one can get.
+"""Stevens et al., *Efficient Learning of Sparse Ranking Functions* (2010): its three tables, on public data.
 
-Table 1.1 is on LETOR sets, by the five-fold protocol and LETOR 4.0's own measures. Tables 1.2 and 1.3 learn one w a
-topic: MNIST stands in for an image collection that was never published, RCV1 is a part of the paper's. Settings are
-chosen on validation parts only. A seed gives the same numbers always, apart from the seconds.
+Table 1.1 uses LETOR data sets, the five-fold protocol and the measures of LETOR 4.0. Tables 1.2 and 1.3 learn one w per
+topic: MNIST replaces an image collection that was never published, RCV1 is a part of the paper's. Settings are chosen
+on validation parts only. A seed always gives the same numbers, apart from the seconds.
 """
 
 from __future__ import annotations
@@ -20,45 +20,83 @@ from ..data.datasets.letor_sets import FOLDS, fold_of
 from ..data.records import Fold, Letor
 from ..evaluation.report import Table
 from ..evaluation.runs import evaluate_rows
-from ..letor.base import measure_by_query
 from ..letor.model_selection import choose
-from .sheets import Section
-from .stevens_grids import LAMBDAMART, TRIED
-from .stevens_tables import METHODS, TABLE_1_1
-from .stevens_topics import table_1_2, table_1_3
+from .peers import lambdamart
+from .published import TABLE_1_1, TABLE_1_1_METHODS
+from .report import Section, format_optional
+from .stevens_topics import parameter_grid, table_1_2, table_1_3
 
 TITLE = "Efficient Learning of Sparse Ranking Functions (Stevens, Bengio, Singer)"
-LETOR_SETS = ("mq2008", "ohsumed", "mq2007")
-SETS = (*LETOR_SETS, "mnist", "rcv1")
+LETOR_DATASETS = ("mq2008", "ohsumed", "mq2007")
+DATASETS = (*LETOR_DATASETS, "mnist", "rcv1")
 MEASURES = "nDCG-letor4@10 nDCG-letor4@5 P@10 AP"
-CHOSEN_BY = "nDCG-letor4@10"
-REFERENCE = "LambdaMART (LightGBM)"
+SELECTION_MEASURE = "nDCG-letor4@10"
+LAMBDAMART = "LambdaMART (LightGBM)"
 PARTIAL = {"mq2007": "partial: 59,135 of 69,623 rows, own folds; not comparable with published scores"}
 
-Tell = Callable[[str], None]
+_ALPHAS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 100.0)
+_ROUNDS = (1, 3, 5, 10, 20, 30, 50, 70, 100, 150, 200, 300)
+_COSTS = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0)
+GRIDS: dict[str, list[dict[str, Any]]] = {
+    "domination": parameter_grid(alpha=_ALPHAS),
+    "domination-base": parameter_grid(alpha=_ALPHAS),
+    "domination-margin": parameter_grid(alpha=(1.0, 3.0, 10.0, 30.0), margin=(0.1, 0.3, 1.0)),
+    "adarank-ndcg": parameter_grid(cutoff=(10, 5, 3), max_iter=(10, 50, 100, 300)),
+    "adarank": parameter_grid(max_iter=_ROUNDS),
+    "rankboost": parameter_grid(max_iter=_ROUNDS),
+    "ranksvm": parameter_grid(C=_COSTS),
+    LAMBDAMART: parameter_grid(learning_rate=(0.02, 0.05, 0.1), num_leaves=(4, 7, 15, 31)),
+}
+"""Settings that each method of Table 1.1 tries on the validation part of each fold: equally many for each method.
+
+Early stopping also chooses the number of rounds of LambdaMART.
+"""
+
+Progress = Callable[[str], None]
 
 
 def reproduce(
-    datasets: Sequence[str] = SETS, *, seed: int = 0, items: int | None = None, tell: Tell = lambda message: None
+    datasets: Sequence[str] = DATASETS,
+    *,
+    seed: int = 0,
+    items: int | None = None,
+    progress: Progress = lambda message: None,
 ) -> dict[str, Any]:
-    """The tables that these data sets have a part in; `items` takes so many items of topics only, to try things."""
+    """Reproduce the tables that use these data sets.
+
+    Parameters
+    ----------
+    datasets : sequence of {"mq2008", "ohsumed", "mq2007", "mnist", "rcv1"}
+        Names of data sets: LETOR for Table 1.1, mnist for Table 1.2, rcv1 for Table 1.3.
+    seed : int, default 0
+        Seed of samples and of methods that draw.
+    items : int, optional
+        Use only this many items of mnist and rcv1, for a quick look.
+    progress : callable, optional
+        Called with a line of text at every phase.
+
+    Returns
+    -------
+    dict
+        The tables as lists of rows, ready for JSON.
+    """
     validation.count("seed", seed)
     for name in datasets:
-        validation.choice("dataset", name, SETS)
-    found: dict[str, Any] = {"paper": "stevens2010", "seed": seed, "datasets": list(datasets)}
-    letor = [name for name in LETOR_SETS if name in datasets]
+        validation.choice("dataset", name, DATASETS)
+    result: dict[str, Any] = {"paper": "stevens2010", "seed": seed, "datasets": list(datasets)}
+    letor = [name for name in LETOR_DATASETS if name in datasets]
     if letor:
-        measured = {name: _on_folds(name, folds(name), seed, tell) for name in letor}
-        found |= {"table1_1": average_ranks(measured), "letor": measured}
+        rows = {name: _evaluate_folds(name, load_folds(name), seed, progress) for name in letor}
+        result |= {"table1_1": average_ranks(rows), "letor": rows}
     if "mnist" in datasets:
-        found["table1_2"] = table_1_2(seed, items, tell)
+        result["table1_2"] = table_1_2(seed, items, progress)
     if "rcv1" in datasets:
-        found["table1_3"] = table_1_3(seed, items, tell)
-    return found | {"differs": _differs(letor, found)}
+        result["table1_3"] = table_1_3(seed, items, progress)
+    return result | {"differs": _differences(letor, result)}
 
 
-def folds(name: str) -> tuple[Fold, ...]:
-    """The five folds; MQ2007, which has none here, is cut by query, in the order of their first rows."""
+def load_folds(name: str) -> tuple[Fold, ...]:
+    """The five folds; MQ2007, which comes without folds, is split by query, in the order of the first rows."""
     loaded = load(name)
     if isinstance(loaded, tuple):
         return loaded
@@ -69,101 +107,53 @@ def folds(name: str) -> tuple[Fold, ...]:
     return tuple(fold_of(parts, number) for number in FOLDS)
 
 
-def _on_folds(name: str, given: Sequence[Fold], seed: int, tell: Tell) -> list[dict[str, Any]]:
+def _evaluate_folds(name: str, folds: Sequence[Fold], seed: int, progress: Progress) -> list[dict[str, Any]]:
+    """For each method: the mean over folds of each measure, and the chosen settings of each fold."""
+    methods = TABLE_1_1_METHODS | ({LAMBDAMART: LAMBDAMART} if find_spec("lightgbm") is not None else {})
     rows = []
-    for method, ranker in METHODS.items():
-        started, scores, settings = perf_counter(), [], []
-        for number, fold in enumerate(given, start=1):
-            tell(f"{name}: {method}, fold {number} of {len(given)}")
-            chosen = choose(ranker, fold.train, fold.vali, measure=CHOSEN_BY, seed=seed, tried=TRIED[ranker])
-            scores.append(chosen.ranker.predict(fold.test.X))
-            settings.append(chosen.settings)
-        rows.append(_row(method, given, scores, started, settings, len(TRIED[ranker])))
-    if find_spec("lightgbm") is not None:
-        started, scores, settings = perf_counter(), [], []
-        for number, fold in enumerate(given, start=1):
-            tell(f"{name}: {REFERENCE}, fold {number} of {len(given)}")
-            found, best = lambdamart(fold, seed)
-            scores.append(found)
-            settings.append(best)
-        rows.append(_row(REFERENCE, given, scores, started, settings, len(LAMBDAMART)))
+    for method, ranker in methods.items():
+        started, evaluations, settings = perf_counter(), [], []
+        for number, fold in enumerate(folds, start=1):
+            progress(f"{name}: {method}, fold {number} of {len(folds)}")
+            scores, chosen = _score_fold(ranker, fold, seed)
+            evaluations.append(evaluate_rows(scores, fold.test.y, fold.test.qid, MEASURES))
+            settings.append(chosen)
+        means = {
+            str(column.measure): float(np.mean([one.columns[k].mean for one in evaluations]))
+            for k, column in enumerate(evaluations[0].columns)
+        }
+        seconds = round(perf_counter() - started, 3)
+        tried = {"settings": settings, "settings_tried": len(GRIDS[ranker])}
+        rows.append({"method": method, **means, **tried, "seconds": seconds})
     return rows
 
 
-def _row(
-    method: str,
-    given: Sequence[Fold],
-    scores: Sequence[Any],
-    started: float,
-    settings: Sequence[Mapping[str, Any]],
-    tried: int,
-) -> dict[str, Any]:
-    """The mean over folds of each measure, and the settings of each fold."""
-    each = [evaluate_rows(s, fold.test.y, fold.test.qid, MEASURES) for s, fold in zip(scores, given, strict=True)]
-    means = {
-        str(column.measure): float(np.mean([one.columns[k].mean for one in each]))
-        for k, column in enumerate(each[0].columns)
-    }
-    return {
-        "method": method,
-        **means,
-        "settings": list(settings),
-        "settings_tried": tried,
-        "seconds": round(perf_counter() - started, 3),
-    }
+def _score_fold(ranker: str, fold: Fold, seed: int) -> tuple[Any, Mapping[str, Any]]:
+    """Scores of the test part, and the settings that are best on the validation part."""
+    if ranker == LAMBDAMART:
+        return lambdamart(fold, seed, GRIDS[LAMBDAMART], SELECTION_MEASURE)
+    chosen = choose(ranker, fold.train, fold.vali, measure=SELECTION_MEASURE, seed=seed, tried=GRIDS[ranker])
+    return chosen.ranker.predict(fold.test.X), chosen.settings
 
 
-def lambdamart(fold: Fold, seed: int) -> tuple[Any, dict[str, Any]]:
-    """Test scores of LightGBM's LambdaMART, and its settings: those with the best NDCG@10 on the validation part.
-
-    Within a setting, training stops where LightGBM's own NDCG@10 on the validation part has not risen for 50 rounds.
-    """
-    import lightgbm
-
-    always = {
-        "objective": "lambdarank", "metric": "ndcg", "eval_at": [10], "min_data_in_leaf": 50, "verbosity": -1,
-        "seed": seed, "deterministic": True, "num_threads": 1,
-    }  # fmt: skip
-    best: tuple[float, Any, dict[str, Any]] | None = None
-    for settings in LAMBDAMART:
-        train, vali = (_dataset(part) for part in (fold.train, fold.vali))
-        stop = lightgbm.early_stopping(50, verbose=False)
-        model = lightgbm.train(always | settings, train, 500, valid_sets=[vali], callbacks=[stop])
-        scores = model.predict(fold.vali.X.toarray(), num_iteration=model.best_iteration)
-        value = measure_by_query(fold.vali.y, scores, qid=fold.vali.qid, measure=CHOSEN_BY)
-        if best is None or value > best[0]:
-            best = value, model, settings | {"rounds": model.best_iteration}
-    assert best is not None
-    return best[1].predict(fold.test.X.toarray(), num_iteration=best[1].best_iteration), best[2]
-
-
-def _dataset(part: Letor) -> Any:
-    """Rows of one query must stand together, as many as `group` says."""
-    import lightgbm
-
-    order = np.argsort(part.qid, kind="stable")
-    group = np.unique(part.qid[order], return_counts=True)[1]
-    return lightgbm.Dataset(part.X[order].toarray(), label=part.y[order].astype(int), group=group)
-
-
-def average_ranks(measured: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def average_ranks(rows_by_dataset: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """Table 1.1: for each measure, each method's rank among the paper's six, averaged over the data sets.
 
-    Equal values share their rank. RankSVM and LightGBM are ranked apart: what they would have been among the six.
+    Equal values share their rank. RankSVM and LightGBM get the rank that they would have beside the six.
 
-    >>> rows = average_ranks({"a": [{"method": m, "P@10": v} for m, v in zip(METHODS, (3, 2, 1, 0, 0, 0, 9))]})
+    >>> values = zip(TABLE_1_1_METHODS, (3, 2, 1, 0, 0, 0, 9))
+    >>> rows = average_ranks({"a": [{"method": method, "P@10": value} for method, value in values]})
     >>> [row["rank"] for row in rows if row["measure"] == "P@10"]
     [1.0, 2.0, 3.0, 5.0, 5.0, 5.0, 0.5]
     """
-    six = list(METHODS)[:6]
+    six = list(TABLE_1_1_METHODS)[:6]
     table = []
     for measure, printed in TABLE_1_1.items():
-        if not all(measure in row for rows in measured.values() for row in rows):
+        if not all(measure in row for rows in rows_by_dataset.values() for row in rows):
             continue
-        methods = [row["method"] for row in next(iter(measured.values()))]
-        for method in methods:
+        for method in [row["method"] for row in next(iter(rows_by_dataset.values()))]:
             ranks = []
-            for rows in measured.values():
+            for rows in rows_by_dataset.values():
                 value = {row["method"]: row[measure] for row in rows}
                 others = [value[other] for other in six if other != method]
                 above = sum(other > value[method] for other in others)
@@ -174,73 +164,70 @@ def average_ranks(measured: dict[str, list[dict[str, Any]]]) -> list[dict[str, A
     return table
 
 
-def _differs(letor: Sequence[str], found: dict[str, Any]) -> str:
-    said = []
+def _differences(letor: Sequence[str], result: Mapping[str, Any]) -> str:
+    """How data and protocol differ from the paper's."""
+    notes = []
     if letor:
-        said.append(
-            f"Table 1.1: {', '.join(letor)} stand for the paper's eight LETOR sets. Measures are LETOR 4.0's own "
-            "(gains 2^l − 1, discount 1 at rank 1 and 1/log2(rank) from rank 2, 0 where a query has fewer than k "
-            f"documents), means over five folds; each method tries {len(LAMBDAMART)} settings on the validation "
-            f"part of each fold, by {CHOSEN_BY}."
+        notes.append(
+            f"Table 1.1: {', '.join(letor)} replace the paper's eight LETOR sets. Measures are LETOR 4.0's own "
+            "(gains 2^l − 1, discount 1 at rank 1 and 1/log2(rank) from rank 2, 0 for a query with fewer than k "
+            f"documents), means over five folds; each method tries {len(GRIDS[LAMBDAMART])} settings on the validation "
+            f"part of each fold, by {SELECTION_MEASURE}."
         )
-        said += [f"{name}: {PARTIAL[name]}." for name in letor if name in PARTIAL]
-    said += [found[table]["differs"] for table in ("table1_2", "table1_3") if table in found]
-    return " ".join(said)
+        notes += [f"{name}: {PARTIAL[name]}." for name in letor if name in PARTIAL]
+    notes += [result[table]["differs"] for table in ("table1_2", "table1_3") if table in result]
+    return " ".join(notes)
 
 
-def sections(found: dict[str, Any]) -> list[Section]:
-    """The tables, as they are written down."""
-    return list(_sections(found))
+def sections(result: Mapping[str, Any]) -> list[Section]:
+    """The tables as sections of a report."""
+    return list(_sections(result))
 
 
-def _sections(found: dict[str, Any]) -> Iterator[Section]:
-    if "table1_1" in found:
+def _sections(result: Mapping[str, Any]) -> Iterator[Section]:
+    if "table1_1" in result:
         rows = tuple(
-            (row["measure"], row["method"], f"{row['rank']:.2f}", _number(row["paper_rank"], ".2f"))
-            for row in found["table1_1"]
+            (row["measure"], row["method"], f"{row['rank']:.2f}", format_optional(row["paper_rank"], ".2f"))
+            for row in result["table1_1"]
         )
-        note = f"Average rank over {', '.join(found['letor'])}; lower is better. The paper's is over its eight sets."
+        note = f"Average rank over {', '.join(result['letor'])}; lower is better. The paper's is over its eight sets."
         yield Section("Table 1.1", Table(("measure", "method", "average rank", "paper"), rows), note)
-        for name, measured in found["letor"].items():
+        for name, methods in result["letor"].items():
             head = ("method", "NDCG@10", "NDCG@5", "P@10", "MAP", "settings tried", "seconds")
             body = tuple(
                 (
                     row["method"],
-                    f"{row['nDCG-letor4@10']:.4f}",
-                    f"{row['nDCG-letor4@5']:.4f}",
-                    f"{row['P@10']:.4f}",
-                    f"{row['AP']:.4f}",
+                    *(f"{row[measure]:.4f}" for measure in MEASURES.split()),
                     str(row["settings_tried"]),
                     f"{row['seconds']:.1f}",
                 )
-                for row in measured
+                for row in methods
             )
             yield Section(f"{name}, five folds", Table(head, body), PARTIAL.get(name, ""))
     for key, heading in (("table1_2", "Table 1.2"), ("table1_3", "Table 1.3")):
-        if key in found:
-            yield Section(heading, topics_table(found[key]), found[key]["differs"])
+        if key in result:
+            yield Section(heading, _topics_table(result[key]), result[key]["differs"])
 
 
-def topics_table(found: dict[str, Any]) -> Table:
+def _topics_table(result: Mapping[str, Any]) -> Table:
     """Table 1.2 or 1.3 with the paper's numbers in brackets."""
-    names = ("average_precision", "precision_10", "domination_error", "pair_error", "zero_percent")
+    specs = {
+        "average_precision": ".3f", "precision_10": ".3f", "domination_error": ".3f", "pair_error": ".3f",
+        "zero_percent": ".1f",
+    }  # fmt: skip
+
+    def cell(row: Mapping[str, Any], name: str, spec: str) -> str:
+        paper = row[f"paper_{name}"]
+        return f"{row[name]:{spec}}" + ("" if paper is None else f" ({paper:{spec}})")
+
     head = ("method", "AP", "P@10", "domination error", "pair error", "% zero", "settings tried", "seconds")
     body = tuple(
         (
             row["method"],
-            *(f"{row[name]:.3f}{_bracket(row['paper_' + name])}" for name in names[:-1]),
-            f"{row['zero_percent']:.1f}{_bracket(row['paper_zero_percent'], '.1f')}",
+            *(cell(row, name, spec) for name, spec in specs.items()),
             str(row["settings_tried"]),
             f"{row['seconds']:.1f}",
         )
-        for row in found["rows"]
+        for row in result["rows"]
     )
     return Table(head, body)
-
-
-def _bracket(value: float | None, form: str = ".3f") -> str:
-    return "" if value is None else f" ({value:{form}})"
-
-
-def _number(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)

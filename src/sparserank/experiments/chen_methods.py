@@ -1,0 +1,158 @@
+"""The methods of Chen's Table II, trained in chunks so that W can be measured during training.
+
+Chunks end at multiples of `shrink_every`, so they give the same bits as one `fit`. Sparse-R trains again on the triples
+of Sparse, on the entries that Sparse keeps. Sparse-R+ is the same model with settings of our own, PLUS_SETTINGS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from ..bilinear.progress import Follow
+from ..bilinear.ranker import BilinearRanker
+from ..optim.density import cut
+from ..optim.losses import Hinge
+from ..optim.penalties import L1, NoPenalty
+from ..optim.scores import Bilinear
+from ..optim.sparse_sgd import SparseSGD
+from ..preferences import Preferences, Triples
+from .datasets import LabeledDataset
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+SHRINK_EVERY = 100
+PLUS = "Sparse-R+"
+DENSE_METHODS = ("SGD (fixed rate)", "SGD (decaying rate)")
+MANY_COLUMNS = 2_000
+CURVE_POINTS = tuple(i / 10 for i in range(1, 11))
+FEW_CURVE_POINTS = (0.1, 0.3, 0.6, 1.0)
+"""Shares of the steps at which a dense W of many columns is measured: reading its 10⁸ numbers is slow."""
+
+
+class PlusSettings(NamedTuple):
+    """Settings of Sparse-R+.
+
+    It takes `passes` times the steps of the other methods, at a rate that falls linearly from `rate` to 0. During
+    training W holds `slack` times the entries that it keeps. The refit takes the first `steps` triples again, at a rate
+    that falls linearly from `refit_scale * rate` to 0.
+    """
+
+    passes: int
+    rate: float
+    slack: float
+    refit_scale: float
+
+
+PLUS_SETTINGS = PlusSettings(passes=3, rate=4.0, slack=3.0, refit_scale=0.0625)
+"""The same for all data sets; `python -m benchmarks.tune_word_pairs` chose them on held-out training items."""
+
+
+class CurvePoint(NamedTuple):
+    """Error on the sample of test items and density of W after some steps.
+
+    training_density : before W is pruned to its final density, including entries that became 0 since the last shrink.
+    """
+
+    steps: int
+    error: float
+    density: float
+    training_density: float
+
+
+@dataclass(frozen=True)
+class TrainedMethod:
+    """W, the triples of all passes, the seconds of training alone, and the learning curve."""
+
+    W: csr_array
+    steps: int
+    seconds: float
+    curve: tuple[CurvePoint, ...] = ()
+
+
+Measure: TypeAlias = Callable[[int, "csr_array"], CurvePoint]
+
+
+def train(
+    method: str, data: LabeledDataset, steps: int, seed: int, measure: Measure, callback: Follow | None = None
+) -> TrainedMethod:
+    """Train a method of the paper, other than Sparse-R, with the paper's settings."""
+    changes = {"density": data.density} if method == "Sparse" else {}
+    ranker = BilinearRanker.named(method, random_state=seed, shrink_every=SHRINK_EVERY, watch=1, **changes)
+    preferences = Preferences.from_labels(data.train_classes)
+    if method == "Identity":
+        ranker.fit(data.train, data.train, preferences)
+        return TrainedMethod(ranker.W_, 0, 0.0, (measure(0, ranker.W_),))
+    few = method in DENSE_METHODS and data.columns > MANY_COLUMNS
+    curve = []
+    for chunk in step_chunks(steps, FEW_CURVE_POINTS if few else CURVE_POINTS):
+        ranker.set_params(max_iter=chunk).partial_fit(data.train, data.train, preferences, follow=callback)
+        training_density = ranker.solution_.curve[-1].nonzeros / data.columns**2
+        curve.append(measure(ranker.n_iter_, ranker.W_)._replace(training_density=training_density))
+    return TrainedMethod(ranker.W_, ranker.n_iter_, ranker.solution_.curve[-1].seconds, tuple(curve))
+
+
+def train_refit(
+    data: LabeledDataset, sparse: TrainedMethod, steps: int, seed: int, measure: Measure, callback: Follow | None = None
+) -> TrainedMethod:
+    """Sparse-R: train on the triples of Sparse again, without penalty, on the entries that Sparse keeps."""
+    score = Bilinear.of(data.train, data.train)
+    training = SparseSGD(shrink_every=SHRINK_EVERY).training(score, Hinge(), NoPenalty(), sparse.W, pattern=True)
+    triples = Preferences.from_labels(data.train_classes).draw(steps, seed)
+    curve, done = [], 0
+    for chunk in step_chunks(steps, CURVE_POINTS):
+        training.advance(Triples(*(column[done : done + chunk] for column in triples)), on_settle=callback)
+        done += chunk
+        curve.append(measure(done, training.weights()))
+    return TrainedMethod(training.weights(), sparse.steps + steps, sparse.seconds + training.seconds, tuple(curve))
+
+
+def train_plus(
+    data: LabeledDataset, steps: int, seed: int, callback: Follow | None = None, settings: PlusSettings = PLUS_SETTINGS
+) -> TrainedMethod:
+    """Sparse-R+: Algorithm 1 and its refit with our settings; there is no learning curve."""
+    first = train_plus_pattern(data, steps, seed, settings, callback)
+    second = refit_plus(data, first.W, steps, seed, settings, callback)
+    return TrainedMethod(second.W, first.steps + second.steps, first.seconds + second.seconds)
+
+
+def train_plus_pattern(
+    data: LabeledDataset, steps: int, seed: int, settings: PlusSettings, callback: Follow | None = None
+) -> TrainedMethod:
+    """The first phase of Sparse-R+: W before its refit, pruned to the density of the data set."""
+    from scipy.sparse import csr_array, eye_array
+
+    places, n = data.columns**2, settings.passes * steps
+    n_pairs = round(data.density * places)
+    identity = csr_array(eye_array(data.columns, dtype="float32", format="csr"))
+    training = SparseSGD(settings.rate, "linear", SHRINK_EVERY, horizon=n).training(
+        Bilinear.of(data.train, data.train), Hinge(), L1(BilinearRanker().alpha), identity,
+        wanted=n_pairs, slack=min(settings.slack, places / n_pairs),
+    )  # fmt: skip
+    training.advance(Preferences.from_labels(data.train_classes).draw(n, seed), on_settle=callback)
+    return TrainedMethod(cut(training.weights(), n_pairs), n, training.seconds)
+
+
+def refit_plus(
+    data: LabeledDataset, W: csr_array, steps: int, seed: int, settings: PlusSettings, callback: Follow | None = None
+) -> TrainedMethod:
+    """The second phase of Sparse-R+: the first `steps` triples again, without penalty, on the entries of W."""
+    solver = SparseSGD(settings.refit_scale * settings.rate, "linear", SHRINK_EVERY, horizon=steps)
+    training = solver.training(Bilinear.of(data.train, data.train), Hinge(), NoPenalty(), W, pattern=True)
+    triples = Preferences.from_labels(data.train_classes).draw(settings.passes * steps, seed)
+    training.advance(Triples(*(column[:steps] for column in triples)), on_settle=callback)
+    return TrainedMethod(training.weights(), steps, training.seconds)
+
+
+def step_chunks(steps: int, points: Sequence[float]) -> list[int]:
+    """Sizes of chunks that end near these shares of the steps, at multiples of `SHRINK_EVERY`.
+
+    >>> step_chunks(1050, (0.1, 0.5, 1.0))
+    [100, 400, 550]
+    """
+    ends = {round(steps * point / SHRINK_EVERY) * SHRINK_EVERY for point in points if point < 1}
+    marks = {0, steps} | {end for end in ends if end < steps}
+    return [after - before for before, after in pairwise(sorted(marks))]
