@@ -22,7 +22,7 @@ from sparserank.service.learning.grades import is_held_out, plain
 from sparserank.service.learning.rounds import learn
 from sparserank.service.records import Feedback
 from sparserank.text_ranker import index_path
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 
 class Told:
@@ -55,7 +55,7 @@ def taught(model: Path, judgments: Judgments, query: str, place: int, grade: flo
     with tempfile.TemporaryDirectory() as folder:
         copied = Path(shutil.copy(model, Path(folder) / "model"))
         shutil.copy(index_path(model), index_path(copied))
-        versions = Versions.open(copied)
+        versions = VersionRegistry.open(copied)
         shown = tuple(hit.id for hit in versions.load().search(query, 10))
         document = shown[min(place, len(shown) - 1)]
         done = learn(versions, opinion(query, document, shown, grade), judgments=judgments)

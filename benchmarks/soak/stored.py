@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.errors import SparseRankError
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 
 def faults(model: Path, said: Mapping[str, Mapping[str, Any]], acknowledged: Collection[str]) -> list[str]:
@@ -42,7 +42,7 @@ def feedback_faults(database: Path, said: Mapping[str, Mapping[str, Any]], ackno
 def model_faults(model: Path) -> list[str]:
     """Versions, or their index, that cannot be loaded."""
     try:
-        versions = Versions.open(model)
+        versions = VersionRegistry.open(model)
         found = {one.number: versions.load(one.number).search("function that returns a red car", 1)
                  for one in versions.list()}  # fmt: skip
     except (SparseRankError, OSError) as error:

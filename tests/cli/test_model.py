@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sparserank as sr
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 from ..text_ranker.test_learning import world
 from .calling import call, printed
@@ -15,7 +15,7 @@ from .calling import call, printed
 def model(tmp_path):
     """Two versions: the second looks for boats where cars are asked for."""
     sr.TextRanker(max_pairs=200).fit(*world()).save(tmp_path / "model")
-    versions = Versions.open(tmp_path / "model")
+    versions = VersionRegistry.open(tmp_path / "model")
     versions.add(versions.load().set_pair("car", "sail", 2.0), "someone likes sails", learned_through=4)
     return tmp_path / "model"
 
@@ -24,7 +24,7 @@ def test_list_names_every_version_and_the_one_that_is_served(capsys, model):
     found = printed(capsys, "model", "list", model)
     assert found["current"] == 2
     assert [(one["number"], one["parent"], one["why"]) for one in found["versions"]] == [
-        (1, None, "the model as it was first served"),
+        (1, None, "initial model file"),
         (2, 1, "someone likes sails"),
     ]
     assert call("model", "list", model) == 0
@@ -49,18 +49,18 @@ def test_diff_shows_what_was_learned_since_the_parent(capsys, model):
 def test_rollback_serves_another_version(capsys, model):
     found = printed(capsys, "model", "rollback", model)
     assert (found["before"], found["current"], found["version"]["number"]) == (2, 1, 1)
-    assert Versions.open(model).current().number == 1
+    assert VersionRegistry.open(model).current().number == 1
     assert call("model", "rollback", model, "--to", 2) == 0
     assert capsys.readouterr().out.startswith("version 2 is served, made 20")
-    assert Versions.open(model).current().number == 2
+    assert VersionRegistry.open(model).current().number == 2
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["rollback", "--to", "9"], "there is no version 9; there are: 1, 2"),
+        (["rollback", "--to", "9"], "there is no version 9; the versions are: 1, 2"),
         (["diff", "--to", "1"], "version 1 was learned from no other; name one with --from"),
-        (["diff", "--from", "7"], "there is no version 7; there are: 1, 2"),
+        (["diff", "--from", "7"], "there is no version 7; the versions are: 1, 2"),
     ],
 )
 def test_a_version_that_is_not_there_is_one_line_on_stderr(capsys, model, words, complaint):
@@ -87,8 +87,8 @@ def test_to_ask_or_to_go_back_is_not_to_serve_what_was_trained_since(capsys, mod
     assert printed(capsys, "model", "list", model)["current"] == 2
     assert printed(capsys, "model", "diff", model)["after"] == 2
     assert printed(capsys, "model", "rollback", model)["current"] == 1
-    assert [one.number for one in Versions.open(model, take_up=False).list()] == [1, 2]
-    assert Versions.open(model).current().number == 3
+    assert [one.number for one in VersionRegistry.open(model, register=False).list()] == [1, 2]
+    assert VersionRegistry.open(model).current().number == 3
 
 
 def test_rollback_goes_by_another_index_where_it_is_named(capsys, model):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 TOKEN = "a-token-of-the-tests"
 
@@ -82,8 +82,8 @@ def stored(database: Path) -> list[str]:
         return [one for (one,) in connection.execute("SELECT id FROM sparserank_feedback ORDER BY number")]
 
 
-def taught(model: Path) -> Versions:
+def taught(model: Path) -> VersionRegistry:
     """A second version."""
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     versions.add(versions.load().set_pair("car", "boat", 50.0), "taught by hand")
     return versions

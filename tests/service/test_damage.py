@@ -14,7 +14,7 @@ from benchmarks.soak.service import descendants
 
 from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 from .conftest import wait_until, world
 from .process import refused, said, stored, taught
@@ -39,7 +39,7 @@ def test_a_damaged_version_is_named_and_the_last_good_one_is_served(model, run, 
     service = run("--no-learn")
     assert service.search().json()["version"] == 1
     assert "000002.safetensors: damaged" in service.said.read_text()
-    assert "version 1 is served instead of 2" in service.said.read_text()
+    assert "serving version 1 instead of 2" in service.said.read_text()
 
 
 def test_a_cut_model_is_refused_by_name_and_where_versions_are_there_the_last_is_served(model, run):
@@ -131,7 +131,7 @@ def test_what_was_acknowledged_is_stored_once_however_often_the_service_is_kille
         found = stored(database)
         assert set(acknowledged) <= set(found)
         assert len(found) == len(set(found)), "none twice"
-        assert Versions.open(model).load().search("red car")
+        assert VersionRegistry.open(model).load().search("red car")
         acknowledged = [f"id-{one}" for one in range(number) if f"id-{one}" in found]
         number = len(acknowledged)
 
@@ -146,9 +146,9 @@ def test_a_round_that_is_killed_leaves_no_half_version_in_use(model, run):
     for pid in descendants(service.pid)[1:]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     assert [versions.load(one.number) is not None for one in versions.list()]
     assert service.search().status_code == 200
     wait_until(lambda: service.client.get("/model").json()["learner"]["last"]["seen"] == 1)
-    for one in Versions.open(model).list():
+    for one in VersionRegistry.open(model).list():
         assert versions.load(one.number).search("red car")

@@ -14,7 +14,7 @@ import pytest
 
 from sparserank.errors import DataError
 from sparserank.service.feedback import FeedbackStore
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 from .process import refused, stored
 
@@ -85,14 +85,14 @@ def test_on_a_full_disk_feedback_is_refused_in_a_sentence_searches_go_on_and_not
 def test_a_version_that_finds_no_room_is_not_served_and_leaves_nothing_behind(model, small_disk):
     for ending in ("", ".index"):
         shutil.copy(f"{model}{ending}", small_disk)
-    versions = Versions.open(small_disk / model.name)
+    versions = VersionRegistry.open(small_disk / model.name)
     ranker = versions.load()
     filling = fill(small_disk)
     before = sorted(versions.folder.iterdir())
     with pytest.raises(DataError, match=r"000002\.safetensors: cannot be written: No space left on device"):
         versions.add(ranker.set_pair("car", "boat", 50.0), "no room")
     assert sorted(versions.folder.iterdir()) == before
-    assert Versions.open(small_disk / model.name).current().number == 1
+    assert VersionRegistry.open(small_disk / model.name).current().number == 1
     filling.unlink()
     assert versions.add(ranker, "room").number == 2
 
@@ -177,7 +177,7 @@ def test_a_model_that_can_only_be_read_is_served_and_feedback_is_kept_elsewhere(
     service = run("--database", f"sqlite:///{tmp_path}/f.sqlite", at=placed)
     assert service.search().status_code == 200
     assert service.give(1).status_code == 201
-    assert "no version can be added: " in service.said.read_text()
+    assert "versions cannot be added: " in service.said.read_text()
     assert service.client.get("/model").json()["learner"] == {"learning": False}
     back = service.client.post("/model/rollback", json={"to": 1})
     assert back.status_code == 409

@@ -14,7 +14,7 @@ from sparserank.service.app import create_app
 from sparserank.service.learning.learner import Learner
 from sparserank.service.served import Served
 from sparserank.service.settings import Settings
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 from ..cli.calling import call
 from .conftest import TOKEN, wait_until, world
@@ -22,7 +22,7 @@ from .conftest import TOKEN, wait_until, world
 
 def taught(model):
     """The next version: it has learned that a car may be a boat."""
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     ranker = versions.load()
     return versions, versions.add(ranker.set_pair("car", "boat", 50.0), "taught by hand")
 
@@ -127,7 +127,7 @@ def test_a_model_trained_anew_is_served_from_the_next_start_on_with_all_versions
     Learner(model, f"sqlite:///{model}.feedback.sqlite")
     assert not running.app.state.service.served.look()
     assert running.client.get("/health").json()["version"] == 1
-    create_app(Settings(str(model), TOKEN, learn=False), take_up=False).state.service.store.close()  # a worker
+    create_app(Settings(str(model), TOKEN, learn=False), register=False).state.service.store.close()  # a worker
 
     after = serve()
     assert after.client.get("/health").json()["version"] == 2
@@ -139,9 +139,9 @@ def test_a_model_trained_anew_is_served_from_the_next_start_on_with_all_versions
 
 
 def test_a_version_whose_index_comes_later_is_taken_up_when_it_is_there(model, anew):
-    served = Served(Versions.open(model))
+    served = Served(VersionRegistry.open(model))
     put(anew, model)
-    Versions.open(model)  # between the two files that training writes
+    VersionRegistry.open(model)  # between the two files that training writes
     assert (served.look(), served.now().version.number) == (False, 1)
     assert not served.look()
     put(anew, model, ".index")

@@ -9,7 +9,7 @@ from sparserank.service.learning import candidates, rounds
 from sparserank.service.learning.gate import Judgments
 from sparserank.service.learning.grades import Lessons, is_held_out
 from sparserank.service.records import Feedback
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 from .conftest import world
 
@@ -39,7 +39,7 @@ def test_what_was_said_in_one_spelling_is_not_unlearned_by_another(model, store,
 
     monkeypatch.setattr(rounds, "Search", Watched)
     assert not is_held_out(QUERY)
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     shown = tuple(hit.id for hit in versions.load().search(QUERY, 3))
     for number in range(5):
         store.add(Feedback(f"a{number}", "judgment", QUERY, shown[0], grade=4.0))

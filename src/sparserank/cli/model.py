@@ -9,7 +9,7 @@ import typer
 from .arguments import IndexFile, Json, ModelFile
 
 if TYPE_CHECKING:
-    from ..versions.versions import Version, Versions
+    from ..versions import Version, VersionRegistry
 
 model = typer.Typer(
     name="model",
@@ -97,14 +97,14 @@ def rollback(
         print(f"version {now.number} is served, made {_when(now)}: {now.why} (before: version {before.number})")
 
 
-def _opened(file: ModelFile) -> Versions:
-    from ..versions.versions import Versions
+def _opened(file: ModelFile) -> VersionRegistry:
+    from ..versions import VersionRegistry
 
-    return Versions.open(file, take_up=False)  # to ask, or to go back, is not to serve what was trained since
+    return VersionRegistry.open(file, register=False)  # to ask, or to go back, is not to serve what was trained since
 
 
-def _named(versions: Versions, number: int | None) -> Version:
-    return versions.current() if number is None else versions.of(number)
+def _named(versions: VersionRegistry, number: int | None) -> Version:
+    return versions.get(number)
 
 
 def _row(one: Version, served: bool) -> tuple[str, str, str, str, str]:

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from .. import __version__
-from ..versions.versions import Versions
+from ..versions import VersionRegistry
 from .feedback import FeedbackStore
 from .learning.learner import Learner
 from .metrics import Measured, Metrics
@@ -24,12 +24,12 @@ from .served import Served
 from .settings import Settings
 
 
-def create_app(settings: Settings, *, take_up: bool = True) -> FastAPI:
+def create_app(settings: Settings, *, register: bool = True) -> FastAPI:
     """The service for one model. A model or a database that cannot be used is refused here, by name.
 
-    take_up : a model file that was trained anew is served, as the next version.
+    register : a model file that was trained anew is served, as the next version.
     """
-    versions = Versions.open(settings.model, take_up=take_up)
+    versions = VersionRegistry.open(settings.model, register=register)
     served = Served(versions, settings.index)
     store = FeedbackStore(settings.database)
     metrics = Metrics()
@@ -62,7 +62,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.store.close()
 
 
-def _learner(settings: Settings, versions: Versions) -> Learner | None:
+def _learner(settings: Settings, versions: VersionRegistry) -> Learner | None:
     if not settings.learn or not versions.writable:
         return None
     return Learner(

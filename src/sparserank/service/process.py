@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from ..errors import ConfigError, SparseRankError
-from ..versions.versions import Versions
+from ..versions import VersionRegistry
 from .feedback import FeedbackStore
 from .learning.gate import Judgments
 from .protocol import LOGGING, Bounded
@@ -81,7 +81,7 @@ def ready(settings: Settings, workers: int = 1) -> FastAPI | Settings:
             app.state.service.store.close()
             raise
         return app
-    _check(judgments, Served(Versions.open(settings.model), settings.index))
+    _check(judgments, Served(VersionRegistry.open(settings.model), settings.index))
     FeedbackStore(settings.database).close()
     return settings
 

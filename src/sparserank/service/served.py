@@ -13,7 +13,7 @@ import numpy as np
 
 from ..data.files import stamp
 from ..errors import DataError, ModelError, SparseRankError
-from ..versions.versions import Version, Versions
+from ..versions import Version, VersionRegistry
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -78,7 +78,7 @@ def _largest(W: csr_array, row: int, words: tuple[str, ...], k: int) -> Weights:
 class Served:
     """The current version, looked for every half second once `start` was called."""
 
-    def __init__(self, versions: Versions, index: PathLike | None = None) -> None:
+    def __init__(self, versions: VersionRegistry, index: PathLike | None = None) -> None:
         self.versions = versions
         self._index = index
         self._stamp = self._watched()
@@ -140,11 +140,11 @@ class Served:
     def _watched(self) -> object:
         """What differs once there is another version, or the files of this one have changed: they may be whole now."""
         version = self.versions.current()
-        files = self.versions.path(version.number), self.versions.index_of(version, self._index)
+        files = self.versions.path(version.number), self.versions.index_path_of(version, self._index)
         return self.versions.stamp(), [None if file is None else stamp(file) for file in files]
 
     def _loaded(self) -> Serving:
-        version, ranker = self.versions.last_good(self._index)
+        version, ranker = self.versions.load_last_good(self._index)
         if not hasattr(ranker, "index_"):
             raise ModelError("this model has no index; make one with `sparserank index MODEL DATA -o MODEL.index`")
         serving = Serving(ranker, version).warm()

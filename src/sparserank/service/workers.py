@@ -122,7 +122,7 @@ def _work(settings: Settings, where: socket.socket | int, saying: Connection, pa
     _watch(parent)
     with saying:
         try:
-            app = create_app(settings, take_up=False)  # the process that starts workers has done that
+            app = create_app(settings, register=False)  # the process that starts workers has done that
             listening = bound(settings.host, where, shared=True) if isinstance(where, int) else where
         except (SparseRankError, OSError) as error:
             saying.send(str(error))

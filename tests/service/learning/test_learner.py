@@ -21,7 +21,7 @@ from sparserank.service.feedback import FeedbackStore
 from sparserank.service.learning import learner as learning
 from sparserank.service.learning.learner import NICE, Learner, run
 from sparserank.service.records import Feedback
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 from ...text_ranker.test_learning import world
 
@@ -79,7 +79,7 @@ class Place:
         self.database = f"sqlite:///{folder}/feedback.sqlite"
         sr.TextRanker(max_pairs=200).fit(docs, queries, qrels).save(self.model)
         write_beir(self.held_out, Collection("judged", Documents.of(docs), queries, {"dev": qrels}))
-        self.versions, self.store = Versions.open(self.model), FeedbackStore(self.database)
+        self.versions, self.store = VersionRegistry.open(self.model), FeedbackStore(self.database)
 
     def say(self, number, query=QUERY, document="boat-red", grade=1.0):
         assert self.store.add(Feedback(f"id-{number}", "judgment", query, document, grade=grade))
@@ -190,7 +190,7 @@ def test_kills_at_any_moment_leave_whole_versions_and_every_feedback_learned_onc
             until(worker.is_holder)
             until(lambda worker=worker: worker.rounds() or not worker.state["working"])
             time.sleep(0.15 * turn)
-        versions = Versions.open(place.model)
+        versions = VersionRegistry.open(place.model)
         for version in versions.list():
             versions.load(version.number)
     with workers(place, 1) as (worker,):

@@ -17,7 +17,7 @@ from sparserank.service.learning.gate import ENOUGH, Figures, Judgments, sinks
 from sparserank.service.learning.grades import ONE_OF_ALONE, Lessons, is_held_out, plain
 from sparserank.service.learning.rounds import due, last_outcome, learn, looked_through
 from sparserank.service.records import Feedback
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 from ...text_ranker.test_learning import COLOURS, world
 
@@ -53,7 +53,7 @@ def trained():
 @pytest.fixture
 def versions(trained, tmp_path):
     trained.save(tmp_path / "model")
-    return Versions.open(tmp_path / "model")
+    return VersionRegistry.open(tmp_path / "model")
 
 
 @pytest.fixture
@@ -284,7 +284,7 @@ def test_a_model_that_was_trained_anew_learns_all_feedback_again(versions, store
     store.say(QUERY, document)
     learn(versions, store, judgments=judgments)
     sr.load(versions.model).set_pair("car", "sail", 0.01).save(versions.model)
-    again = Versions.open(versions.model)
+    again = VersionRegistry.open(versions.model)
     assert looked_through(again) == 0
     assert due(again, store.last())
     done = learn(again, store, judgments=judgments)
@@ -304,7 +304,7 @@ def test_going_back_while_a_round_is_under_way_wins(versions, store, judgments, 
     monkeypatch.setattr(candidates.Search, "run", slow)
     done = learn(versions, store, judgments=judgments)
     assert (done.outcome, done.looked_through) == ("failed", 1)
-    assert "version 1 is served by now, not 2" in done.said
+    assert "version 1 is served now, not version 2" in done.said
     assert versions.current().number == 1
     assert due(versions, store.last()), "it is tried again, from the version that is served"
 
@@ -323,7 +323,7 @@ def test_judgments_about_other_documents_are_refused(versions, store):
 def test_a_model_without_pairs_learns_its_first_from_many_queries(tmp_path, store, judgments):
     docs, queries, qrels = world()
     sr.TextRanker("bm25").fit(docs).save(tmp_path / "model")
-    versions = Versions.open(tmp_path / "model")
+    versions = VersionRegistry.open(tmp_path / "model")
     told = [(text, document) for q, text in queries.items() for document in qrels[q] if not is_held_out(text)]
     for text, document in told[:5]:
         store.say(text, document)

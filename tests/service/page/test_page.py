@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sparserank as sr
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 from .browsing import expect, number, picture, search
 
@@ -173,7 +173,7 @@ def test_a_new_version_is_noted_quietly_with_what_changed_and_a_way_back(run, vi
     running = run()
     page = visits.open(running.url)
     search(page, "red car")
-    versions = Versions.open(running.settings.model)
+    versions = VersionRegistry.open(running.settings.model)
     ranker = versions.load()
     ranker.pin("car", "boat", 40.0)
     versions.add(ranker, "a person pinned a pair", {}, 0)

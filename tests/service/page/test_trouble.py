@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 from .browsing import expect, picture, search
 
@@ -106,7 +106,7 @@ def test_an_answer_that_cannot_be_read_is_said_kindly(service, visits):
 
 def test_however_often_versions_are_changed_the_service_is_looked_at_every_four_seconds(run, visits):
     running = run()
-    versions = Versions.open(running.settings.model)
+    versions = VersionRegistry.open(running.settings.model)
     versions.add(versions.load().set_pair("car", "boat", 40.0), "taught by hand")
     page = visits.open(running.url)
     for number in (1, 2, 1, 2):

@@ -24,7 +24,7 @@ class Changes:
     def since(self, moment: datetime, k: int) -> dict[str, Any]:
         """The k largest changes, the largest first."""
         serving, versions = self._served.now(), self._served.versions
-        before = versions.at(moment).number
+        before = versions.served_at(moment).number
         after = serving.version.number
         with self._lock:  # many may ask at once; one works it out
             if self._known is None or self._known[0] != (before, after):

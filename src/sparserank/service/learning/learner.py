@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ...data.files import PathLike
 from ...errors import SparseRankError
-from ...versions.versions import Versions
+from ...versions import VersionRegistry
 from .gate import Judgments
 from .rounds import Outcome, due, keep, last_outcome, learn
 
@@ -59,7 +59,7 @@ class Learner:
         held_out_split: str = "dev",
         every: float = 30.0,
     ) -> None:
-        self._versions = Versions.open(model, take_up=False)
+        self._versions = VersionRegistry.open(model, register=False)
         self._told: dict[str, Any] = {
             "model": str(model),
             "database": database,
@@ -184,7 +184,7 @@ def run(told: Mapping[str, Any]) -> Outcome:
     """One round, as `Learner` asks for it; what goes wrong is an outcome too."""
     from ..feedback import FeedbackStore
 
-    versions, store = Versions.open(told["model"], take_up=False), None
+    versions, store = VersionRegistry.open(told["model"], register=False), None
     try:
         store = FeedbackStore(told["database"], make=False)
         held_out, index = told["held_out"], told["index"]

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from ...data.files import read_bytes, write_bytes
 from ...errors import DataError
-from ...versions.versions import Version, Versions
+from ...versions import Version, VersionRegistry
 from ..records import Feedback
 from .candidates import Candidate, Search
 from .gate import ENOUGH, Checks, Figures, Judgments, agreed, one_of
@@ -82,12 +82,12 @@ class Outcome:
         return asdict(self)
 
 
-def state_path(versions: Versions) -> Path:
+def state_path(versions: VersionRegistry) -> Path:
     """Where the outcome of the last round is kept."""
     return versions.folder / "learner.json"
 
 
-def last_outcome(versions: Versions) -> Outcome:
+def last_outcome(versions: VersionRegistry) -> Outcome:
     """The outcome of the last round, as it was kept; an empty one where there is none that can be read."""
     try:
         return Outcome(**json.loads(read_bytes(state_path(versions))))
@@ -95,14 +95,14 @@ def last_outcome(versions: Versions) -> Outcome:
         return Outcome("nothing", "no round of learning yet")
 
 
-def looked_through(versions: Versions) -> int:
+def looked_through(versions: VersionRegistry) -> int:
     """The last feedback that was looked at for models learned from the one that is served, or from its first one."""
     root, last = versions.root(), last_outcome(versions)
     through = [one.learned_through for one in versions.list() if versions.root(one.number) == root]
     return max([*through, last.looked_through if last.root == root else 0])
 
 
-def due(versions: Versions, last: int) -> bool:
+def due(versions: VersionRegistry, last: int) -> bool:
     """Whether there is feedback that no round has seen, the last one being of this number."""
     before, through = last_outcome(versions), looked_through(versions)
     if before.root != versions.root() or before.outcome == "failed":
@@ -111,7 +111,7 @@ def due(versions: Versions, last: int) -> bool:
 
 
 def learn(
-    versions: Versions, store: Store, *, index: Path | None = None, judgments: Judgments | None = None
+    versions: VersionRegistry, store: Store, *, index: Path | None = None, judgments: Judgments | None = None
 ) -> Outcome:
     """Look at what users said since the last round, and serve a better model if there is one."""
     began = time.monotonic()
@@ -119,14 +119,14 @@ def learn(
     return keep(versions, replace(done, seconds=round(time.monotonic() - began, 3)))
 
 
-def keep(versions: Versions, done: Outcome) -> Outcome:
+def keep(versions: VersionRegistry, done: Outcome) -> Outcome:
     """Write an outcome down."""
     done = replace(done, root=versions.root(), at=datetime.now(UTC).isoformat())
     write_bytes(state_path(versions), json.dumps(done.to_dict(), allow_nan=False, indent=1).encode(), pack=False)
     return done
 
 
-def _round(versions: Versions, store: Store, index: Path | None, judgments: Judgments | None) -> Outcome:
+def _round(versions: VersionRegistry, store: Store, index: Path | None, judgments: Judgments | None) -> Outcome:
     last, start = store.last(), looked_through(versions)
     fresh = _next(store, start)
     if not fresh:
@@ -145,7 +145,7 @@ def _round(versions: Versions, store: Store, index: Path | None, judgments: Judg
         said = f"{len(lessons)} queries have feedback; first pairs are learned from {FIRST_QUERIES}"
         return Outcome("waiting", said, start, last, checked_on=checks.to_dict())
     before = Candidate(ranker, checks.of(ranker, lessons, agreed(ranker, lessons)))
-    search = Search(before, lessons, checks, room=int(ROOM * versions.of(versions.root()).pairs) + MORE)
+    search = Search(before, lessons, checks, room=int(ROOM * versions.get(versions.root()).pairs) + MORE)
     search.run()
     after = search.nearest if search.nearest and not search.learned else search.best
     done = Outcome(
@@ -157,7 +157,7 @@ def _round(versions: Versions, store: Store, index: Path | None, judgments: Judg
     return _served(versions, version, search, done, start) if search.learned else done
 
 
-def _served(versions: Versions, version: Version, search: Search, done: Outcome, start: int) -> Outcome:
+def _served(versions: VersionRegistry, version: Version, search: Search, done: Outcome, start: int) -> Outcome:
     """The outcome, with the new version."""
     check = {name: getattr(done, name) for name in ("before", "after", "checked_on", "learned", "refused")}
     if done.comparison is not None:

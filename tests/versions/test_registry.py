@@ -1,4 +1,4 @@
-"""Versions of a model: every one is kept, one is served, and no accident leaves less than a whole one."""
+"""The version registry keeps every version, serves one, and survives crashes and damaged files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError, ModelError
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 from ..text_ranker.test_learning import world
 
@@ -36,7 +36,7 @@ def model(trained, tmp_path):
     return tmp_path / "model"
 
 
-def taught(versions, weight=2.0, **about):
+def add_version(versions, weight=2.0, **about):
     """One more version: the served one with one pair set."""
     ranker = versions.load().set_pair("car", "boat", weight)
     return versions.add(ranker, f"car looks for boat: {weight}", {"held_out": [0.5, 0.6]}, **about)
@@ -47,7 +47,7 @@ def weight_of(ranker):
 
 
 def test_the_model_becomes_version_1_when_it_is_first_opened(model):
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     (only,) = versions.list()
     assert only == versions.current()
     assert (only.number, only.parent, only.learned_through, only.index) == (1, None, 0, None)
@@ -58,17 +58,17 @@ def test_the_model_becomes_version_1_when_it_is_first_opened(model):
 
 
 def test_opening_again_changes_nothing(model):
-    before = Versions.open(model).stamp()
-    assert Versions.open(model).stamp() == before
+    before = VersionRegistry.open(model).stamp()
+    assert VersionRegistry.open(model).stamp() == before
 
 
 def test_a_version_that_is_added_is_served_and_keeps_what_was_said_about_it(model):
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     before = versions.stamp()
-    made = taught(versions, learned_through=17)
+    made = add_version(versions, learned_through=17)
     assert versions.stamp() != before
     assert (made.number, made.parent, made.learned_through) == (2, 1, 17)
-    again = Versions.open(model)
+    again = VersionRegistry.open(model)
     assert again.current() == made
     assert again.current().check == {"held_out": [0.5, 0.6]}
     assert weight_of(again.load()) == pytest.approx(2.0)
@@ -76,119 +76,119 @@ def test_a_version_that_is_added_is_served_and_keeps_what_was_said_about_it(mode
 
 
 def test_another_process_sees_a_new_version_by_its_stamp(model):
-    versions, other = Versions.open(model), Versions.open(model)
+    versions, other = VersionRegistry.open(model), VersionRegistry.open(model)
     before = other.stamp()
-    taught(versions)
+    add_version(versions)
     assert other.stamp() != before
     assert other.current().number == 2
 
 
 def test_rollback_goes_to_the_parent_or_to_any_other_and_keeps_every_file(model):
-    versions = Versions.open(model)
-    taught(versions, 1.0)
-    taught(versions, 2.0)
+    versions = VersionRegistry.open(model)
+    add_version(versions, 1.0)
+    add_version(versions, 2.0)
     files = {path: path.read_bytes() for path in versions.folder.glob("*.safetensors")}
     assert versions.rollback().number == 2
     assert versions.rollback(3).number == 3
     assert versions.rollback(1).number == 1
     assert versions.current().number == 1
-    with pytest.raises(DataError, match="there is none to go back to"):
+    with pytest.raises(DataError, match="version 1 has no parent to go back to"):
         versions.rollback()
-    with pytest.raises(DataError, match="there is no version 9; there are: 1, 2, 3"):
+    with pytest.raises(DataError, match="there is no version 9; the versions are: 1, 2, 3"):
         versions.rollback(9)
     assert {path: path.read_bytes() for path in versions.folder.glob("*.safetensors")} == files
-    assert taught(versions, 3.0).parent == 1, "what comes after a rollback is learned from what is served"
+    assert add_version(versions, 3.0).parent == 1, "what comes after a rollback is learned from what is served"
 
 
 def test_going_back_to_the_version_that_is_served_changes_nothing(model):
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     before = versions.stamp()
     assert versions.rollback(1).number == 1
     assert versions.stamp() == before
 
 
 def test_what_was_learned_from_a_version_that_is_no_longer_served_is_not_added(model):
-    versions = Versions.open(model)
-    taught(versions)
+    versions = VersionRegistry.open(model)
+    add_version(versions)
     ranker = versions.load()
     versions.rollback()
-    with pytest.raises(DataError, match="version 1 is served by now, not 2"):
+    with pytest.raises(DataError, match="version 1 is served now, not version 2"):
         versions.add(ranker, "late", parent=2)
     assert versions.current().number == 1
 
 
 def test_at_says_what_was_served_then(model):
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     start = datetime.now(UTC)
-    taught(versions)
+    add_version(versions)
     middle = datetime.now(UTC)
     versions.rollback()
-    assert versions.at(start - timedelta(days=1)).number == 1
-    assert versions.at(start).number == 1
-    assert versions.at(middle).number == 2
-    assert versions.at(datetime.now(UTC)).number == 1
+    assert versions.served_at(start - timedelta(days=1)).number == 1
+    assert versions.served_at(start).number == 1
+    assert versions.served_at(middle).number == 2
+    assert versions.served_at(datetime.now(UTC)).number == 1
 
 
-def test_a_damaged_version_is_refused_by_name_and_the_last_good_one_is_served(model, caplog):
-    versions = Versions.open(model)
-    taught(versions, 1.0)
-    taught(versions, 2.0)
+def test_loading_a_damaged_version_raises_and_the_last_good_one_is_served(model, caplog):
+    versions = VersionRegistry.open(model)
+    add_version(versions, 1.0)
+    add_version(versions, 2.0)
     bad = versions.path(3)
     content = bytearray(bad.read_bytes())
     content[-10] ^= 1
     bad.write_bytes(content)
     with pytest.raises(ModelError, match=r"000003\.safetensors: damaged"):
         versions.load()
-    version, ranker = versions.last_good()
+    version, ranker = versions.load_last_good()
     assert version.number == 2
     assert weight_of(ranker) == pytest.approx(1.0)
     assert "000003.safetensors" in caplog.text
-    assert "version 2 is served instead of 3" in caplog.text
+    assert "serving version 2 instead of 3" in caplog.text
     with pytest.raises(ModelError, match=r"000003\.safetensors"):
         versions.rollback(1), versions.rollback(3)
     assert versions.current().number == 1
     versions.path(1).unlink()
-    with pytest.raises(ModelError, match=r"000001\.safetensors: this version's file is missing"):
-        versions.last_good()
+    with pytest.raises(ModelError, match=r"000001\.safetensors: the file of this version is missing"):
+        versions.load_last_good()
 
 
 def test_where_two_are_damaged_the_newest_whole_one_is_served(model):
-    versions = Versions.open(model)
-    taught(versions, 1.0)
-    taught(versions, 2.0)
+    versions = VersionRegistry.open(model)
+    add_version(versions, 1.0)
+    add_version(versions, 2.0)
     for number in (2, 3):
         versions.path(number).write_bytes(b"")
-    assert versions.last_good()[0].number == 1
+    assert versions.load_last_good()[0].number == 1
 
 
 def test_a_damaged_model_file_harms_no_version(model, caplog):
-    Versions.open(model)
+    VersionRegistry.open(model)
     model.write_bytes(model.read_bytes()[:-100])
-    versions = Versions.open(model)
-    assert versions.last_good()[0].number == 1
-    assert "version 1 is served as before" in caplog.text
+    versions = VersionRegistry.open(model)
+    assert versions.load_last_good()[0].number == 1
+    assert "version 1 stays" in caplog.text
     model.unlink()
-    assert Versions.open(model).current().number == 1
+    assert VersionRegistry.open(model).current().number == 1
 
 
-def test_a_damaged_model_file_is_refused_by_name_where_there_is_no_version(model):
+def test_a_damaged_model_file_without_versions_raises(model):
     model.write_bytes(b"noise")
     with pytest.raises(ModelError, match="model: truncated, damaged or not a model file"):
-        Versions.open(model)
+        VersionRegistry.open(model)
     with pytest.raises(ModelError, match="absent: no such file"):
-        Versions.open(model.parent / "absent")
+        VersionRegistry.open(model.parent / "absent")
     assert not (model.parent / "absent.versions").exists()
 
 
-def test_a_model_that_was_trained_anew_is_the_next_version(model):
-    versions = Versions.open(model)
-    taught(versions, learned_through=9)
+def test_a_model_that_was_trained_again_is_the_next_version(model):
+    versions = VersionRegistry.open(model)
+    add_version(versions, learned_through=9)
     sr.load(model).set_pair("car", "boat", 7.0).save(model)
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     assert (versions.current().number, versions.current().parent, versions.current().learned_through) == (3, None, 0)
     assert weight_of(versions.load()) == pytest.approx(7.0)
     assert versions.root(2) == 1
-    taught(versions)
+    add_version(versions)
     assert versions.root() == versions.root(4) == 3
 
 
@@ -197,19 +197,19 @@ def test_a_model_that_was_trained_anew_is_the_next_version(model):
     [b"", b"{}", b"[]", b'{"format": 2}', b'{"format": 1, "versions": [], "served": [], "source": ""}', b"\xff",
      b'{"format": 1, "versions": [], "served": [{"version": 1, "since": "2026-01-01T00:00:00+00:00"}], "source": ""}'],
 )  # fmt: skip
-def test_a_damaged_list_of_versions_is_refused_by_name(model, content):
-    versions = Versions.open(model)
+def test_a_damaged_manifest_raises(model, content):
+    versions = VersionRegistry.open(model)
     (versions.folder / "versions.json").write_bytes(content)
-    for look in (lambda: Versions.open(model), versions.current):
+    for look in (lambda: VersionRegistry.open(model), versions.current):
         with pytest.raises(ModelError, match=r"versions\.json: "):
             look()
 
 
 def test_a_file_that_a_killed_writer_left_is_never_written_over(model):
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     left = versions.folder / "000002.safetensors"
     left.write_bytes(b"left behind")
-    assert taught(versions).number == 3
+    assert add_version(versions).number == 3
     assert left.read_bytes() == b"left behind"
 
 
@@ -217,12 +217,12 @@ def test_first_pairs_come_with_an_index_of_their_own_which_later_versions_share(
     docs, queries, qrels = world()
     plain = sr.TextRanker("text", max_pairs=200).fit(docs)
     plain.save(tmp_path / "model")
-    versions = Versions.open(tmp_path / "model")
+    versions = VersionRegistry.open(tmp_path / "model")
     ranker = versions.load()
     ranker.ranker = "text"
     made = versions.add(ranker.partial_fit(None, queries, qrels), "first pairs")
     assert made.index == "000002.index"
-    assert taught(versions, 0.01).index == "000002.index"
+    assert add_version(versions, 0.01).index == "000002.index"
     assert versions.load().search("red car")[0].id == "automobile-red"
     assert versions.load(1).search("red car") == plain.search("red car")
     assert sorted(path.name for path in versions.folder.glob("*.index")) == ["000001.index", "000002.index"]
@@ -231,7 +231,9 @@ def test_first_pairs_come_with_an_index_of_their_own_which_later_versions_share(
 def test_another_index_can_be_served(model):
     docs = {"x": "a red automobile"}
     sr.load(model).over(docs).index_.save(model.parent / "other.index")
-    assert [hit.id for hit in Versions.open(model).load(index=model.parent / "other.index").search("car")] == ["x"]
+    assert [hit.id for hit in VersionRegistry.open(model).load(index=model.parent / "other.index").search("car")] == [
+        "x"
+    ]
 
 
 @pytest.fixture
@@ -264,12 +266,12 @@ class Unprivileged:
 
 def test_where_nothing_can_be_written_the_model_itself_is_version_1(unwritable, caplog):
     with Unprivileged(unwritable.parent):
-        versions = Versions.open(unwritable)
+        versions = VersionRegistry.open(unwritable)
         assert not versions.writable
-        assert "no version can be added: Permission denied" in caplog.text
+        assert "versions cannot be added: Permission denied" in caplog.text
         assert versions.current().number == 1
         assert versions.load().search("red car") == sr.load(unwritable).search("red car")
-        assert versions.last_good()[0] == versions.current()
+        assert versions.load_last_good()[0] == versions.current()
         assert versions.stamp() is None
         for change in (lambda: versions.add(versions.load(), "no"), versions.rollback):
             with pytest.raises(DataError, match="cannot be written"):
@@ -278,9 +280,9 @@ def test_where_nothing_can_be_written_the_model_itself_is_version_1(unwritable, 
 
 
 def test_versions_that_can_only_be_read_are_served(unwritable):
-    taught(Versions.open(unwritable))
+    add_version(VersionRegistry.open(unwritable))
     with Unprivileged(unwritable.parent / "model.versions"):
-        versions = Versions.open(unwritable)
+        versions = VersionRegistry.open(unwritable)
         assert not versions.writable
         assert versions.current().number == 2
         assert weight_of(versions.load()) == pytest.approx(2.0)
@@ -288,8 +290,8 @@ def test_versions_that_can_only_be_read_are_served(unwritable):
 
 ADDER = """
 import sys
-from sparserank.versions.versions import Versions
-versions = Versions.open(sys.argv[1])
+from sparserank.versions import VersionRegistry
+versions = VersionRegistry.open(sys.argv[1])
 for turn in range(4):
     versions.add(versions.load(1), f"{sys.argv[2]} {turn}")
 """
@@ -299,7 +301,7 @@ def test_processes_that_add_at_once_lose_nothing(model):
     """The folder itself does not exist yet when they start."""
     adders = [subprocess.Popen([sys.executable, "-c", ADDER, str(model), name]) for name in "ab"]
     assert [adder.wait(120) for adder in adders] == [0, 0]
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     assert [version.number for version in versions.list()] == list(range(1, 10))
     assert sorted(version.why for version in versions.list()[1:]) == [
         f"{name} {turn}" for name in "ab" for turn in range(4)
@@ -307,13 +309,13 @@ def test_processes_that_add_at_once_lose_nothing(model):
     assert [version.parent for version in versions.list()[1:]] == list(range(1, 9))
 
 
-def test_the_list_is_plain_json(model):
-    versions = Versions.open(model)
-    made = taught(versions)
+def test_a_version_is_plain_json(model):
+    versions = VersionRegistry.open(model)
+    made = add_version(versions)
     assert json.loads(json.dumps(made.to_dict()))["number"] == 2
 
 
 def test_a_line_in_the_log_says_why_a_version_is_served(model, caplog):
     with caplog.at_level(logging.INFO):
-        taught(Versions.open(model))
-    assert "version 2 is served: car looks for boat" in caplog.text
+        add_version(VersionRegistry.open(model))
+    assert "serving version 2: car looks for boat" in caplog.text

@@ -1,4 +1,4 @@
-"""MODEL trained anew, over other documents: the versions before it stay whole, with the index that was theirs."""
+"""When the model file is trained again on other documents, earlier versions keep their own index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError, ModelError
-from sparserank.versions.versions import Versions
+from sparserank.versions import VersionRegistry
 
 from ..text_ranker.test_learning import world
 
@@ -48,13 +48,13 @@ def no_link(self, target):
 def test_every_version_keeps_the_index_that_lay_beside_the_model(trained, model, monkeypatch, linked):
     if not linked:
         monkeypatch.setattr(Path, "hardlink_to", no_link)
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     kept = versions.folder / "000001.index"
     assert kept.samefile(f"{model}.index") == linked
     before = versions.load().search("red car")
     versions.add(versions.load().set_pair("car", "boat", 2.0), "taught")
     put(trained, "new", model)
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     assert versions.current().number == 3
     assert versions.load().search("purple plane")[0].id == "x"
     assert versions.load(1).search("red car") == before
@@ -66,43 +66,43 @@ def test_every_version_keeps_the_index_that_lay_beside_the_model(trained, model,
     ]  # fmt: skip
 
 
-def test_a_model_trained_anew_waits_for_who_takes_it_up_and_what_is_served_can_still_be_loaded(trained, model):
-    Versions.open(model)
+def test_a_model_trained_again_is_not_served_before_it_is_registered(trained, model):
+    VersionRegistry.open(model)
     put(trained, "new", model)
-    versions = Versions.open(model, take_up=False)
+    versions = VersionRegistry.open(model, register=False)
     assert [one.number for one in versions.list()] == [1]
     assert versions.writable
     assert len(versions.load().index_) == len(world()[0])
-    assert Versions.open(model).current().number == 2
+    assert VersionRegistry.open(model).current().number == 2
 
 
 def test_on_first_use_the_model_is_version_1_whoever_uses_it(model):
-    assert Versions.open(model, take_up=False).current().number == 1
+    assert VersionRegistry.open(model, register=False).current().number == 1
 
 
 def test_an_index_that_comes_after_its_model_is_kept_when_it_is_there(trained, model, caplog):
-    Versions.open(model)
+    VersionRegistry.open(model)
     put(trained, "new", model, [""])
-    versions = Versions.open(model)
-    assert "model.index: not kept: " in caplog.text
-    assert versions.last_good()[0].number == 1, "the index of version 2 is not there yet"
+    versions = VersionRegistry.open(model)
+    assert "model.index: no copy was kept: " in caplog.text
+    assert versions.load_last_good()[0].number == 1, "the index of version 2 is not there yet"
     put(trained, "new", model, [".index"])
-    assert Versions.open(model).last_good()[0].number == 2
+    assert VersionRegistry.open(model).load_last_good()[0].number == 2
     assert (versions.folder / "000002.index").samefile(f"{model}.index")
 
 
 def test_an_index_that_was_made_again_is_the_one_that_is_kept(model):
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     docs = world()[0] | PLANE
     sr.load(model).over(docs).index_.save(f"{model}.index")
     assert len(versions.load().index_) == len(docs)
-    Versions.open(model)
+    VersionRegistry.open(model)
     Path(f"{model}.index").unlink()
-    assert len(Versions.open(model).load().index_) == len(docs)
+    assert len(VersionRegistry.open(model).load().index_) == len(docs)
 
 
 def test_an_index_that_is_named_or_damaged_is_not_passed_over(trained, model):
-    versions = Versions.open(model)
+    versions = VersionRegistry.open(model)
     with pytest.raises(ModelError, match=r"new\.index: made for another model"):
         versions.load(index=trained / "new.index")
     Path(f"{model}.index").unlink()

@@ -1,0 +1,134 @@
+"""The manifest `versions.json`: all versions of a model, and when each of them was served."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..data.files import read_bytes, write_bytes
+from ..errors import DataError, ModelError
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a model.
+
+    Parameters
+    ----------
+    number : int
+        Number of the version, from 1.
+    made : str
+        ISO time of its creation.
+    why : str
+        Reason for its creation.
+    parent : int or None
+        The version it was learned from; None for a copy of the model file.
+    pairs : int
+        Number of word pairs.
+    sha256 : str
+        Digest of its file.
+    check : dict, optional
+        Results of the checks before it was served.
+    learned_through : int, default=0
+        Number of the last feedback that it takes into account.
+    index : str, optional
+        Name of its own index file, if the index of the model file does not match.
+
+    Examples
+    --------
+    >>> Version(1, "2026-01-01T00:00:00+00:00", "initial model file", None, 0, "").to_dict()["number"]
+    1
+    """
+
+    number: int
+    made: str
+    why: str
+    parent: int | None
+    pairs: int
+    sha256: str
+    check: Mapping[str, Any] = field(default_factory=dict)
+    learned_through: int = 0
+    index: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All versions, (number, ISO time) of each start of serving, and the digest of the model file."""
+
+    versions: tuple[Version, ...]
+    served: tuple[tuple[int, str], ...]
+    source: str
+
+    def get(self, number: int) -> Version:
+        """Return a version. An unknown number raises DataError."""
+        for version in self.versions:
+            if version.number == number:
+                return version
+        numbers = ", ".join(str(version.number) for version in self.versions)
+        raise DataError(f"there is no version {number}; the versions are: {numbers}")
+
+    def with_served(self, number: int) -> Manifest:
+        """Return a manifest that serves this version from now on."""
+        return replace(self, served=(*self.served, (number, utc_now())))
+
+    @cached_property
+    def roots(self) -> dict[int, int]:
+        """For each version the number of the copy of the model file that it descends from."""
+        roots: dict[int, int] = {}
+        for version in self.versions:  # a parent precedes its children
+            roots[version.number] = version.number if version.parent is None else roots[version.parent]
+        return roots
+
+    @property
+    def current(self) -> Version:
+        """The served version."""
+        return self.get(self.served[-1][0])
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read a manifest. A damaged or inconsistent file raises ModelError with its path."""
+    try:
+        content = json.loads(read_bytes(path))
+        if content["format"] != FORMAT:
+            raise ValueError(f"format {content['format']!r}; this release reads format {FORMAT}")
+        names = [field.name for field in fields(Version)]
+        versions = tuple(Version(**{name: version[name] for name in names}) for version in content["versions"])
+        served = tuple(
+            (int(entry["version"]), datetime.fromisoformat(entry["since"]).isoformat()) for entry in content["served"]
+        )
+        manifest = Manifest(versions, served, str(content["source"]))
+        for number, _ in served:
+            manifest.get(number)
+        manifest.current, manifest.roots  # noqa: B018 - raises if no version is served or a parent is missing
+    except DataError as error:
+        raise ModelError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        raise ModelError(f"{path}: damaged: {error}; move it away to start again from the model file") from None
+    return manifest
+
+
+def write_manifest(path: Path, manifest: Manifest) -> None:
+    """Write a manifest, atomically."""
+    content = {
+        "format": FORMAT,
+        "source": manifest.source,
+        "versions": [version.to_dict() for version in manifest.versions],
+        "served": [{"version": number, "since": since} for number, since in manifest.served],
+    }
+    write_bytes(path, json.dumps(content, allow_nan=False, indent=1).encode(), pack=False)
+
+
+def utc_now() -> str:
+    """Return the current time in ISO format."""
+    return datetime.now(UTC).isoformat()
