@@ -26,7 +26,8 @@ import numpy as np
 from numba import njit
 
 from sparserank import DominationRanker, data
-from sparserank.evaluation.measures import Items, measured
+from sparserank.evaluation.items import Items
+from sparserank.evaluation.measures import compute
 from sparserank.letor.base import measure_by_query
 from sparserank.optim.coordinate_descent import CoordinateDescent
 from sparserank.optim.losses import Domination
@@ -156,8 +157,8 @@ def rcv1_split() -> tuple[Any, Any, list[Any]]:
 def mean_precision(Y: Any, scores: Any) -> float:
     grades = Y.toarray()
     n, topics = grades.shape
-    rows = Items.of_rows(scores.T.ravel(), grades.T.ravel(), np.repeat(np.arange(topics), n))
-    return float(measured(rows, "AP")[0].mean)
+    rows = Items.from_rows(scores.T.ravel(), grades.T.ravel(), np.repeat(np.arange(topics), n))
+    return float(compute(rows, "AP")[0].mean)
 
 
 def rcv1(quick: bool) -> list[dict[str, Any]]:

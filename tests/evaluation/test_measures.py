@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from sparserank.errors import ConfigError, DataError
+from sparserank.evaluation import evaluate_rows, evaluate_run, measures
 from sparserank.evaluation import ir_measures as foreign
-from sparserank.evaluation import measures
-from sparserank.evaluation.measures import Items, Measure, of_ranking, parse, parse_all, per_group, per_query, ranked
+from sparserank.evaluation.items import Items
+from sparserank.evaluation.measures import Measure, evaluate_ranking, parse, parse_all, ranking_order
 
 from .. import oracles
 
@@ -37,6 +38,14 @@ TREC_NAMES = {
     "nDCG": "ndcg", "nDCG@3": "ndcg_cut_3", "nDCG@10": "ndcg_cut_10", "AP": "map", "AP@2": "map_cut_2", "P@1": "P_1",
     "P@5": "P_5", "R@2": "recall_2", "R@100": "recall_100", "RR": "recip_rank", "Success@3": "success_3",
 }  # fmt: skip
+
+
+def per_query(run: Any, qrels: Any, measures: Any) -> dict[str, dict[str, float]]:
+    return evaluate_run(run, qrels, measures).per_query
+
+
+def per_group(*rows: Any, ids: Any = None) -> dict[str, dict[str, float]]:
+    return evaluate_rows(*rows, ids=ids).per_query
 
 
 def assert_equal_to_trec_eval(run: Any, qrels: Any, names: dict[str, str], rel: int = 1) -> None:
@@ -64,21 +73,21 @@ def test_a_least_relevant_grade_equals_that_of_trec_eval(run: Any, qrels: Any, r
 
 
 def test_reciprocal_rank_with_a_cutoff_is_cut() -> None:
-    assert [of_ranking(f"RR@{k}", [0, 0, 1, 1]) for k in (2, 3, 4)] == [0.0, 1 / 3, 1 / 3]
+    assert [evaluate_ranking(f"RR@{k}", [0, 0, 1, 1]) for k in (2, 3, 4)] == [0.0, 1 / 3, 1 / 3]
 
 
 @given(st.dictionaries(DOCS, SCORES, max_size=20))
-def test_ranked_is_the_tie_rule(scores: dict[str, float]) -> None:
+def test_ranking_order_is_the_tie_rule(scores: dict[str, float]) -> None:
     ids = list(scores)
-    assert [ids[i] for i in ranked(list(scores.values()), ids)] == oracles.tie_rule(scores)
+    assert [ids[i] for i in ranking_order(list(scores.values()), ids)] == oracles.tie_rule(scores)
 
 
 def test_scores_that_differ_only_beyond_single_precision_are_tied() -> None:
-    assert ranked([1.0 + 1e-9, 1.0], ["a", "b"]).tolist() == [1, 0]
+    assert ranking_order([1.0 + 1e-9, 1.0], ["a", "b"]).tolist() == [1, 0]
 
 
 def test_ids_break_ties_as_text_and_not_as_numbers() -> None:
-    assert ranked([1.0, 1.0, 1.0], ["10", "9", "100"]).tolist() == [1, 2, 0]
+    assert ranking_order([1.0, 1.0, 1.0], ["10", "9", "100"]).tolist() == [1, 2, 0]
 
 
 def test_ties_rank_worst_in_rr_and_are_no_error_in_errors_of_strict_order() -> None:
@@ -132,11 +141,11 @@ def test_letor4_on_numbers_worked_by_hand() -> None:
     AP               (1/1 + 2/3 + 3/5) / 3 = 0.7555555556
     """
     grades = [1, 0, 2, 0, 1]
-    at = [of_ranking(f"nDCG-letor4@{k}", grades) for k in (1, 2, 3, 4, 5)]
+    at = [evaluate_ranking(f"nDCG-letor4@{k}", grades) for k in (1, 2, 3, 4, 5)]
     assert_allclose(at, [0.3333333333, 0.25, 0.6246670571, 0.6246670571, 0.7176670767], rtol=0, atol=6e-11)
-    assert of_ranking("nDCG-letor4", grades) == pytest.approx(0.5100669048, abs=5e-11)
-    assert of_ranking("AP-letor4", grades) == pytest.approx(0.7555555556, abs=5e-11)
-    assert of_ranking("nDCG-letor4@6", grades) == 0.0, "a list with fewer than k documents counts 0"
+    assert evaluate_ranking("nDCG-letor4", grades) == pytest.approx(0.5100669048, abs=5e-11)
+    assert evaluate_ranking("AP-letor4", grades) == pytest.approx(0.7555555556, abs=5e-11)
+    assert evaluate_ranking("nDCG-letor4@6", grades) == 0.0, "a list with fewer than k documents counts 0"
 
 
 def test_letor4_averages_over_queries_without_relevant_documents() -> None:
@@ -150,18 +159,18 @@ def test_letor4_averages_over_queries_without_relevant_documents() -> None:
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=15), st.integers(1, 16))
 def test_letor4_equals_its_definition(grades: list[float], k: int) -> None:
-    assert of_ranking(f"nDCG-letor4@{k}", grades) == pytest.approx(oracles.letor4_ndcg(grades, k), abs=1e-12)
-    assert of_ranking("nDCG-letor4", grades) == pytest.approx(oracles.letor4_mean_ndcg(grades), abs=1e-12)
+    assert evaluate_ranking(f"nDCG-letor4@{k}", grades) == pytest.approx(oracles.letor4_ndcg(grades, k), abs=1e-12)
+    assert evaluate_ranking("nDCG-letor4", grades) == pytest.approx(oracles.letor4_mean_ndcg(grades), abs=1e-12)
 
 
 def test_letor4_counts_what_was_missed_as_a_document_that_earns_nothing() -> None:
-    assert of_ranking("nDCG-letor4@2", [1], missed=[1]) == pytest.approx(1 / 2)
-    assert of_ranking("nDCG-letor4@3", [1], missed=[1]) == 0.0
+    assert evaluate_ranking("nDCG-letor4@2", [1], missed=[1]) == pytest.approx(1 / 2)
+    assert evaluate_ranking("nDCG-letor4@3", [1], missed=[1]) == 0.0
 
 
 def test_letor4_refuses_grades_that_cannot_be_gains() -> None:
     with pytest.raises(DataError, match="2\\^grade"):
-        of_ranking("nDCG-letor4@3", [2000.0])
+        evaluate_ranking("nDCG-letor4@3", [2000.0])
 
 
 @given(
@@ -193,8 +202,8 @@ def test_queries_keep_the_order_of_their_first_rows_and_need_not_be_sorted() -> 
 
 def test_rmse_is_over_all_rows_and_not_a_mean_over_queries() -> None:
     # Misses: 3 in the first query; 1, 1, 1 in the second. sqrt((9 + 1 + 1 + 1) / 4) = sqrt(3), not (3 + 1) / 2.
-    items = Items.of_rows([3, 1, 1, 1], [0, 0, 0, 0], [1, 2, 2, 2])
-    (column,) = measures.measured(items, "RMSE")
+    items = Items.from_rows([3, 1, 1, 1], [0, 0, 0, 0], [1, 2, 2, 2])
+    (column,) = measures.compute(items, "RMSE")
     assert column.as_dict() == {"1": 3.0, "2": 1.0}
     assert column.mean == pytest.approx(math.sqrt(3))
 
@@ -204,7 +213,7 @@ def test_rmse_needs_a_score_for_every_judged_document_and_ignores_the_unjudged()
     with pytest.raises(DataError, match="RMSE needs a finite score for every judged document; query 'q'"):
         per_query({"q": {"a": 2.0}}, {"q": {"a": 1, "b": 1}}, "RMSE")
     with pytest.raises(ConfigError, match="RMSE needs scores"):
-        of_ranking("RMSE", [1, 0])
+        evaluate_ranking("RMSE", [1, 0])
 
 
 @pytest.mark.parametrize(
@@ -283,7 +292,7 @@ def test_queries_with_negative_grades_only_are_worth_nothing_to_ir_measures_too(
     run = {f"q{i}": {"a": 1.0, "b": 0.5} for i in range(200)}
     qrels = {f"q{i}": {"a": -2, "b": -1} for i in range(200)}
     # pytrec_eval overruns its memory, sooner or later, where all grades of a query are negative: it must not see one.
-    _, handed_over = foreign._plain(Items.of_run(run, qrels))
+    _, handed_over = foreign._with_plain_ids(Items.from_run(run, qrels))
     assert all(max(grades.values()) == 0 for grades in handed_over.values())
     values = per_query(run, qrels, "Rprec Bpref nDCG(gains={1: 2})@5 AP")
     assert {value for column in values.values() for value in column.values()} == {0.0}
@@ -301,7 +310,9 @@ def test_ir_measures_takes_whole_grades_only_and_its_own_refusals_are_passed_on(
 
 
 def test_grades_between_whole_numbers_are_gains_as_they_are() -> None:
-    assert of_ranking("nDCG@2", [0.5, 1.5]) == pytest.approx((0.5 + 1.5 / math.log2(3)) / (1.5 + 0.5 / math.log2(3)))
+    assert evaluate_ranking("nDCG@2", [0.5, 1.5]) == pytest.approx(
+        (0.5 + 1.5 / math.log2(3)) / (1.5 + 0.5 / math.log2(3))
+    )
 
 
 Q = {"q": {"a": 1.0}}
@@ -354,22 +365,33 @@ def test_one_id_may_serve_several_queries() -> None:
     assert per_group([1, 2], [1, 1], ["u", "v"], "RR", ids=["a", "a"]) == {"RR": {"u": 1.0, "v": 1.0}}
 
 
-def test_ranked_refuses_what_it_cannot_order() -> None:
+def test_ranking_order_rejects_what_it_cannot_order() -> None:
     with pytest.raises(DataError, match="document 'b' is not a number"):
-        ranked([1.0, math.nan], ["a", "b"])
+        ranking_order([1.0, math.nan], ["a", "b"])
     with pytest.raises(DataError, match="2 scores and 1 documents"):
-        ranked([1.0, 2.0], ["a"])
+        ranking_order([1.0, 2.0], ["a"])
 
 
 def test_a_ranking_needs_a_document() -> None:
     with pytest.raises(DataError, match="at least one finite grade"):
-        of_ranking("AP", [])
+        evaluate_ranking("AP", [])
 
 
 def test_measures_load_no_heavy_library_until_one_is_needed() -> None:
     code = (
         "import sys; from sparserank.evaluation import measures; "
-        "measures.per_query({'q': {'a': 1.0}}, {'q': {'a': 1}}, 'nDCG@3');"
+        "measures.evaluate_ranking('nDCG@3', [1, 0]);"
         "print(*{'numba', 'scipy', 'sklearn', 'polars', 'ir_measures', 'matplotlib'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+def test_old_names_work_and_warn() -> None:
+    with pytest.warns(DeprecationWarning, match="evaluate_run"):
+        assert measures.per_query({"q": {"a": 1.0}}, {"q": {"a": 1}}, "RR") == {"RR": {"q": 1.0}}
+    with pytest.warns(DeprecationWarning, match="evaluate_rows"):
+        assert measures.per_group([1.0], [1], [7], "RR") == {"RR": {"7": 1.0}}
+    with pytest.warns(DeprecationWarning, match="evaluate_ranking"):
+        assert measures.of_ranking("RR", [0, 1]) == 0.5
+    with pytest.warns(DeprecationWarning, match="'seed' parameter of evaluate_run"):
+        assert evaluate_run({"q": {"a": 1.0}}, {"q": {"a": 1}}, "RR", seed=3).random_state == 3

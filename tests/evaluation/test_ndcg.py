@@ -9,17 +9,18 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
-from sparserank.evaluation.measures import of_ranking, per_query
+from sparserank.evaluation import evaluate_run
+from sparserank.evaluation.measures import evaluate_ranking
 from sparserank.evaluation.ndcg import mean_ndcg, ndcg
 
 
-def by_definition(scores, grades, own=None, k=10):
+def by_definition(scores, grades, excluded=None, k=10):
     """The measures' value, the query's own document not being retrieved."""
-    own = [-1] * len(scores) if own is None else own
-    run = {str(i): {str(j): s for j, s in enumerate(row.tolist()) if j != own[i]} for i, row in enumerate(scores)}
+    excluded = [-1] * len(scores) if excluded is None else excluded
+    run = {str(i): {str(j): s for j, s in enumerate(row.tolist()) if j != excluded[i]} for i, row in enumerate(scores)}
     qrels = {str(i): {str(j): g for j, g in enumerate(row.tolist()) if g > 0} for i, row in enumerate(grades)}
     asked = {query: judged for query, judged in qrels.items() if judged}
-    return list(per_query(run, asked, f"nDCG@{k}")[f"nDCG@{k}"].values())
+    return list(evaluate_run(run, asked, f"nDCG@{k}").per_query[f"nDCG@{k}"].values())
 
 
 def a_world(seed, documents, share=0.3):
@@ -45,14 +46,14 @@ def test_equal_scores_rank_by_place(seed, documents, k):
     grades[:, -1] = 1
     scores = rng.integers(0, 3, grades.shape).astype(np.float32)
     order = np.argsort(-scores, axis=1, kind="stable")
-    expected = [of_ranking(f"nDCG@{k}", row[o].tolist()) for row, o in zip(grades, order, strict=True)]
+    expected = [evaluate_ranking(f"nDCG@{k}", row[o].tolist()) for row, o in zip(grades, order, strict=True)]
     assert_allclose(ndcg(scores, csr_array(grades.astype(np.float32)), k=k), expected, atol=1e-9)
 
 
 def test_an_own_document_that_is_judged_is_missed_not_found():
     grades = csr_array(np.array([[1.0, 1.0, 0.0]]))
     scores = np.array([[3.0, 2.0, 1.0]], np.float32)
-    assert mean_ndcg(scores, grades, np.array([0])) == pytest.approx(of_ranking("nDCG@10", [1, 0], missed=[1]))
+    assert mean_ndcg(scores, grades, np.array([0])) == pytest.approx(evaluate_ranking("nDCG@10", [1, 0], missed=[1]))
     assert scores.tolist() == [[3.0, 2.0, 1.0]], "what was given is left alone"
 
 

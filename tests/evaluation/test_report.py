@@ -224,9 +224,9 @@ def test_without_matplotlib_the_page_is_refused_with_the_way_to_get_it(
 
 def test_the_seed_is_that_of_the_figures_unless_another_is_given() -> None:
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
-    systems = {"a": evaluate_run(run, qrels, "AP", seed=7)}
+    systems = {"a": evaluate_run(run, qrels, "AP", random_state=7)}
     assert "(10,000 resamples, seed 7)" in Report.of("t", systems).method()
-    assert "(10,000 resamples, seed 8)" in Report.of("t", systems, seed=8).method()
+    assert "(10,000 resamples, seed 8)" in Report.of("t", systems, random_state=8).method()
 
 
 def test_a_report_needs_a_system() -> None:

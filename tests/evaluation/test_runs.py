@@ -97,8 +97,8 @@ def test_evaluations_that_cannot_be_compared_are_refused() -> None:
 
 
 def test_a_seed_is_a_whole_number() -> None:
-    with pytest.raises(ConfigError, match="'seed' parameter"):
-        evaluate_run(BEST, QRELS, "AP", seed=-1)
+    with pytest.raises(ConfigError, match="'random_state' parameter"):
+        evaluate_run(BEST, QRELS, "AP", random_state=-1)
 
 
 def test_hundreds_of_queries_stay_in_order() -> None:
@@ -112,8 +112,8 @@ def test_hundreds_of_queries_stay_in_order() -> None:
 
 def test_evaluation_loads_no_heavy_library_until_one_is_needed() -> None:
     code = (
-        "import sys; from sparserank import evaluation as evaluate;"
-        "evaluate.evaluate_run({'q': {'a': 1.0}}, {'q': {'a': 1}}).to_dict();"
+        "import sys; from sparserank import evaluation;"
+        "evaluation.evaluate_run({'q': {'a': 1.0}}, {'q': {'a': 1}}).to_dict();"
         "print(*{'numba', 'scipy', 'sklearn', 'polars', 'ir_measures', 'matplotlib'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"

@@ -142,10 +142,12 @@ def _measured(scores: Sequence[Any], parts: Sequence[Letor], measures: str, seed
     from ..evaluation import evaluate_rows as evaluate
 
     qid = np.concatenate([[f"{number}:{q}" for q in part.qid.tolist()] for number, part in enumerate(parts, start=1)])
-    everything = evaluate(np.concatenate(scores), np.concatenate([part.y for part in parts]), qid, measures, seed=seed)
+    grades = np.concatenate([part.y for part in parts])
+    everything = evaluate(np.concatenate(scores), grades, qid, measures, random_state=seed)
     shown: dict[str, Any] = {"queries": len(everything.queries), "measures": everything.to_dict()}
     if len(parts) > 1:
-        each = [evaluate(s, part.y, part.qid, measures, seed=seed) for s, part in zip(scores, parts, strict=True)]
+        pairs = zip(scores, parts, strict=True)
+        each = [evaluate(s, part.y, part.qid, measures, random_state=seed) for s, part in pairs]
         by_fold = {name: [one.estimates[name].value for one in each] for name in everything.estimates}
         shown["by_fold"] = by_fold
         shown["mean_of_folds"] = {name: float(np.mean(values)) for name, values in by_fold.items()}

@@ -44,19 +44,19 @@ class Measured:
     @cached_property
     def bm25(self) -> Evaluation:
         """The values of BM25."""
-        return evaluate_run(self.bm25_run, self.qrels, self.measures, seed=self.seed)
+        return evaluate_run(self.bm25_run, self.qrels, self.measures, random_state=self.seed)
 
     @cached_property
     def ours(self) -> Evaluation:
         """The values of the model."""
-        return evaluate_run(self.run, self.qrels, self.measures, seed=self.seed)
+        return evaluate_run(self.run, self.qrels, self.measures, random_state=self.seed)
 
     @cached_property
     def paired(self) -> PairedRuns | None:
         """The model against the other one."""
         if self.against_run is None:
             return None
-        return compare_runs(self.against_run, self.run, self.qrels, self.measures, seed=self.seed)
+        return compare_runs(self.against_run, self.run, self.qrels, self.measures, random_state=self.seed)
 
     @cached_property
     def reverses(self) -> Reverses | None:
@@ -81,7 +81,7 @@ class Measured:
             return {}
         runs = {"model": self.run, "bm25": self.bm25_run, "against": self.against_run}
         return {
-            name: self.reverses.evaluate(run, self.qrels, self.measures, seed=self.seed)
+            name: self.reverses.evaluate(run, self.qrels, self.measures, random_state=self.seed)
             for name, run in runs.items()
             if run is not None
         }
@@ -101,7 +101,7 @@ class Measured:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for JSON."""
-        found = compare(self.bm25, self.ours, seed=self.seed)
+        found = compare(self.bm25, self.ours, random_state=self.seed)
         out: dict[str, Any] = {
             "measures": self.ours.to_dict(),
             "bm25": self.bm25.to_dict(),

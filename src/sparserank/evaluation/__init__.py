@@ -1,11 +1,11 @@
-"""Figures one can trust: runs, rows and classes measured, with intervals, comparisons and reports."""
+"""Measures of rankings with confidence intervals, paired tests and reports."""
 
-from .intervals import Estimate
+from .comparison import Comparison, PairedRuns, WorseQuery, compare, compare_runs, not_worse
 from .labels import ClassEvaluation, bilinear_blocks, evaluate_classes
-from .paired import PairedRuns, WorseQuery, compare_runs, not_worse
 from .report import Report
 from .reverses import Reverses
-from .runs import Comparison, Evaluation, compare, evaluate_rows, evaluate_run
+from .runs import Evaluation, evaluate_rows, evaluate_run
+from .significance import Estimate
 
 __all__ = [
     "ClassEvaluation", "Comparison", "Estimate", "Evaluation", "PairedRuns", "Report", "Reverses", "WorseQuery",

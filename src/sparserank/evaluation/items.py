@@ -1,11 +1,8 @@
-"""The items of many queries as one table, each query's in ranked order: all that any measure needs to know.
-
-`ranked` is the tie rule itself: float32 scores falling, equal scores by id in falling string order.
-"""
+"""The ranked items of many queries in one table: the input of every measure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -21,63 +18,87 @@ Nested: TypeAlias = Mapping[str, Mapping[str, float]]
 
 
 def as_single(scores: ArrayLike) -> NDArray[np.float32]:
-    """Scores as the tie rule sees them: float32, and infinite where they are beyond its range."""
+    """Scores as float32, infinite where they are beyond its range."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(scores).astype(np.float32)
 
 
-def ranked(scores: ArrayLike, ids: Sequence[str]) -> NDArray[np.intp]:
-    """The positions of the documents, best first, by the tie rule.
+def ranking_order(scores: ArrayLike, doc_ids: Sequence[str]) -> NDArray[np.intp]:
+    """Order documents by the tie rule: descending float32 score, then descending id.
 
-    >>> ranked([1.0, 2.0, 1.0], ["a", "b", "c"]).tolist()
+    Parameters
+    ----------
+    scores : array-like of shape (n_documents,)
+        One score per document.
+    doc_ids : sequence of str
+        One id per document.
+
+    Returns
+    -------
+    ndarray of int
+        Positions of the documents, best first.
+
+    Examples
+    --------
+    >>> ranking_order([1.0, 2.0, 1.0], ["a", "b", "c"]).tolist()
     [1, 2, 0]
     """
     single = as_single(scores)
-    if len(single) != len(ids):
-        raise DataError(f"every document needs one score; got {len(single)} scores and {len(ids)} documents")
+    if len(single) != len(doc_ids):
+        raise DataError(f"every document needs one score; got {len(single)} scores and {len(doc_ids)} documents")
     if np.isnan(single).any():
-        raise DataError(f"the score of document {ids[int(np.isnan(single).argmax())]!r} is not a number")
-    falling = np.argsort(-single, kind="stable")
-    in_order = single[falling]
-    if not np.any(in_order[1:] == in_order[:-1]):
-        return falling
-    names = [str(name) for name in ids]
+        raise DataError(f"the score of document {doc_ids[int(np.isnan(single).argmax())]!r} is not a number")
+    order = np.argsort(-single, kind="stable")
+    if not np.any(single[order[1:]] == single[order[:-1]]):
+        return order
+    names = [str(name) for name in doc_ids]
     by_id = np.array(sorted(range(len(names)), key=names.__getitem__, reverse=True), dtype=np.intp)
     return by_id[np.argsort(-single[by_id], kind="stable")]
 
 
 @dataclass(frozen=True)
 class Items:
-    """The items of query q are rows start[q] to start[q + 1]: retrieved ones by the tie rule, then the missed ones.
+    """Judged and retrieved documents of each query: retrieved ones in ranked order, then the others.
 
-    `score` is minus infinity for an item that was not `found`; `grade` is 0 for one that was not `judged`.
+    Attributes
+    ----------
+    queries : tuple of str
+        Query ids.
+    start : ndarray of shape (n_queries + 1,)
+        The items of query q are rows start[q] to start[q + 1] - 1.
+    score : ndarray
+        Scores; minus infinity for an item that was not retrieved.
+    grade : ndarray
+        Grades; 0 for an item that was not judged.
+    is_judged, is_retrieved : ndarray of bool
+        Whether the item has a judgment, and whether it has a score.
     """
 
     queries: tuple[str, ...]
     start: NDArray[np.int64]
     score: Floats
     grade: Floats
-    judged: NDArray[np.bool_]
-    found: NDArray[np.bool_]
+    is_judged: NDArray[np.bool_]
+    is_retrieved: NDArray[np.bool_]
 
     @cached_property
     def query(self) -> NDArray[np.int64]:
-        """The query of each row, by number."""
+        """The query number of each row."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.start))
 
     @cached_property
     def rank(self) -> NDArray[np.int64]:
-        """The place of each row in its query, from 1."""
+        """The rank of each row within its query, from 1."""
         return np.arange(1, len(self.score) + 1) - self.start[self.query]
 
     @cached_property
-    def seen(self) -> Floats:
-        """What a reader of the ranking gets at each rank: the grade, or 0 where the item was not retrieved."""
-        return np.where(self.found, self.grade, 0.0)
+    def ranked_grade(self) -> Floats:
+        """The grade at each rank, 0 for an item that was not retrieved."""
+        return np.where(self.is_retrieved, self.grade, 0.0)
 
     @cached_property
-    def ideal(self) -> Floats:
-        """What a reader of the best possible ranking gets at each rank."""
+    def ideal_grade(self) -> Floats:
+        """The grade at each rank of the best possible ranking."""
         return self.grade[np.lexsort((-self.grade, self.query))]
 
     def sum(self, values: NDArray[Any], cutoff: int | None = None) -> Floats:
@@ -93,58 +114,57 @@ class Items:
         return (slice(a, b) for a, b in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True))
 
     @classmethod
-    def of_run(cls, run: Nested, qrels: Nested) -> Items:
+    def from_run(cls, run: Nested, qrels: Nested) -> Items:
         """The items of every judged query, in the order of the judgments."""
         queries = _judged_queries(run, qrels)
-        scores, grades, judged, sizes = [], [], [], []
+        scores, grades, is_judged, is_retrieved, start = [], [], [], [], [0]
         for query in queries:
             retrieved, judgments = run.get(query, {}), qrels[query]
-            ids = list(retrieved)
-            score = _numbers(retrieved, "score", query)
-            graded = dict(zip(judgments, _numbers(judgments, "grade", query).tolist(), strict=True))
-            order = ranked(score, ids)
+            score, grade = (_by_document(of, what, query) for of, what in ((retrieved, "score"), (judgments, "grade")))
+            graded, ids = dict(zip(judgments, grade.tolist(), strict=True)), list(retrieved)
+            order = ranking_order(score, ids)
             ids = [ids[i] for i in order] + [d for d in graded if d not in retrieved]
             scores += [score[order], np.full(len(ids) - len(order), -np.inf)]
             grades += [graded.get(d, 0.0) for d in ids]
-            judged += [d in graded for d in ids]
-            sizes.append((len(order), len(ids)))
-        found = np.concatenate([np.arange(size) < retrieved for retrieved, size in sizes])
-        start = np.cumsum([0, *(size for _, size in sizes)])
-        return cls(tuple(queries), start, np.concatenate(scores), np.array(grades), np.array(judged), found)
+            is_judged += [d in graded for d in ids]
+            is_retrieved.append(np.arange(len(ids)) < len(order))
+            start.append(start[-1] + len(ids))
+        columns = np.concatenate(scores), np.array(grades), np.array(is_judged), np.concatenate(is_retrieved)
+        return cls(tuple(queries), np.array(start), *columns)
 
     @classmethod
-    def of_rows(
+    def from_rows(
         cls, scores: ArrayLike, grades: ArrayLike, qid: ArrayLike, *, ids: Sequence[str] | None = None
     ) -> Items:
-        """The items of LETOR-like rows, all judged and all retrieved; queries in the order of their first rows."""
-        score, grade, groups = _column(scores, "score"), _column(grades, "grade"), np.asarray(qid)
+        """The items of LETOR rows, all judged and all retrieved; queries in the order of their first rows."""
+        groups = np.asarray(qid)
+
+        score, grade = _numbers(scores, "score"), _numbers(grades, "grade")
         if not score.shape == grade.shape == groups.shape == (score.size,):
             raise DataError(
                 f"every row needs a score, a grade and a query; got {score.shape}, {grade.shape} and {groups.shape}"
             )
         if len(score) == 0:
             raise DataError("there are no rows to measure")
-        _refuse_rows(score, np.isnan(score), "score", groups)
-        _refuse_rows(grade, ~np.isfinite(grade), "grade", groups)
+        for values, what in ((score, "score"), (grade, "grade")):
+            _check_finite(values, what, lambda row: f"row {row} (query {groups[row].item()!r})")
         names, first, query = np.unique(groups, return_index=True, return_inverse=True)
-        appearance = np.argsort(np.argsort(first))
-        query = appearance[query]
-        tie = tie_ranks(len(score), ids, query)
-        order = np.lexsort((-tie, -as_single(score), query))
+        query = np.argsort(np.argsort(first))[query]
+        order = np.lexsort((-tie_ranks(len(score), ids, query), -as_single(score), query))
         start = np.concatenate(([0], np.cumsum(np.bincount(query))))
-        yes = np.ones(len(score), dtype=np.bool_)
+        all_rows = np.ones(len(score), dtype=np.bool_)
         queries = tuple(str(name) for name in names[np.argsort(first)].tolist())
-        return cls(queries, start, score[order], grade[order], yes, yes)
+        return cls(queries, start, score[order], grade[order], all_rows, all_rows)
 
     @classmethod
-    def of_ranking(cls, ranking: Sequence[float], missed: Sequence[float] = ()) -> Items:
+    def from_ranking(cls, ranking: Sequence[float], missed: Sequence[float] = ()) -> Items:
         """One query, from the grades of the retrieved documents, best first, and of those that were missed."""
         grade = np.array([*ranking, *missed], dtype=np.float64)
         if not np.isfinite(grade).all() or len(grade) == 0:
             raise DataError(f"a ranking is a list of at least one finite grade; got {[*ranking, *missed]}")
-        found = np.arange(len(grade)) < len(ranking)
-        score = np.where(found, -np.arange(len(grade), dtype=np.float64), -np.inf)
-        return cls(("",), np.array([0, len(grade)]), score, grade, np.ones_like(found), found)
+        is_retrieved = np.arange(len(grade)) < len(ranking)
+        score = np.where(is_retrieved, -np.arange(len(grade), dtype=np.float64), -np.inf)
+        return cls(("",), np.array([0, len(grade)]), score, grade, np.ones_like(is_retrieved), is_retrieved)
 
 
 def _judged_queries(run: Nested, qrels: Nested) -> list[str]:
@@ -164,33 +184,29 @@ def _judged_queries(run: Nested, qrels: Nested) -> list[str]:
     return queries
 
 
-def _numbers(values: Mapping[str, float], what: str, query: str) -> Floats:
-    try:
-        numbers = np.array(list(values.values()), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"query {query!r}: every {what} must be a number; got {list(values.values())!r:.100}") from None
-    bad = np.isnan(numbers) if what == "score" else ~np.isfinite(numbers)
-    if bad.any():
-        at = int(bad.argmax())
-        raise DataError(f"query {query!r}, document {list(values)[at]!r}: the {what} is {numbers[at]}, not a number")
+def _by_document(values: Mapping[str, float], what: str, query: str) -> Floats:
+    numbers = _numbers(list(values.values()), what, f"query {query!r}: ")
+    _check_finite(numbers, what, lambda at: f"query {query!r}, document {list(values)[at]!r}")
     return numbers
 
 
-def _column(values: ArrayLike, what: str) -> Floats:
+def _numbers(values: ArrayLike, what: str, place: str = "") -> Floats:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError(f"every {what} must be a number; got {values!r:.100}") from None
+        raise DataError(f"{place}every {what} must be a number; got {values!r:.100}") from None
 
 
-def _refuse_rows(values: Floats, bad: NDArray[np.bool_], what: str, groups: NDArray[Any]) -> None:
+def _check_finite(values: Floats, what: str, place: Callable[[int], str]) -> None:
+    """Raise DataError for NaN, and for grades that are infinite."""
+    bad = np.isnan(values) if what == "score" else ~np.isfinite(values)
     if bad.any():
-        row = int(bad.argmax())
-        raise DataError(f"row {row} (query {groups[row].item()!r}): the {what} is {values[row]}, not a number")
+        at = int(bad.argmax())
+        raise DataError(f"{place(at)}: the {what} is {values[at]}, not a number")
 
 
 def tie_ranks(n: int, ids: Sequence[str] | None, query: NDArray[np.int64] | int = 0) -> NDArray[np.int64]:
-    """tie[i] = the place of ids[i] in rising string order; without ids, of the row number written as text.
+    """tie[i] = the position of ids[i] in ascending string order; without ids, that of the row number as text.
 
     An id may occur once in each query; without `query`, once.
 
@@ -202,9 +218,8 @@ def tie_ranks(n: int, ids: Sequence[str] | None, query: NDArray[np.int64] | int 
         raise DataError(f"every row needs one id; got {len(names)} ids for {n} rows")
     unique, tie = np.unique(names, return_inverse=True)
     if ids is not None and len(unique) < n:
-        pairs = query * len(unique) + tie
-        kept, first = np.unique(pairs, return_index=True)
-        if len(kept) < n:
-            twice = int(np.setdiff1d(np.arange(n), first)[0])
-            raise DataError(f"row {twice}: id {ids[twice]!r} occurs more than once for its query")
+        _, first = np.unique(query * len(unique) + tie, return_index=True)
+        if len(first) < n:
+            repeated = int(np.setdiff1d(np.arange(n), first)[0])
+            raise DataError(f"row {repeated}: id {ids[repeated]!r} occurs more than once for its query")
     return tie.astype(np.int64)

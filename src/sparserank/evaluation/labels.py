@@ -1,11 +1,10 @@
 """Class-labelled data: every item is a query, all others are ranked, and those of its class are relevant.
 
-A triple (query, d⁺ of its class, d⁻ of another) is wrong if s(d⁺) ≤ s(d⁻). All triples are counted, none are sampled,
-and there are two means: `error` is the mean over queries of the share of a query's triples that are wrong;
-`error_of_triples` is the share of all triples that are wrong, to which a query of a large class contributes more. The
-scores are asked for in blocks of rows, so that memory grows with the number of items and not with its square: at most
-`WORKERS` blocks of about `BLOCK_BYTES` are alive at once. Rows are measured one by one, so the number of threads and
-the size of the blocks change no bit of the result (as far as `block_scores` gives the same scores).
+A triple (query, d⁺ of its class, d⁻ of another class) is wrong if s(d⁺) ≤ s(d⁻). All triples are counted; none are
+sampled. `error` is the mean over queries of the share of a query's triples that are wrong. `error_of_triples` is the
+share of all triples that are wrong, so a query of a large class counts more. Scores are computed in blocks of rows, at
+most `WORKERS` blocks of about `BLOCK_BYTES` at once, so memory grows with the number of items and not with its square.
+Rows are measured one by one, so the number of threads and the size of the blocks do not change the result.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..deprecated import renamed_parameters
 from ..errors import DataError
 from ..validation import count, threads
-from .intervals import Estimate, Floats, ratio_estimates
-from .measures import as_single, tie_ranks
+from .items import Floats, as_single, tie_ranks
+from .significance import Estimate, estimate_ratios
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -35,12 +35,18 @@ WORKERS = 8
 
 @dataclass(frozen=True)
 class ClassEvaluation:
-    """MAP and errors with their 95 % intervals over queries; query queries[i] has the AP and the error at place i.
+    """MAP and errors of class-labelled data.
 
-    `error` is the mean of `errors` over queries; `error_of_triples` is the share of all triples that are wrong.
-
-    An item that is alone in its class has nothing to find: it is no query (but is ranked for the others). There are
-    `left_out` of these.
+    Attributes
+    ----------
+    map, error, error_of_triples : Estimate
+        Mean average precision, the mean error over queries and the share of all triples that are wrong.
+    queries : ndarray of int
+        The items that are queries: those with another item in their class.
+    average_precisions, errors : ndarray
+        The values of each query.
+    left_out : int
+        Items that are alone in their class: no queries, but ranked for the others.
     """
 
     map: Estimate
@@ -53,15 +59,11 @@ class ClassEvaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for JSON."""
-        return {
-            "map": self.map.to_dict(),
-            "error": self.error.to_dict(),
-            "error_of_triples": self.error_of_triples.to_dict(),
-            "queries": len(self.queries),
-            "left_out": self.left_out,
-        }
+        estimates = {name: getattr(self, name).to_dict() for name in ("map", "error", "error_of_triples")}
+        return estimates | {"queries": len(self.queries), "left_out": self.left_out}
 
 
+@renamed_parameters({"seed": "random_state"})
 def evaluate_classes(
     block_scores: BlockScores,
     y: ArrayLike,
@@ -69,12 +71,33 @@ def evaluate_classes(
     ids: Sequence[str] | None = None,
     block_rows: int | None = None,
     n_jobs: int | None = None,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> ClassEvaluation:
-    """Measure a scorer on items of classes y; ties go by `ids`, or by the items' numbers as text.
+    """Measure a scorer on items with class labels.
 
+    Parameters
+    ----------
+    block_scores : callable
+        ``block_scores(start, stop)[r, j]`` is the score of item j for query start + r. Several threads call it.
+    y : array-like of shape (n_items,)
+        Class labels.
+    ids : sequence of str, default=None
+        Item ids, which break ties. None means the item numbers, as text.
+    block_rows : int, default=None
+        Queries per block. None means blocks of 8 MB.
+    n_jobs : int, default=None
+        Threads. None means all cores.
+    random_state : int, default=0
+        Seed of the intervals.
+
+    Returns
+    -------
+    ClassEvaluation
+
+    Examples
+    --------
     >>> scores = np.array([[0.0, 2.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
-    >>> evaluate_classes(lambda start, stop: scores[start:stop], [5, 5, 9]).to_dict()["error"]["value"]
+    >>> evaluate_classes(lambda start, stop: scores[start:stop], [5, 5, 9]).error.value
     0.5
     """
     label, member, member_start = _classes(y)
@@ -97,17 +120,32 @@ def evaluate_classes(
         for _ in pool.map(measure, range(0, n, rows)):
             pass
     others = np.bincount(label)[label] - 1
-    return _evaluation(precision, error, others * (n - 1 - others), count("seed", seed))
+    return _evaluation(precision, error, others * (n - 1 - others), count("random_state", random_state))
 
 
 def default_block_rows(n: int) -> int:
-    """Rows of n float32 scores that fill a block; it depends on n alone, so that threads change nothing."""
+    """Rows of n float32 scores that fill a block; a function of n alone, so that threads change nothing."""
     return max(1, min(n, BLOCK_BYTES // (4 * n)))
 
 
 def bilinear_blocks(Q: Any, W: Any, D: Any) -> BlockScores:
-    """Scores qᵀWd in float32 for `evaluate_classes`; Q, W and D are sparse or dense, W None for the identity.
+    """Return a function that computes blocks of scores qᵀWd in float32, for `evaluate_classes`.
 
+    Parameters
+    ----------
+    Q : array or sparse matrix of shape (n_queries, n_query_features)
+        Query vectors.
+    W : array, sparse matrix or None
+        Weights of shape (n_query_features, n_features). None means the identity.
+    D : array or sparse matrix of shape (n_items, n_features)
+        Item vectors.
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
     >>> bilinear_blocks(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]), np.eye(2))(1, 2)
     array([[3., 4.]], dtype=float32)
     """
@@ -115,30 +153,29 @@ def bilinear_blocks(Q: Any, W: Any, D: Any) -> BlockScores:
     weights = None if W is None else _single_matrix(W)
     shapes = (left.shape[1], right.shape[1])
     if (weights.shape if weights is not None else (shapes[0], shapes[0])) != shapes:
-        wanted = f"W must be {shapes[0]} × {shapes[1]}" if weights is not None else "without W both need the same"
-        raise DataError(f"Q has {shapes[0]} columns and D {shapes[1]}: {wanted}")
-    turned = right.T if isinstance(right, np.ndarray) else right.T.tocsr()
+        remedy = f"W must be {shapes[0]} × {shapes[1]}" if weights is not None else "without W both need the same"
+        raise DataError(f"Q has {shapes[0]} columns and D {shapes[1]}: {remedy}")
+    transposed = right.T if isinstance(right, np.ndarray) else right.T.tocsr()
 
     def block_scores(start: int, stop: int) -> NDArray[Any]:
         queries = left[start:stop] if weights is None else left[start:stop] @ weights
-        return _times(queries, right, turned)
+        return _dense_product(queries, right, transposed)
 
     return block_scores
 
 
-def _times(queries: Any, right: Any, turned: Any) -> NDArray[Any]:
-    """queries @ right.T, dense. A product of two sparse matrices is quick only while the first is really sparse."""
+def _dense_product(queries: Any, right: Any, transposed: Any) -> NDArray[Any]:
+    """queries @ right.T, dense; the product of two sparse matrices is fast only if the first is very sparse."""
     if isinstance(queries, np.ndarray) or queries.nnz > 0.1 * np.prod(queries.shape):
         full = queries if isinstance(queries, np.ndarray) else queries.toarray()
-        return np.asarray(full @ turned if isinstance(right, np.ndarray) else (right @ full.T).T)
+        return np.asarray(full @ transposed if isinstance(right, np.ndarray) else (right @ full.T).T)
     if isinstance(right, np.ndarray):
-        return np.asarray(queries @ turned)
+        return np.asarray(queries @ transposed)
     from .._kernels.ranking import sparse_rows
 
     queries.sort_indices()
-    scores: NDArray[Any] = sparse_rows(
-        queries.indptr, queries.indices, queries.data, turned.indptr, turned.indices, turned.data, right.shape[0]
-    )
+    arrays = (array for matrix in (queries, transposed) for array in (matrix.indptr, matrix.indices, matrix.data))
+    scores: NDArray[Any] = sparse_rows(*arrays, right.shape[0])
     return scores
 
 
@@ -156,12 +193,12 @@ def _classes(y: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArra
     """Labels 0, 1, …; the items sorted by label; where each label's items start."""
     classes = np.asarray(y)
     if classes.ndim != 1 or len(classes) == 0:
-        raise DataError(f"y must be a list of classes, one an item; got shape {classes.shape}")
+        raise DataError(f"y must be a list of classes, one per item; got shape {classes.shape}")
     _, label, sizes = np.unique(classes, return_inverse=True, return_counts=True)
     if len(sizes) == 1:
-        raise DataError("all items are of one class: there is nothing to tell apart")
+        raise DataError("all items are of one class: every ranking is perfect")
     if sizes.max() == 1:
-        raise DataError("every item is alone in its class: there is nothing to find")
+        raise DataError("every item is alone in its class: no query has a relevant item")
     start = np.concatenate(([0], np.cumsum(sizes)))
     return label.astype(np.int64), np.argsort(label, kind="stable").astype(np.int64), start.astype(np.int64)
 
@@ -173,18 +210,11 @@ def _block(block_scores: BlockScores, start: int, stop: int, n: int) -> NDArray[
     return block
 
 
-def _evaluation(precision: Floats, error: Floats, triples: NDArray[np.int64], seed: int) -> ClassEvaluation:
+def _evaluation(precision: Floats, error: Floats, triples: NDArray[np.int64], random_state: int) -> ClassEvaluation:
     """All measures; query q has triples[q] triples."""
     queries = np.flatnonzero(~np.isnan(precision))
-    found, wrong, counts = precision[queries], error[queries], triples[queries].astype(np.float64)
+    precision_, error_, counts = precision[queries], error[queries], triples[queries].astype(np.float64)
     ones = np.ones(len(queries))
-    map_, error_, of_triples = ratio_estimates([(found, ones), (wrong, ones), (wrong * counts, counts)], seed=seed)
-    return ClassEvaluation(
-        map=map_,
-        error=error_,
-        error_of_triples=of_triples,
-        queries=queries,
-        average_precisions=found,
-        errors=wrong,
-        left_out=len(precision) - len(queries),
-    )
+    ratios = [(precision_, ones), (error_, ones), (error_ * counts, counts)]
+    estimates = estimate_ratios(ratios, random_state=random_state)
+    return ClassEvaluation(*estimates, queries, precision_, error_, len(precision) - len(queries))

@@ -1,7 +1,4 @@
-"""Systems side by side, for people and programs: one record, written as text, Markdown, JSON or an HTML page.
-
-The first system is the baseline that the others are compared with. The same report gives the same bytes, always.
-"""
+"""Reports that compare systems, as text, Markdown, JSON or an HTML page; the first system is the baseline."""
 
 from __future__ import annotations
 
@@ -14,24 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from ..data.files import PathLike, write_bytes
+from ..deprecated import renamed_attribute, renamed_parameters
 from ..errors import ConfigError, DataError
 from ..validation import installed
-from .intervals import LEVEL, PERMUTATIONS, RESAMPLES, Estimate
-from .runs import Comparison, Evaluation, compare
+from .comparison import Comparison, compare
+from .runs import Evaluation
+from .significance import EXACT_UP_TO_QUERIES, LEVEL, PERMUTATIONS, RESAMPLES, Estimate
 
 SUFFIXES = (".txt", ".md", ".json", ".html")
-_MEASURES_ABREAST = 3
+_MEASURES_PER_TEXT_TABLE = 3
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as text, under a row of heads."""
+    """Cells of text under a row of column headings."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def text(self) -> str:
-        """Columns aligned by blanks."""
+        """Columns aligned with blanks."""
         lines = [self.head, *self.rows]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.head))]
         padded = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
@@ -41,13 +40,30 @@ class Table:
     def markdown(self) -> str:
         """A pipe table."""
         lines = [self.head, ("---",) * len(self.head), *self.rows]
-        return "\n".join("| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines)
+        return "\n".join("| " + " | ".join(_escape(cell) for cell in line) + " |" for line in lines)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was measured for each system, and how each differs from the first; made by `Report.of`.
+    """The values of each system, compared with the first one; made by `Report.of`.
 
+    Attributes
+    ----------
+    title : str
+        The title.
+    systems : mapping of str to Evaluation
+        The values of each system; the first is the baseline.
+    comparisons : mapping of str to mapping of str to Comparison
+        For each other system, its comparison on each measure.
+    notes : tuple of str
+        Remarks.
+    settings : mapping
+        Settings to list.
+    random_state : int
+        Seed of intervals and tests.
+
+    Examples
+    --------
     >>> from sparserank.evaluation import evaluate_run
     >>> qrels = {"q": {"b": 1}}
     >>> old, new = ({"q": {"a": 2.0, "b": score}} for score in (1.0, 3.0))
@@ -64,9 +80,11 @@ class Report:
     comparisons: Mapping[str, Mapping[str, Comparison]]
     notes: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
+    random_state: int = 0
+    seed = renamed_attribute("seed", "random_state")
 
     @classmethod
+    @renamed_parameters({"seed": "random_state"})
     def of(
         cls,
         title: str,
@@ -74,15 +92,33 @@ class Report:
         *,
         notes: Sequence[str] = (),
         settings: Mapping[str, Any] | None = None,
-        seed: int | None = None,
+        random_state: int | None = None,
     ) -> Report:
-        """Compare every system with the first of them; the seed is the first one's unless another is given."""
+        """Compare every system with the first one.
+
+        Parameters
+        ----------
+        title : str
+            The title.
+        systems : mapping of str to Evaluation
+            The values of each system, the baseline first.
+        notes : sequence of str, default=()
+            Remarks to print.
+        settings : mapping, default=None
+            Settings to list.
+        random_state : int, default=None
+            Seed of intervals and tests. None means that of the first system.
+
+        Returns
+        -------
+        Report
+        """
         if not systems:
             raise DataError("a report needs at least one system")
         first, *others = systems.items()
-        seed = first[1].seed if seed is None else seed
-        comparisons = {name: compare(first[1], evaluation, seed=seed) for name, evaluation in others}
-        return cls(title, dict(systems), comparisons, tuple(notes), dict(settings or {}), seed)
+        random_state = first[1].random_state if random_state is None else random_state
+        comparisons = {name: compare(first[1], other, random_state=random_state) for name, other in others}
+        return cls(title, dict(systems), comparisons, tuple(notes), dict(settings or {}), random_state)
 
     @property
     def baseline(self) -> str:
@@ -96,80 +132,85 @@ class Report:
 
     @property
     def queries(self) -> int:
-        """How many judged queries there are."""
+        """The number of judged queries."""
         return len(self.systems[self.baseline].queries)
 
     def values(self, measures: Sequence[str] | None = None) -> Table:
-        """A row a system, a column a measure: value [low, high]."""
-        wanted = tuple(self.measures if measures is None else measures)
+        """Return one row per system and one column per measure: value [low, high].
+
+        Parameters
+        ----------
+        measures : sequence of str, default=None
+            The columns. None means all measures.
+
+        Returns
+        -------
+        Table
+        """
+        names = tuple(self.measures if measures is None else measures)
         rows = (
-            (name, *(_with_interval(evaluation.estimates.get(measure)) for measure in wanted))
+            (name, *(_with_interval(evaluation.estimates.get(measure)) for measure in names))
             for name, evaluation in self.systems.items()
         )
-        return Table(("System", *(self.head(measure) for measure in wanted)), tuple(rows))
+        return Table(("System", *map(self.heading, names)), tuple(rows))
 
     def differences(self) -> Table:
-        """A row a system and measure: how it differs from the baseline, and whether that may be chance."""
+        """One row per system and measure: the difference from the baseline, and its p-value."""
         head = ("System", "Measure", "Difference", "p", "Better", "Worse", "Equal")
         rows = (
-            (
-                name,
-                self.head(measure),
-                _with_interval(c.difference, "+"),
-                _p(c.p),
-                *map(str, (c.wins, c.losses, c.ties)),
-            )
+            (name, self.heading(measure), _with_interval(c.difference, "+"), _p(c.p), *_counts(c))
             for name, by_measure in self.comparisons.items()
             for measure, c in by_measure.items()
         )
         return Table(head, tuple(rows))
 
     def findings(self) -> tuple[str, ...]:
-        """One sentence a system: how it stands to the baseline on the first measure they share."""
+        """One sentence per system: how it compares with the baseline on the first measure that both have."""
         firsts = {name: next(iter(by_measure.values())) for name, by_measure in self.comparisons.items()}
         return tuple(_finding(name, self.baseline, comparison) for name, comparison in firsts.items())
 
-    def judged(self) -> str:
+    def query_count(self) -> str:
         """'324 judged queries'."""
         return f"{self.queries:,} judged {'query' if self.queries == 1 else 'queries'}"
 
     def method(self) -> str:
-        """How the figures were made."""
+        """How intervals and tests were computed."""
         sentence = (
-            f"{self.judged()}. [low, high] is a {LEVEL * 100:g} % percentile bootstrap interval over queries "
-            f"({RESAMPLES:,} resamples, seed {self.seed})."
+            f"{self.query_count()}. [low, high] is a {LEVEL * 100:g} % percentile bootstrap interval over queries "
+            f"({RESAMPLES:,} resamples, seed {self.random_state})."
         )
         if self.comparisons:
             sentence += (
-                " Differences are system less baseline; Better, Worse and Equal count queries; p is a two-sided paired "
-                f"randomisation test ({PERMUTATIONS:,} sign patterns, or all of them where at most 14 queries differ), "
-                "not corrected for the number of comparisons."
+                " Differences are system minus baseline; Better, Worse and Equal count queries; p is of a two-sided "
+                f"paired sign-flip test ({PERMUTATIONS:,} sign patterns, or all of them if at most "
+                f"{EXACT_UP_TO_QUERIES} queries differ), not corrected for the number of comparisons."
             )
-        if any("↓" in self.head(measure) for measure in self.measures):
+        if any("↓" in self.heading(measure) for measure in self.measures):
             sentence += " ↓: lower is better."
         return sentence
 
     def text(self) -> str:
-        """Plain text, aligned, for a terminal."""
-        abreast = [self.measures[i : i + _MEASURES_ABREAST] for i in range(0, len(self.measures), _MEASURES_ABREAST)]
-        parts = [f"{self.title}\n{'=' * len(self.title)}", *(self.values(measures).text() for measures in abreast)]
+        """Plain text with aligned columns, for a terminal."""
+        step = _MEASURES_PER_TEXT_TABLE
+        tables = (self.values(self.measures[i : i + step]).text() for i in range(0, len(self.measures), step))
+        parts = [f"{self.title}\n{'=' * len(self.title)}", *tables]
         if self.comparisons:
             parts += [
                 f"Against {self.baseline}\n\n{self.differences().text()}",
-                "\n".join(map(_filled, self.findings())),
+                "\n".join(map(_fill, self.findings())),
             ]
-        parts += ["\n".join(_filled(f"- {note}") for note in self.notes)] if self.notes else []
+        parts += ["\n".join(_fill(f"- {note}") for note in self.notes)] if self.notes else []
         parts += ["\n".join(f"{key}: {value}" for key, value in self.settings.items())] if self.settings else []
-        return "\n\n".join([*parts, _filled(self.method())]) + "\n"
+        return "\n\n".join([*parts, _fill(self.method())]) + "\n"
 
     def markdown(self) -> str:
-        """GitHub-flavoured Markdown."""
-        parts = [f"# {_plain(self.title)}", self.values().markdown()]
+        """GitHub-flavored Markdown."""
+        parts = [f"# {_escape(self.title)}", self.values().markdown()]
         if self.comparisons:
-            parts += [f"## Against {_plain(self.baseline)}", self.differences().markdown()]
-            parts += ["\n".join(f"- {_plain(finding)}" for finding in self.findings())]
+            parts += [f"## Against {_escape(self.baseline)}", self.differences().markdown()]
+            parts += ["\n".join(f"- {_escape(finding)}" for finding in self.findings())]
         if self.notes:
-            parts += ["## Notes", "\n".join(f"- {_plain(note)}" for note in self.notes)]
+            parts += ["## Notes", "\n".join(f"- {_escape(note)}" for note in self.notes)]
         if self.settings:
             table = Table(("Setting", "Value"), tuple((str(k), str(v)) for k, v in self.settings.items()))
             parts += ["## Settings", table.markdown()]
@@ -199,26 +240,32 @@ class Report:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=2) + "\n"
 
     def html(self) -> str:
-        """One page with tables and plots that needs nothing beside itself (the extra `plot` makes the plots)."""
+        """One self-contained page with tables and plots; it needs the extra `plot`."""
         from .html import html_page
 
         return html_page(self)
 
     def write(self, path: PathLike) -> None:
-        """Write the report as its name asks for: .txt, .md, .json or .html."""
+        """Write the report in the format of the file name's suffix.
+
+        Parameters
+        ----------
+        path : str or Path
+            A name that ends in .txt, .md, .json or .html.
+        """
         forms = {".txt": self.text, ".md": self.markdown, ".json": self.json, ".html": self.html}
         write_bytes(path, forms[report_suffix(path)]().encode("utf-8", errors="replace"))
 
-    def head(self, measure: str) -> str:
-        """The measure's name, with an arrow where lower is better."""
+    def heading(self, measure: str) -> str:
+        """The measure's name, with an arrow if lower is better."""
         lower = {str(m) for evaluation in self.systems.values() for m in evaluation.measures if m.lower_is_better}
         return f"{measure} ↓" if measure in lower else measure
 
 
 def report_suffix(path: PathLike) -> str:
-    """The form that a report's name asks for; refused where there is no such form, or its extra is not installed.
+    """The format of a report by its file name; raises an error if it is unknown or its extra is not installed.
 
-    >>> report_suffix("found.md")
+    >>> report_suffix("results.md")
     '.md'
     """
     suffix = Path(path).suffix.lower()
@@ -235,6 +282,10 @@ def _with_interval(estimate: Estimate | None, sign: str = "") -> str:
     return f"{estimate.value:{sign}.4f} [{estimate.low:{sign}.4f}, {estimate.high:{sign}.4f}]"
 
 
+def _counts(c: Comparison) -> tuple[str, str, str]:
+    return str(c.wins), str(c.losses), str(c.ties)
+
+
 def _p(p: float) -> str:
     return "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
@@ -248,12 +299,12 @@ def _finding(name: str, baseline: str, c: Comparison) -> str:
     )
 
 
-def _filled(paragraph: str) -> str:
+def _fill(paragraph: str) -> str:
     return textwrap.fill(paragraph, width=100, subsequent_indent="  " if paragraph.startswith("- ") else "")
 
 
-def _plain(text: str) -> str:
-    """Text that Markdown takes as it is: no markup, no link, no HTML, one line."""
+def _escape(text: str) -> str:
+    """One line of text without Markdown markup, links or HTML."""
     text = re.sub(r"([\\`*_#|~$])", r"\\\1", " ".join(text.split()))
     return re.sub(r"<(?=[A-Za-z/!?])|&(?=[#\w]+;)|\](?=[(\[:])", r"\\\g<0>", text)
 

@@ -1,9 +1,9 @@
-"""Judgments whose reverse is in training, in collections whose queries are documents.
+"""Test judgments whose reverse is in training, in collections whose queries are documents.
 
-Where judgments are links between documents (*See Also*), many links are mutual: if document d is a training query for
-which q is relevant, the judgment (q, d) of the test split is no news to a model. Figures are therefore also computed
-without these judgments. Each such document is removed from the judgments *and* from the ranking of that query, so that
-it is neither a gain nor a loss; a query without any other relevant document is left out.
+If judgments are links between documents (*See Also*), many links are mutual: if document d is a training query and q is
+relevant to it, a model already knows the test judgment (q, d). Reports therefore show the measures without these
+judgments too. Each such document is removed from the judgments *and* from the ranking of that query, so that it is
+neither a gain nor a loss. A query without any other relevant document is left out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..data.records import Collection, Qrels, Run
+from ..deprecated import renamed_parameters
 from .measures import Measures
 from .runs import Evaluation, evaluate_run
 
@@ -30,8 +31,8 @@ class Reverses:
 
     Examples
     --------
-    >>> found = Reverses.between({"a": {"b": 1, "c": 1}}, training={"b": {"a": 1}})
-    >>> found.judgments, found.of, found.without({"a": {"b": 1, "c": 1}})
+    >>> reverses = Reverses.between({"a": {"b": 1, "c": 1}}, training={"b": {"a": 1}})
+    >>> reverses.judgments, reverses.of, reverses.without({"a": {"b": 1, "c": 1}})
     (1, 2, {'a': {'c': 1}})
     """
 
@@ -40,37 +41,47 @@ class Reverses:
 
     @classmethod
     def between(cls, qrels: Qrels, training: Qrels) -> Reverses:
-        """Find the judgments of `qrels` whose reverse is in `training`."""
+        """Find the judgments of `qrels` whose reverse is in `training`.
+
+        Parameters
+        ----------
+        qrels, training : {query id: {document id: grade}}
+            The judgments to measure on, and those that the model was trained on.
+
+        Returns
+        -------
+        Reverses
+        """
         relevant = {q: frozenset(d for d, grade in of.items() if grade > 0) for q, of in qrels.items()}
         known = {q: frozenset(d for d in of if training.get(d, {}).get(q, 0.0) > 0) for q, of in relevant.items()}
         return cls(known, sum(map(len, relevant.values())))
 
     @classmethod
     def in_collection(cls, collection: Collection, qrels: Qrels, training: str = "train") -> Reverses | None:
-        """Of these judgments, with a split of the collection as training.
+        """Find the judgments of `qrels` whose reverse is in a split of the collection.
 
         Parameters
         ----------
         collection : Collection
             The documents, and the splits.
-        qrels : Qrels
-            The judgments that a model is measured on.
+        qrels : {query id: {document id: grade}}
+            The judgments to measure on.
         training : str, default="train"
-            The split that the model learned from.
+            The split that the model was trained on.
 
         Returns
         -------
         Reverses or None
-            None if no query has the id of a document, or there is no such split, or it is measured itself.
+            None if no query has the id of a document, if there is no such split, or if `qrels` is that split.
         """
-        learned = collection.qrels.get(training)
-        if not learned or qrels == learned or not own_documents(collection, qrels):
+        training_qrels = collection.qrels.get(training)
+        if not training_qrels or qrels == training_qrels or not own_documents(collection, qrels):
             return None
-        return cls.between(qrels, learned)
+        return cls.between(qrels, training_qrels)
 
     @property
     def judgments(self) -> int:
-        """How many there are."""
+        """Their number."""
         return sum(map(len, self.known.values()))
 
     @property
@@ -79,20 +90,33 @@ class Reverses:
         return self.judgments / self.of if self.of else 0.0
 
     def without(self, qrels: Qrels) -> dict[str, dict[str, float]]:
-        """The judgments that have no reverse, of queries that keep a relevant document."""
+        """Remove these judgments, and queries that then have no relevant document.
+
+        Parameters
+        ----------
+        qrels : {query id: {document id: grade}}
+            All judgments.
+
+        Returns
+        -------
+        dict
+        """
         kept = {q: {d: g for d, g in of.items() if d not in self.known.get(q, ())} for q, of in qrels.items()}
         return {q: of for q, of in kept.items() if any(grade > 0 for grade in of.values())}
 
-    def evaluate(self, run: Run, qrels: Qrels, measures: Measures, *, seed: int = 0) -> Evaluation | None:
+    @renamed_parameters({"seed": "random_state"})
+    def evaluate(self, run: Run, qrels: Qrels, measures: Measures, *, random_state: int = 0) -> Evaluation | None:
         """Measure a run without these judgments and documents.
 
         Parameters
         ----------
-        run, qrels : as for `evaluate_run`
-            The ranking and all judgments.
+        run : {query id: {document id: score}}
+            The rankings.
+        qrels : {query id: {document id: grade}}
+            All judgments.
         measures : str or sequence
             What to measure.
-        seed : int, default=0
+        random_state : int, default=0
             Seed of the intervals.
 
         Returns
@@ -104,21 +128,31 @@ class Reverses:
         if not left:
             return None
         ranked = {q: {d: s for d, s in run.get(q, {}).items() if d not in self.known.get(q, ())} for q in left}
-        return evaluate_run(ranked, left, measures, seed=seed)
+        return evaluate_run(ranked, left, measures, random_state=random_state)
 
     def to_dict(self) -> dict[str, Any]:
         """{"judgments": …, "of": …, "share": …}, for JSON."""
         return {"judgments": self.judgments, "of": self.of, "share": self.share}
 
-    def sentences(self, found: Mapping[str, Evaluation | None]) -> list[str]:
-        """The share, and each system's figures without these judgments, for people."""
-        told = [f"{self}: the document is a training query, and this query is relevant to it."]
-        for name, one in found.items():
+    def sentences(self, evaluations: Mapping[str, Evaluation | None]) -> list[str]:
+        """Describe the share, and each system's values without these judgments.
+
+        Parameters
+        ----------
+        evaluations : mapping of str to Evaluation or None
+            What `evaluate` returned for each system.
+
+        Returns
+        -------
+        list of str
+        """
+        lines = [f"{self}: the document is a training query, and this query is relevant to it."]
+        for name, one in evaluations.items():
             if one is None:
-                return [*told, "Without them no relevant judgment is left."]
+                return [*lines, "Without them no relevant judgment is left."]
             values = ", ".join(f"{measure} {estimate.value:.4f}" for measure, estimate in one.estimates.items())
-            told.append(f"Without them, {name}: {values} ({len(one.queries):,} queries).")
-        return told
+            lines.append(f"Without them, {name}: {values} ({len(one.queries):,} queries).")
+        return lines
 
     def __str__(self) -> str:
         return f"{self.judgments:,} of {self.of:,} judgments ({self.share:.1%}) have their reverse in training"

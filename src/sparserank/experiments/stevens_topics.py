@@ -15,7 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 
 from ..data import load
-from ..evaluation.measures import Items, measured
+from ..evaluation.items import Items
+from ..evaluation.measures import compute
 from ..letor.domination import DominationRanker, shared_worth
 from ..letor.pamir import PAMIR
 from ..optim.feature_pruning import fewer_weights
@@ -209,8 +210,8 @@ def mean_over_topics(scores: NDArray[np.float64], Y: Any, measures: str) -> dict
     grades = Y.toarray()
     values: dict[str, list[float]] = {}
     for topic in np.flatnonzero(grades.any(axis=0)):
-        items = Items.of_rows(scores[:, topic], grades[:, topic], np.zeros(len(grades), np.int64))
-        for column in measured(items, measures):
+        items = Items.from_rows(scores[:, topic], grades[:, topic], np.zeros(len(grades), np.int64))
+        for column in compute(items, measures):
             values.setdefault(str(column.measure), []).append(column.mean)
     return {name: float(np.mean(column)) for name, column in values.items()}
 

@@ -24,7 +24,8 @@ from sklearn.utils.validation import validate_data
 from ..data.files import PathLike
 from ..data.formats.tensors import Tensors
 from ..errors import DataError, NotFitted
-from ..evaluation.measures import Items, measured, parse
+from ..evaluation.items import Items
+from ..evaluation.measures import compute, parse
 from ..preferences.queries import Queries
 
 LARGEST = 1e100
@@ -262,7 +263,7 @@ def measure_by_query(
     """
     grades = _grades(y, len(np.asarray(scores)))
     groups = np.zeros(len(grades), np.int64) if qid is None else np.asarray(qid)
-    found = measured(Items.of_rows(scores, grades, groups), measure)[0]
+    found = compute(Items.from_rows(scores, grades, groups), measure)[0]
     if sample_weight is None:
         return found.mean
     queries = Queries.of(grades, groups, sample_weight)
@@ -283,9 +284,7 @@ def ranking_scorer(measure: str = "nDCG@10") -> Callable[..., float]:
     """
     from sklearn.metrics import make_scorer
 
-    from ..evaluation.definitions import KINDS
-
     wanted = parse(measure)
-    error = wanted.name in KINDS and KINDS[wanted.name].error
+    error = wanted.lower_is_better
     scorer: Callable[..., float] = make_scorer(measure_by_query, greater_is_better=not error, measure=str(wanted))
     return scorer

@@ -17,7 +17,6 @@ from sklearn.exceptions import ConvergenceWarning
 from .. import validation
 from ..data.records import Letor
 from ..errors import ConfigError, DataError
-from ..evaluation.definitions import KINDS
 from ..evaluation.measures import parse
 from .adarank import AdaRank
 from .base import ByQueryRanker, measure_by_query
@@ -110,7 +109,7 @@ def choose(
             tell(name)
             return Chosen(_fitted(kind, fixed, train), fixed, None)
         part, held = (train, vali) if vali is not None else held_out(train)
-        sign = -1.0 if _lower_is_better(measure) else 1.0
+        sign = -1.0 if parse(measure).lower_is_better else 1.0
         found = []
         for number, (settings, ranker, scores) in enumerate(_trials(kind, fixed, trials, part, held), start=1):
             worth = measure_by_query(held.y, scores, qid=held.qid, measure=measure)
@@ -166,11 +165,6 @@ def _trials(
     for settings in tried:
         ranker = _fitted(kind, fixed | settings, part)
         yield settings, ranker, ranker.predict(held.X)
-
-
-def _lower_is_better(measure: str) -> bool:
-    name = parse(measure).name
-    return name in KINDS and KINDS[name].error
 
 
 def _spelled(settings: Settings) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..evaluation.ndcg import mean_ndcg, ndcg
+from ..evaluation.significance import max_t_p_value
 from ..optim.list_problem import JudgedLists, Matrix
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ whether pairs help (`python -m benchmarks.acceptance`)."""
 PRUNED_LEVEL = 0.5
 """Once the pairs have passed that test, pruned pairs are tested again on nDCG@10, at this level: the smallest that
 keeps as many real gains as a larger one (`python -m benchmarks.acceptance`)."""
-SIGN_PATTERNS = 4_000
-_PATTERNS_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -134,26 +133,9 @@ def gain_p_value(gain: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
     """One-sided p-value of "at some weight, the pair score improves the ranking", corrected for the weights tried.
 
     gain[s, w, q] is the gain of query q over the lexical score under setting s and pair weight w. Gains are averaged
-    over the settings, since the best setting of many flatters itself, and summed over the queries of a group, since
-    those are not independent. The statistic is the largest studentized gain of all weights. If pairs helped at no
-    weight, each group's gains could as well have the opposite sign, at all weights at once: the p-value is the share of
-    random sign patterns whose statistic is as large as the observed one (Westfall and Young's max-T).
+    over the settings, since the best setting of many flatters itself.
     """
-    _, group = np.unique(groups, return_inverse=True)
-    count = int(group.max(initial=-1)) + 1
-    if count < 2:
-        return 1.0
-    of_group = np.stack([np.bincount(group, row, count) for row in gain.mean(axis=0)])
-    length = np.sqrt(np.sum(of_group**2, axis=1, keepdims=True))
-    unit = (of_group / np.where(length > 0.0, length, 1.0)).astype(np.float32)
-    observed = float(unit.sum(axis=1).max())
-    if observed <= 0.0:
-        return 1.0
-    rng, extreme = np.random.default_rng(0), 1
-    for _ in range(SIGN_PATTERNS // _PATTERNS_AT_ONCE):
-        signs = rng.integers(0, 2, (count, _PATTERNS_AT_ONCE), dtype=np.int8).astype(np.float32) * 2.0 - 1.0
-        extreme += int(np.sum((unit @ signs).max(axis=0) >= observed - 1e-5))
-    return extreme / (1 + SIGN_PATTERNS)
+    return max_t_p_value(gain.mean(axis=0), groups)
 
 
 def scores_of(W: csr_array, held: Judged) -> Matrix:

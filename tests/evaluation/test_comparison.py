@@ -15,9 +15,9 @@ NEW = {"q1": {"b": 3.0, "c": 2.0, "a": 1.0}, "q2": {"b": 3.0, "c": 2.0}, "q3": {
 
 
 def test_values_and_tests_are_those_of_compare():
-    found = compare_runs(OLD, NEW, QRELS, "RR nDCG@10", seed=3)
-    before, after = (evaluate_run(run, QRELS, "RR nDCG@10", seed=3) for run in (OLD, NEW))
-    assert found.comparisons == compare(before, after, seed=3)
+    found = compare_runs(OLD, NEW, QRELS, "RR nDCG@10", random_state=3)
+    before, after = (evaluate_run(run, QRELS, "RR nDCG@10", random_state=3) for run in (OLD, NEW))
+    assert found.comparisons == compare(before, after, random_state=3)
     assert found.to_dict()["measures"] == before.to_dict()
     assert list(found.to_dict()["comparisons"]) == ["RR", "nDCG@10"]
 

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparserank.errors import DataError
-from sparserank.evaluation.intervals import (
+from sparserank.evaluation.measures import Measure, PerQuery
+from sparserank.evaluation.significance import (
     PERMUTATIONS,
     estimate_difference,
     estimates,
-    randomisation_p,
-    resampled_sums,
+    resample_sums,
+    sign_flip_p_value,
 )
-from sparserank.evaluation.measures import Measure, PerQuery
 
 
 def column(values: np.ndarray, name: str = "AP", weights: np.ndarray | None = None) -> PerQuery:
@@ -46,8 +46,8 @@ def test_values_that_do_not_differ_have_an_interval_of_no_width() -> None:
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others() -> None:
     values = np.random.default_rng(0).random(40)
-    assert estimates([column(values)], seed=7) == estimates([column(values)], seed=7)
-    assert estimates([column(values)], seed=7) != estimates([column(values)], seed=8)
+    assert estimates([column(values)], random_state=7) == estimates([column(values)], random_state=7)
+    assert estimates([column(values)], random_state=7) != estimates([column(values)], random_state=8)
 
 
 def test_columns_measured_together_have_the_intervals_they_have_alone() -> None:
@@ -57,7 +57,7 @@ def test_columns_measured_together_have_the_intervals_they_have_alone() -> None:
 
 
 def test_draws_hold_as_many_queries_as_there_are_and_every_draw_is_made() -> None:
-    sums = resampled_sums(np.array([np.ones(700), np.arange(700.0)]), resamples=999)
+    sums = resample_sums(np.array([np.ones(700), np.arange(700.0)]), resamples=999)
     assert sums.shape == (2, 999)
     assert np.all(sums[0] == 700)
     assert len(np.unique(sums[1])) > 900
@@ -85,7 +85,7 @@ def test_the_exact_test_counts_every_sign_pattern(differences: list[float]) -> N
     extreme = [
         abs(sum(s * d for s, d in zip(signs, differences, strict=True))) >= observed - 1e-9 for signs in patterns
     ]
-    assert randomisation_p(np.array(differences)) == pytest.approx(sum(extreme) / len(patterns))
+    assert sign_flip_p_value(np.array(differences)) == pytest.approx(sum(extreme) / len(patterns))
 
 
 def test_drawn_patterns_agree_with_all_patterns() -> None:
@@ -95,16 +95,16 @@ def test_drawn_patterns_agree_with_all_patterns() -> None:
         sums = np.concatenate([sums + difference, sums - difference])
     exact = np.mean(np.abs(sums) >= abs(differences.sum()) - 1e-12)
     assert 0.05 < exact < 0.95
-    assert randomisation_p(differences) == pytest.approx(exact, abs=0.015)
-    assert randomisation_p(differences, seed=1) == randomisation_p(differences, seed=1)
+    assert sign_flip_p_value(differences) == pytest.approx(exact, abs=0.015)
+    assert sign_flip_p_value(differences, random_state=1) == sign_flip_p_value(differences, random_state=1)
 
 
 def test_systems_that_never_differ_have_p_one_and_p_is_never_zero() -> None:
-    assert randomisation_p(np.zeros(50)) == 1.0
-    assert randomisation_p(np.ones(50)) == 1 / (1 + PERMUTATIONS)
+    assert sign_flip_p_value(np.zeros(50)) == 1.0
+    assert sign_flip_p_value(np.ones(50)) == 1 / (1 + PERMUTATIONS)
 
 
 def test_systems_that_are_alike_are_rarely_called_different() -> None:
     random = np.random.default_rng(6)
-    called = [randomisation_p(random.normal(size=12)) < 0.05 for _ in range(400)]
+    called = [sign_flip_p_value(random.normal(size=12)) < 0.05 for _ in range(400)]
     assert 0.02 < np.mean(called) < 0.08
