@@ -239,8 +239,10 @@ class PairedRuns:
         return [
             WorseQuery(
                 query,
-                *({name: values[query] for name, values in of.items() if query in values} for of in (after, before)),
-                *(self._top(run, query) for run in (self.run, self.baseline_run)),
+                {name: values[query] for name, values in after.items() if query in values},
+                {name: values[query] for name, values in before.items() if query in values},
+                self._top(self.run, query),
+                self._top(self.baseline_run, query),
             )
             for query in queries
         ]

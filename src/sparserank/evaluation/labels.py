@@ -216,5 +216,6 @@ def _evaluation(precision: Floats, error: Floats, triples: NDArray[np.int64], ra
     precision_, error_, counts = precision[queries], error[queries], triples[queries].astype(np.float64)
     ones = np.ones(len(queries))
     ratios = [(precision_, ones), (error_, ones), (error_ * counts, counts)]
-    estimates = estimate_ratios(ratios, random_state=random_state)
-    return ClassEvaluation(*estimates, queries, precision_, error_, len(precision) - len(queries))
+    map_, mean_error, of_triples = estimate_ratios(ratios, random_state=random_state)
+    left_out = len(precision) - len(queries)
+    return ClassEvaluation(map_, mean_error, of_triples, queries, precision_, error_, left_out)
