@@ -25,9 +25,8 @@ from sparserank import data
 from sparserank.evaluation.labels import bilinear_blocks, evaluate_classes
 from sparserank.experiments.datasets import load_labeled
 from sparserank.optim import label_ridge as class_ridge
-from sparserank.optim.label_contrast import ClassContrast
-from sparserank.optim.label_refit import ClassRefit
-from sparserank.optim.label_ridge import ClassRidge
+from sparserank.optim.label_contrast import LabelContrast
+from sparserank.optim.label_ridge import LabelRefit, LabelRidge
 from sparserank.text import TextFeatures
 
 from .markdown import table
@@ -39,7 +38,7 @@ WORDS: dict[str, tuple[float, ...]] = {
     "wider": (1.0, 10.0, 40.0, 1e6),
     "first_pattern": (1.0, 2.0, 5.0),
     "exact_steps": (0, 2, 10),
-    "LEAST_KL": (0.01, 0.2),
+    "LEAST_DIVERGENCE": (0.01, 0.2),
 }
 PIXELS: dict[str, tuple[float, ...]] = {
     "mix": (0.0, 0.1, 0.5),
@@ -90,12 +89,12 @@ def images() -> Items:
 
 
 def word_pairs(items: Items, **changed: float) -> Any:
-    """W by the closed form, cut and refitted; LEAST_KL and exact_steps are no settings of the solver."""
+    """W by the closed form, cut and refitted; LEAST_DIVERGENCE and exact_steps are no settings of the solver."""
     settings = dict(changed)
-    least = settings.pop("LEAST_KL", class_ridge.LEAST_KL)
-    refit = partial(ClassRefit, exact_steps=int(settings.pop("exact_steps", ClassRefit.exact_steps)))
-    with patch.dict(vars(class_ridge), LEAST_KL=least, ClassRefit=_with_steps(refit)):
-        return ClassRidge(**settings).solve(items.X, items.code, WORD_PAIRS, 0).W
+    least = settings.pop("LEAST_DIVERGENCE", class_ridge.LEAST_DIVERGENCE)
+    refit = partial(LabelRefit, exact_steps=int(settings.pop("exact_steps", LabelRefit.exact_steps)))
+    with patch.dict(vars(class_ridge), LEAST_DIVERGENCE=least, LabelRefit=_with_steps(refit)):
+        return LabelRidge(**settings).solve(items.X, items.code, WORD_PAIRS, 0).W
 
 
 def _with_steps(refit: Any) -> Any:
@@ -105,7 +104,7 @@ def _with_steps(refit: Any) -> Any:
 def pixel_pairs(items: Items, **changed: float) -> Any:
     """W of low rank, cut."""
     entries = round(PIXEL_DENSITY * items.X.shape[1] ** 2)
-    return ClassContrast(**changed).solve(items.X, items.code, entries, 0).W
+    return LabelContrast(**changed).solve(items.X, items.code, entries, 0).W
 
 
 def rows(kind: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -73,7 +73,7 @@ def size_row(spark: Any, steps: int, words: int, pairs: int) -> dict[str, Any]:
         "nonzeros": last.nonzeros,
         "w_mb": round(max(one.peak_bytes for one in cluster.rounds_) / 1e6, 1),
         "worker_mb": round(max(one.resident for one in cluster.rounds_) / 1e6, 1),
-        "local_w_mb": round(local.solution_.peak_bytes / 1e6, 1),
+        "local_w_mb": round(local.solution_.info["peak_bytes"] / 1e6, 1),
     }
 
 

@@ -20,8 +20,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from sparserank.optim.closed_form import rows_of_w
-from sparserank.optim.pruning import PairBudget, Worth, cut_rows
+from sparserank.optim.closed_form import iterate_weight_rows
+from sparserank.optim.pruning import Importance, PairBudget, prune_rows
 from sparserank.text_ranker import pair_learner as text_pairs
 from sparserank.text_ranker.pair_learner import PairLearner
 
@@ -59,8 +59,9 @@ def uncut() -> Iterator[tuple[str, Measured]]:
 def only_cut(split: Split) -> PerQuery:
     """The closed form's W, cut and not refitted."""
     lists = split.train.lists
-    rows = rows_of_w(lists, split.form.duals(lists, EVENNESS, RIDGE))
-    return queries.sparse(split, cut_rows(rows, lists.shape, Worth.of(lists, RIDGE), PairBudget(PAIRS)))
+    lists = replace(lists, query_normalization=EVENNESS)
+    rows = iterate_weight_rows(lists, split.form.solve_duals(lists, RIDGE))
+    return queries.sparse(split, prune_rows(rows, lists.shape, Importance.of(lists, RIDGE), PairBudget(PAIRS)))
 
 
 def fitted(split: Split, **constants: float) -> Any:

@@ -8,7 +8,7 @@ half of the quarter and measured on the other, and the other way round. No other
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 import sparserank as sr
 from sparserank._kernels.weights import row_lengths, scale_rows
-from sparserank.optim.closed_form import GramForm, dense_targets, factored, gram, solved
-from sparserank.optim.list_problem import JudgedLists, Ridge
-from sparserank.optim.pattern_softmax import Listed
+from sparserank.optim.closed_form import ClosedForm, compute_gram, factorize, solve_factorized
+from sparserank.optim.penalties import Ridge
 from sparserank.text_ranker.learning import Lesson
 from sparserank.text_ranker.lexical import LexicalRanker
 from sparserank.text_ranker.pair_learner import GAINS, HELD_BACK
@@ -56,8 +55,8 @@ class Split:
     words: QueryWords
 
     @cached_property
-    def form(self) -> GramForm:
-        return GramForm(self.train.lists.D)
+    def form(self) -> ClosedForm:
+        return ClosedForm(self.train.lists.D)
 
     @cached_property
     def halves(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -113,16 +112,20 @@ def splits(name: str, turns: int = 1) -> Iterator[Split]:
 
 
 def dense(
-    split: Split, evenness: float = EVENNESS, query_ridge: Sequence[float] = HELD_BACK, document_ridge: float = RIDGE.b
+    split: Split,
+    evenness: float = EVENNESS,
+    query_ridge: Sequence[float] = HELD_BACK,
+    document_ridge: float = RIDGE.document,
 ) -> PerQuery:
     """Of the closed form's W, uncut; the penalty on the query side is chosen from `query_ridge`."""
-    lists, Y = split.train.lists, dense_targets(split.train.lists, evenness)
-    K, across, factor = gram(lists.Q), gram(lists.Q, split.measured.lists.Q), split.form.factor(document_ridge)
+    lists = replace(split.train.lists, query_normalization=evenness)
+    Y, K, across = lists.dense_targets(), compute_gram(lists.Q), compute_gram(lists.Q, split.measured.lists.Q)
+    factor = split.form.factorize(document_ridge)
     tried = []
     for a in query_ridge:
-        smooth = np.ascontiguousarray((solved(factored(K, a / lists.weights), across).T @ Y).T)
+        smooth = np.ascontiguousarray((solve_factorized(factorize(K, a / lists.query_weights), across).T @ Y).T)
         # (DDᵀ + b)⁻¹ DDᵀ = 1 − b (DDᵀ + b)⁻¹
-        tried += by_gain(split, (smooth - np.float32(document_ridge) * solved(factor, smooth)).T)
+        tried += by_gain(split, (smooth - np.float32(document_ridge) * solve_factorized(factor, smooth)).T)
     return chosen_by_halves(split, tried)
 
 
@@ -133,13 +136,13 @@ def sparse(split: Split, W: Any) -> PerQuery:
 
 def relearned(split: Split, W: Any, loss: str) -> PerQuery:
     """Of a W from which another loss goes on, at the weight that is best for it; the strength is chosen."""
-    listed = Listed(split.train.lists, split.train.made().lexical, split.train.own)
+    listed = split.train.lists, split.train.made().lexical, split.train.own
     start, out = by_gain(split, scores_of(W, split.measured)), np.zeros(len(split.lexical))
     known: dict[float, list[PerQuery]] = {}
     for chosen, measured in (split.halves, split.halves[::-1]):
         gain = _gains(split, scores_of(W, split.measured))[_best(start, chosen)]
         if gain not in known:
-            again = [Relearning(loss)(W, listed, gain, strength) for strength in STRENGTHS[loss]]
+            again = [Relearning(loss)(W, *listed, gain, strength) for strength in STRENGTHS[loss]]
             known[gain] = [_ndcg(split, scores_of(one, split.measured), gain) for one in again]
         out[measured] = known[gain][_best(known[gain], chosen)][measured]
     return out
@@ -181,5 +184,5 @@ def _scaled(X: Any, scale: NDArray[np.float64]) -> Any:
 
 
 def _with(judged: Judged, Q: Any, D: Any) -> Judged:
-    lists = JudgedLists(Q, D, judged.lists.grades, judged.lists.weight)
+    lists = replace(judged.lists, Q=Q, D=D)
     return Judged(lists, judged.lexical, judged.own, judged.groups)

@@ -39,9 +39,9 @@ from sparserank.data.files import write_bytes
 from sparserank.experiments.chen2010 import measure
 from sparserank.experiments.chen_methods import PlusSettings, refit_plus, train_plus_pattern
 from sparserank.experiments.datasets import PAPER_DATASETS, LabeledDataset, load_labeled
-from sparserank.optim.density import cut
 from sparserank.optim.losses import Hinge
 from sparserank.optim.penalties import L1, NoPenalty
+from sparserank.optim.pruning import keep_largest
 from sparserank.optim.scores import Bilinear
 from sparserank.optim.sparse_sgd import SparseSGD
 from sparserank.preferences import Preferences
@@ -153,7 +153,7 @@ class Trials:
         given = self.problems[name]
 
         def refit() -> tuple[float, float]:
-            W = cut(self.sparse(name, fill), round(density * given.columns**2))
+            W = keep_largest(self.sparse(name, fill), round(density * given.columns**2))
             score = Bilinear.of(given.train, given.train)
             training = SparseSGD().training(score, Hinge(), NoPenalty(), W, pattern=True)
             training.advance(Preferences.from_labels(given.train_classes).draw(self.steps, SEED))

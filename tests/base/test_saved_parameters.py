@@ -146,7 +146,7 @@ def test_a_bilinear_model_of_0_1_loads_with_its_loss_and_penalty(tmp_path):
     write_tensors(tmp_path / "old", "bilinear", dict(file.settings) | {"params": old}, dict(file.arrays) | groups)
     loaded = sr.load(tmp_path / "old")
     assert (loaded.loss, loaded.eta0, loaded.verbose) == (Hinge(2.0), 3.0, False)
-    assert loaded.penalty.codes(6).tolist() == [0, 1, 0, 1, 0, 1]
+    assert loaded.penalty._group_of(6).tolist() == [0, 1, 0, 1, 0, 1]
 
 
 # ---- fit twice

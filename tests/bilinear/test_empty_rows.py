@@ -28,7 +28,7 @@ def ranker():
 
 def test_fit_counts_the_rows_of_both_sides(ranker):
     assert (ranker.n_empty_queries_, ranker.n_empty_documents_) == (2, 2)
-    assert (ranker.solution_.empty_queries, ranker.solution_.empty_documents) == (2, 2)
+    assert (ranker.solution_.info["empty_queries"], ranker.solution_.info["empty_documents"]) == (2, 2)
     full = BilinearRanker(**SHORT).fit(X, WITH_EMPTY, Preferences.from_labels(Y))
     assert (full.n_empty_queries_, full.n_empty_documents_) == (0, 2)
 
@@ -48,7 +48,7 @@ def test_partial_fit_counts_the_rows_it_was_given(ranker):
 def test_the_model_file_keeps_the_counts(ranker, tmp_path):
     ranker.save(tmp_path / "w")
     again = sr.load(tmp_path / "w")
-    assert (again.n_empty_queries_, again.solution_.empty_documents) == (2, 2)
+    assert (again.n_empty_queries_, again.solution_.info["empty_documents"]) == (2, 2)
 
 
 def test_scores_are_0_and_one_line_says_of_how_many(ranker, caplog):

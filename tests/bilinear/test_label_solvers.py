@@ -30,7 +30,7 @@ def test_a_few_pairs_rank_unseen_items_far_better_than_none(settings, pairs):
     test, truth = words(seed=9)
     plain, learned = (evaluate_classes(bilinear_blocks(test, W, test), truth).map.value for W in (None, ranker.W_))
     assert learned > plain + 0.05
-    assert ranker.n_iter_ == ranker.solution_.steps > 0
+    assert ranker.n_iter_ == ranker.solution_.info["steps"] > 0
     assert ranker.n_empty_documents_ == 0
 
 
@@ -42,7 +42,7 @@ def test_a_model_file_brings_back_the_same_w_and_settings(settings, tmp_path):
     again = sr.load(tmp_path / "w")
     assert (again.W_ != ranker.W_).nnz == 0
     assert again.get_params() == ranker.get_params()
-    assert again.solution_.message == ranker.solution_.message
+    assert again.solution_.info["message"] == ranker.solution_.info["message"]
     assert again.related("w1") == ranker.related("w1")
     assert_array_equal(again.scores(X[:3], X), ranker.scores(X[:3], X))
 

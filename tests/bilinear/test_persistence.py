@@ -33,7 +33,7 @@ def test_what_was_saved_comes_back(saved):
     again = sr.load(path)
     assert (again.W_ != ranker.W_).nnz == 0
     assert again.related("w3") == ranker.related("w3")
-    assert again.solution_.curve == ranker.solution_.curve
+    assert again.solution_.history == ranker.solution_.history
     assert (again.n_iter_, again.seed_, again.alpha_) == (400, 3, ranker.alpha_)
     assert again.get_params()["eta0"] == ranker.eta0
 
@@ -53,7 +53,7 @@ def test_penalties_and_centres_of_ones_own_are_kept(tmp_path):
     ranker = BilinearRanker(**SETTINGS | {"max_iter": 100}, penalty=GroupL1(0.01, groups=groups), centre=centre)
     ranker.fit(X, X, PREFS).save(tmp_path / "w")
     again = bilinear_file.load(read_tensors(tmp_path / "w"))
-    assert np.array_equal(again.penalty.codes(60), ranker.penalty.codes(60))
+    assert np.array_equal(again.penalty._group_of(60), ranker.penalty._group_of(60))
     assert (again.centre != centre).nnz == 0
     assert again.query_words_ is None
 

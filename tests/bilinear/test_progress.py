@@ -80,7 +80,7 @@ def test_looking_changes_no_bit(terminal, monkeypatch, tmp_path, settings):
     plain = BilinearRanker(**SETTINGS, **settings).fit(X, X, PREFS)
     shown = BilinearRanker(**SETTINGS, **settings, verbose=True).fit(X, X, PREFS, follow=lambda training: None)
     assert np.array_equal(plain.W_.toarray(), shown.W_.toarray())
-    assert [p.objective for p in plain.solution_.curve] == [p.objective for p in shown.solution_.curve]
+    assert [p.objective for p in plain.solution_.history] == [p.objective for p in shown.solution_.history]
     plain.fit(X, X, PREFS, checkpoint=tmp_path / "a", checkpoint_every=200)
     shown.fit(X, X, PREFS, checkpoint=tmp_path / "b", checkpoint_every=200)
     assert np.array_equal(plain.W_.toarray(), shown.W_.toarray())

@@ -191,10 +191,10 @@ def test_empty_rows_score_zero(sparse):
 
 
 def test_the_curve_is_reported(sparse):
-    curve = sparse.solution_.curve
+    curve = sparse.solution_.history
     assert [point.steps for point in curve] == [20 * -(-at // 20) for at in range(50, 1_001, 50)]
     assert curve[-1].objective < curve[0].objective
-    assert sparse.solution_.peak_nonzeros > 0
+    assert sparse.solution_.info["peak_nonzeros"] > 0
     assert isinstance(sparse.converged_, bool)
     assert curve[0].to_dict()["steps"] == 60
 
@@ -278,7 +278,7 @@ def test_what_was_learned_survives_a_call_that_is_refused(call, error, says):
     assert np.array_equal(before, ranker.W_.toarray())
     ranker.set_params(**settings).partial_fit(X, X, PREFS)
     assert ranker.n_iter_ == 200, "it goes on from where it was"
-    assert ranker.solution_.curve[-1].steps == 200
+    assert ranker.solution_.history[-1].steps == 200
 
 
 @pytest.mark.parametrize("change", [{"eta0": 6.0}, {"alpha": 1e-3}, {"density": 0.1}, {"start": np.eye(60)}])

@@ -68,7 +68,7 @@ def test_a_size_is_refitted_on_its_own_entries():
         assert np.abs(refitted.ranker.W_.toarray() - expected).max() <= 1e-4 * np.abs(expected).max()
         assert refitted.ranker.refit_curve_
         assert refitted.ranker.refit
-        assert (refitted.ranker.solution_.W != refitted.ranker.W_).nnz == 0
+        assert (refitted.ranker.solution_.weights != refitted.ranker.W_).nnz == 0
 
 
 def test_a_ranker_of_the_path_is_a_ranker_like_any_other(path, tmp_path):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, random_array
 
-from sparserank.optim.list_problem import JudgedLists
+from sparserank.optim.problems import ListProblem
 
 
-def some_lists(seed=0, queries=9, documents=12, query_words=6, words=7, below=False):
+def some_lists(seed=0, queries=9, documents=12, query_words=6, words=7, below=False, query_normalization=0.5):
     """A query without words, a document without words, a word of neither, a query that nobody judged.
 
     below : some grades are below 0, one query has no other.
@@ -24,22 +24,34 @@ def some_lists(seed=0, queries=9, documents=12, query_words=6, words=7, below=Fa
     if below:
         grades[:, ::3] *= -1
         grades[5] = -np.abs(grades[5])
-    return JudgedLists(csr_array(Q), csr_array(D), csr_array(grades.astype(np.float32)))
+    return ListProblem(
+        csr_array(Q), csr_array(D), csr_array(grades.astype(np.float32)), query_normalization=query_normalization
+    )
 
 
-def dense(lists, evenness):
+def objective(lists, W, ridge):
+    """The literal objective."""
+    Q, D, W = (np.asarray(M.toarray(), dtype=np.float64) for M in (lists.Q, lists.D, W))
+    missed, v = lists.targets.toarray() - lists.target_mean - Q @ W @ D.T, lists.query_weights[:, None]
+    a, b = ridge.query, ridge.document
+    return float(
+        np.sum(v * missed**2) + a * np.sum((W @ D.T) ** 2) + b * np.sum(v * (Q @ W) ** 2) + a * b * np.sum(W**2)
+    )
+
+
+def dense(lists):
     """Q, D and Y, in 64 bits, by the words of the docstrings."""
     Q, D, grades = (M.toarray().astype(np.float64) for M in (lists.Q, lists.D, lists.grades))
-    share = np.array([row / np.abs(row).sum() ** evenness if row.any() else row for row in grades])
+    share = np.array([row / np.abs(row).sum() ** lists.query_normalization if row.any() else row for row in grades])
     return Q, D, share - share.mean()
 
 
-def on_pattern(lists, evenness, ridge, pattern, told=None):
-    """((QᵀQ + a) W (DᵀD + b))_P = (Qᵀ Y D)_P by Kronecker products; W is `told` outside of the pattern."""
-    Q, D, Y = dense(lists, evenness)
-    left, right = Q.T @ Q + ridge.a * np.eye(Q.shape[1]), D.T @ D + ridge.b * np.eye(D.shape[1])
+def on_pattern(lists, ridge, pattern, fixed=None):
+    """((QᵀQ + a) W (DᵀD + b))_P = (Qᵀ Y D)_P by Kronecker products; W is `fixed` outside of the pattern."""
+    Q, D, Y = dense(lists)
+    left, right = Q.T @ Q + ridge.query * np.eye(Q.shape[1]), D.T @ D + ridge.document * np.eye(D.shape[1])
     free, A = pattern.ravel(), np.kron(left, right)
-    w = np.zeros(len(free)) if told is None else told.astype(np.float64).ravel().copy()
+    w = np.zeros(len(free)) if fixed is None else fixed.astype(np.float64).ravel().copy()
     w[free] = 0.0
     w[free] = np.linalg.solve(A[np.ix_(free, free)], ((Q.T @ Y @ D).ravel() - A @ w)[free])
     return w.reshape(pattern.shape)

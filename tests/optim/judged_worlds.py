@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import csr_array
 
-from sparserank.optim.list_problem import JudgedLists
-from sparserank.optim.pattern_softmax import Listed
+from sparserank.optim.losses import Domination
+from sparserank.optim.problems import ListProblem, RerankingProblem
 
 
 def sparse(rng, shape, density):
@@ -22,19 +24,22 @@ def lists(seed=0, queries=10, documents=12, words=6, document_words=8, weighted=
     grades = rng.integers(1, 3, (queries, documents)) * (rng.random((queries, documents)) < 0.25)
     grades[1] = 0
     weight = rng.random(queries) + 0.5 if weighted else None
-    return JudgedLists(Q, D, csr_array(grades.astype(np.float32)), weight)
+    return ListProblem(Q, D, csr_array(grades.astype(np.float32)), weight, query_normalization=0.5)
 
 
-def listed(seed=0, **shape):
+DOMINATION = Domination()
+
+
+def listed(seed=0, loss=DOMINATION, **shape):
     """The same beside a score that is there already; query 3 may not find document 5, which it does not ask for."""
     judged = lists(seed, **shape)
     grades = judged.grades.toarray()
     grades[3, 5], grades[3, 4] = 0.0, 1.0
-    judged = JudgedLists(judged.Q, judged.D, csr_array(grades), judged.weight)
+    judged = replace(judged, grades=csr_array(grades))
     base = np.random.default_rng(seed + 1).normal(size=grades.shape).astype(np.float32)
     own = np.full(len(grades), -1, np.int64)
     own[3] = 5
-    return Listed(judged, base, own)
+    return RerankingProblem(judged, base, own, loss)
 
 
 def pattern(shape, seed=0, density=0.6):

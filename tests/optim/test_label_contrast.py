@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from sparserank.errors import ConfigError
 from sparserank.evaluation.labels import bilinear_blocks, evaluate_classes
 from sparserank.experiments.datasets import load_labeled
-from sparserank.optim.label_contrast import ClassContrast
+from sparserank.optim.label_contrast import LabelContrast
 
 from .test_label_ridge import words
 
@@ -21,29 +21,33 @@ def test_learning_ranks_held_out_digits_better_than_the_start():
     digits = load_labeled("digits")
     found = []
     for steps in (0, 150):
-        W = ClassContrast(rank=20, steps=steps, batch=300).solve(digits.train, digits.train_classes, 4096, seed=0).W
+        W = (
+            LabelContrast(rank=20, steps=steps, batch=300)
+            .solve(digits.train, digits.train_classes, 4096, seed=0)
+            .weights
+        )
         found.append(evaluate_classes(bilinear_blocks(digits.test, W, digits.test), digits.test_classes).map.value)
     assert found[1] > found[0] + 0.01
 
 
 @pytest.mark.parametrize("rank", [1, 3, 4, 9, 60])
 def test_any_rank_below_or_above_the_classes_is_the_rank_of_w(rank):
-    W = ClassContrast(**QUICK | {"rank": rank}).solve(X, CODE, 1600, seed=0).W.toarray().astype(np.float64)
+    W = LabelContrast(**QUICK | {"rank": rank}).solve(X, CODE, 1600, seed=0).weights.toarray().astype(np.float64)
     assert np.linalg.matrix_rank(W, tol=1e-4 * np.abs(W).max()) <= rank
     assert np.abs(W - W.T).max() <= 1e-5 * np.abs(W).max()
 
 
 @pytest.mark.parametrize("wanted", [1, 333, 1600])
 def test_the_budget_is_kept_and_used(wanted):
-    solution = ClassContrast(**QUICK).solve(X, CODE, wanted, seed=0)
-    assert solution.W.nnz == wanted
-    assert solution.steps == 60
-    assert "the loss of a batch" in solution.message
+    solution = LabelContrast(**QUICK).solve(X, CODE, wanted, seed=0)
+    assert solution.weights.nnz == wanted
+    assert solution.info["steps"] == 60
+    assert "the loss of a batch" in solution.info["message"]
 
 
 def test_one_seed_gives_the_same_bits_whatever_the_threads_and_another_seed_others():
     one, four, other = (
-        ClassContrast(**QUICK, n_jobs=n).solve(X, CODE, 400, seed=s).W for n, s in ((1, 7), (4, 7), (1, 8))
+        LabelContrast(**QUICK, n_jobs=n).solve(X, CODE, 400, seed=s).weights for n, s in ((1, 7), (4, 7), (1, 8))
     )
     assert_array_equal(one.data, four.data)
     assert_array_equal(one.indices, four.indices)
@@ -53,7 +57,7 @@ def test_one_seed_gives_the_same_bits_whatever_the_threads_and_another_seed_othe
 def test_a_column_that_no_item_has_stays_out_of_w():
     rows = X.tolil()
     rows[:, 9] = 0.0
-    W = ClassContrast(**QUICK).solve(rows.tocsr(), CODE, 1600, seed=0).W
+    W = LabelContrast(**QUICK).solve(rows.tocsr(), CODE, 1600, seed=0).weights
     assert not W[[9]].nnz
     assert not W[:, [9]].nnz
 
@@ -61,7 +65,7 @@ def test_a_column_that_no_item_has_stays_out_of_w():
 def test_a_class_of_one_item_is_told_apart_without_a_winner_of_its_own():
     code = CODE.copy()
     code[0] = 4
-    assert np.isfinite(ClassContrast(**QUICK).solve(X, code, 500, seed=0).W.data).all()
+    assert np.isfinite(LabelContrast(**QUICK).solve(X, code, 500, seed=0).weights.data).all()
 
 
 @pytest.mark.parametrize(
@@ -69,4 +73,4 @@ def test_a_class_of_one_item_is_told_apart_without_a_winner_of_its_own():
 )
 def test_settings_that_mean_nothing_are_refused(bad):
     with pytest.raises(ConfigError):
-        ClassContrast(**bad)
+        LabelContrast(**bad)

@@ -8,7 +8,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, random_array
 
 from sparserank.errors import ConfigError
-from sparserank.optim.label_ridge import ClassRidge, centred, column_scale, cut_by_impact, ridge_regression, scaled
+from sparserank.optim.label_ridge import (
+    LabelRidge,
+    center_labels,
+    compute_column_scale,
+    fit_ridge,
+    prune_by_impact,
+    scale_columns,
+)
 
 
 def words(n=200, columns=40, classes=4, seed=0):
@@ -26,17 +33,17 @@ X, CODE = words()
 
 
 def test_ridge_regression_is_the_one_of_the_books():
-    Y = centred(CODE)
-    B, settled = ridge_regression(X, Y, 1.5, tolerance=1e-6, steps=200)
+    Y = center_labels(CODE)
+    B, settled = fit_ridge(X, Y, 1.5, tol=1e-6, max_iter=200)
     dense = X.toarray().astype(np.float64)
     assert_allclose(B, np.linalg.solve(dense.T @ dense + 1.5 * np.eye(40), dense.T @ Y), atol=1e-5)
     assert settled
-    assert not ridge_regression(X, Y, 1.5, steps=1)[1]
+    assert not fit_ridge(X, Y, 1.5, max_iter=1)[1]
 
 
 def test_ridge_regression_on_a_support_is_that_of_its_columns():
-    Y, support = centred(CODE), (np.random.default_rng(1).random((40, 4)) < 0.5).astype(np.float32)
-    B, _ = ridge_regression(X, Y, 1.5, support, support, tolerance=1e-6, steps=200)
+    Y, support = center_labels(CODE), (np.random.default_rng(1).random((40, 4)) < 0.5).astype(np.float32)
+    B, _ = fit_ridge(X, Y, 1.5, support, support, tol=1e-6, max_iter=200)
     for c in range(4):
         own = np.flatnonzero(support[:, c])
         dense = X.toarray()[:, own].astype(np.float64)
@@ -47,10 +54,10 @@ def test_ridge_regression_on_a_support_is_that_of_its_columns():
 
 
 def test_without_a_limit_w_is_b_times_its_transpose():
-    scale = column_scale(X, CODE, 0.25)
-    dense = scaled(X, scale).toarray().astype(np.float64)
-    B = np.linalg.solve(dense.T @ dense + 1.5 * np.eye(40), dense.T @ centred(CODE))
-    W = ClassRidge().solve(X, CODE, 1600, seed=0).W.toarray()
+    scale = compute_column_scale(X, CODE, 0.25)
+    dense = scale_columns(X, scale).toarray().astype(np.float64)
+    B = np.linalg.solve(dense.T @ dense + 1.5 * np.eye(40), dense.T @ center_labels(CODE))
+    W = LabelRidge().solve(X, CODE, 1600, seed=0).weights.toarray()
     expected = (B @ B.T) * scale[:, None] * scale
     # BBᵀ already solves the equations of the full pattern, so refitting it moves it by no more than rounding
     assert np.abs(W - expected).max() < 0.01 * np.abs(expected).max()
@@ -58,15 +65,15 @@ def test_without_a_limit_w_is_b_times_its_transpose():
 
 @pytest.mark.parametrize("wanted", [1, 30, 200, 700])
 def test_the_budget_is_kept_and_used(wanted):
-    solution = ClassRidge().solve(X, CODE, wanted, seed=0)
-    assert solution.W.nnz == solution.peak_nonzeros == wanted
-    assert solution.converged
-    assert np.isfinite(solution.W.data).all()
+    solution = LabelRidge().solve(X, CODE, wanted, seed=0)
+    assert solution.weights.nnz == solution.info["peak_nonzeros"] == wanted
+    assert solution.info["converged"]
+    assert np.isfinite(solution.weights.data).all()
 
 
 def test_the_names_and_the_order_of_classes_change_nothing_but_rounding():
     turned = np.array([2, 0, 3, 1])[CODE]
-    one, other = (ClassRidge().solve(X, code, 300, seed=0).W.toarray() for code in (CODE, turned))
+    one, other = (LabelRidge().solve(X, code, 300, seed=0).weights.toarray() for code in (CODE, turned))
     assert np.mean((one != 0) == (other != 0)) > 0.99
     both = (one != 0) & (other != 0)
     assert_allclose(one[both], other[both], atol=0.02 * np.abs(one).max())
@@ -74,33 +81,36 @@ def test_the_names_and_the_order_of_classes_change_nothing_but_rounding():
 
 def test_the_order_of_items_changes_nothing_but_rounding():
     order = np.random.default_rng(3).permutation(200)
-    one, other = ClassRidge().solve(X, CODE, 300, 0).W.toarray(), ClassRidge().solve(X[order], CODE[order], 300, 0).W
+    one, other = (
+        LabelRidge().solve(X, CODE, 300, 0).weights.toarray(),
+        LabelRidge().solve(X[order], CODE[order], 300, 0).weights,
+    )
     assert np.mean((one != 0) == (other.toarray() != 0)) > 0.99
 
 
 def test_threads_change_no_bit():
-    one, four = (ClassRidge(n_jobs=n).solve(X, CODE, 250, seed=5).W for n in (1, 4))
+    one, four = (LabelRidge(n_jobs=n).solve(X, CODE, 250, seed=5).weights for n in (1, 4))
     assert_array_equal(one.data, four.data)
     assert_array_equal(one.indices, four.indices)
 
 
 def test_pairs_of_a_sparse_w_are_among_words_that_tell_of_a_class():
-    W = ClassRidge().solve(X, CODE, 60, seed=0).W.tocoo()
+    W = LabelRidge().solve(X, CODE, 60, seed=0).weights.tocoo()
     assert max(W.row.max(), W.col.max()) < 16
 
 
 def test_a_column_scale_favours_what_tells_of_the_class_and_keeps_the_mean_length():
-    scale = column_scale(X, CODE, 0.25)
+    scale = compute_column_scale(X, CODE, 0.25)
     assert scale[:16].min() > np.median(scale[16:])
-    assert_allclose(np.sum(scaled(X, scale).data ** 2) / 200, 1.0, rtol=1e-5)
+    assert_allclose(np.sum(scale_columns(X, scale).data ** 2) / 200, 1.0, rtol=1e-5)
     empty = X.tolil()
     empty[:, 7] = 0.0
-    assert column_scale(csr_array(empty), CODE, 0.25)[7] == 0.0
+    assert compute_column_scale(csr_array(empty), CODE, 0.25)[7] == 0.0
 
 
 def test_a_cut_by_impact_weighs_entries_by_their_columns():
     W = csr_array(np.array([[1.0, 0.0], [-3.0, 2.0]], np.float32))
-    assert cut_by_impact(W, np.array([10.0, 1.0], np.float32), 2).toarray().tolist() == [[1.0, 0.0], [-3.0, 0.0]]
+    assert prune_by_impact(W, np.array([10.0, 1.0], np.float32), 2).toarray().tolist() == [[1.0, 0.0], [-3.0, 0.0]]
 
 
 @pytest.mark.parametrize(
@@ -108,4 +118,4 @@ def test_a_cut_by_impact_weighs_entries_by_their_columns():
 )
 def test_settings_that_mean_nothing_are_refused(bad):
     with pytest.raises(ConfigError):
-        ClassRidge(**bad)
+        LabelRidge(**bad)

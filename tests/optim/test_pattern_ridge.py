@@ -13,11 +13,11 @@ from scipy.sparse import csr_array
 
 from sparserank.errors import ConfigError
 from sparserank.optim import pattern_ridge
-from sparserank.optim.closed_form import GramForm, rows_of_w
-from sparserank.optim.list_problem import Ridge
+from sparserank.optim.closed_form import ClosedForm, iterate_weight_rows
 from sparserank.optim.pattern_ridge import PatternRidge
+from sparserank.optim.penalties import L1, Ridge
 
-from .judged_world import on_pattern, some_lists
+from .judged_world import objective, on_pattern, some_lists
 
 RIDGE = Ridge(0.5, 2.0)
 
@@ -29,41 +29,45 @@ def started(pattern, seed=0):
     return csr_array((values, (row, column)), shape=pattern.shape)
 
 
+def refit(lists, W, steps, ridge=RIDGE, n_jobs=None, fixed=None):
+    return PatternRidge(steps, n_jobs).solve(lists, ridge, W, fixed).weights
+
+
 def a_pattern(shape, seed=0, share=0.4):
     return np.random.default_rng(seed).random(shape) < share
 
 
 @settings(max_examples=30)
 @given(st.integers(0, 20), st.sampled_from([0.0, 0.5]), st.sampled_from([RIDGE, Ridge(3.0, 0.3)]))
-def test_it_ends_at_the_normal_equations_of_the_pattern(seed, evenness, ridge):
-    lists = some_lists(seed)
+def test_it_ends_at_the_normal_equations_of_the_pattern(seed, query_normalization, ridge):
+    lists = some_lists(seed, query_normalization=query_normalization)
     pattern = a_pattern(lists.shape, seed)
-    found = PatternRidge(lists, evenness, ridge, n_jobs=1).refit(started(pattern), 60)
+    found = refit(lists, started(pattern), 60, ridge, n_jobs=1)
     assert_array_equal(found.indices, started(pattern).indices)
-    assert_allclose(found.toarray(), on_pattern(lists, evenness, ridge, pattern), atol=2e-4)
+    assert_allclose(found.toarray(), on_pattern(lists, ridge, pattern), atol=2e-4)
 
 
 def test_on_the_full_pattern_it_is_the_closed_form():
     lists = some_lists()
     expected = np.zeros(lists.shape)
-    for which, rows in rows_of_w(lists, GramForm(lists.D).duals(lists, 0.5, RIDGE)):
+    for which, rows in iterate_weight_rows(lists, ClosedForm(lists.D).solve_duals(lists, RIDGE)):
         expected[which] = rows
-    found = PatternRidge(lists, 0.5, RIDGE).refit(started(np.ones(lists.shape, np.bool_)), 200)
+    found = refit(lists, started(np.ones(lists.shape, np.bool_)), 200)
     assert_allclose(found.toarray(), expected, atol=1e-5)
 
 
 def test_without_the_penalty_on_the_side_of_documents_too():
     lists, pattern = some_lists(), a_pattern((6, 7), share=0.3)
     pattern[:, 3] = False  # a word that no document has is then free to be anything
-    found = PatternRidge(lists, 0.5, Ridge(1.0, 0.0)).refit(started(pattern), 200)
-    assert_allclose(found.toarray(), on_pattern(lists, 0.5, Ridge(1.0, 0.0), pattern), atol=1e-3)
+    found = refit(lists, started(pattern), 200, Ridge(1.0, 0.0))
+    assert_allclose(found.toarray(), on_pattern(lists, Ridge(1.0, 0.0), pattern), atol=1e-3)
 
 
 def test_every_step_makes_the_objective_less():
     lists = some_lists()
-    W, solver = started(a_pattern(lists.shape)), PatternRidge(lists, 0.5, RIDGE)
-    course = [lists.objective(solver.refit(W, steps), 0.5, RIDGE) for steps in range(6)]
-    assert_array_equal(solver.refit(W, 0).toarray(), W.toarray())
+    W = started(a_pattern(lists.shape))
+    course = [objective(lists, refit(lists, W, steps), RIDGE) for steps in range(6)]
+    assert_array_equal(refit(lists, W, 0).toarray(), W.toarray())
     assert all(after < before for before, after in pairwise(course))
 
 
@@ -71,15 +75,15 @@ def test_fixed_entries_stay_and_the_others_make_the_best_of_them():
     lists, pattern = some_lists(), a_pattern((6, 7))
     W = started(pattern)
     fixed = np.random.default_rng(3).random(W.nnz) < 0.4
-    found = PatternRidge(lists, 0.5, RIDGE).refit(W, 60, fixed=fixed)
+    found = refit(lists, W, 60, fixed=fixed)
     assert_array_equal(found.data[fixed], W.data[fixed])
     free = csr_array((~fixed, W.indices, W.indptr), shape=W.shape).toarray()
-    assert_allclose(found.toarray(), on_pattern(lists, 0.5, RIDGE, free, told=W.toarray()), atol=2e-4)
+    assert_allclose(found.toarray(), on_pattern(lists, RIDGE, free, fixed=W.toarray()), atol=2e-4)
 
 
 def test_where_all_is_fixed_nothing_moves():
     W = started(a_pattern((6, 7)))
-    found = PatternRidge(some_lists(), 0.5, RIDGE).refit(W, 5, fixed=np.ones(W.nnz, np.bool_))
+    found = refit(some_lists(), W, 5, fixed=np.ones(W.nnz, np.bool_))
     assert_array_equal(found.data, W.data)
 
 
@@ -87,17 +91,17 @@ def test_the_W_that_was_given_is_left_alone_and_may_have_its_columns_in_any_orde
     lists, W = some_lists(), started(np.ones((6, 7), np.bool_))
     turned = csr_array((W.data[::-1].copy(), W.indices[::-1].copy(), W.indptr), shape=W.shape)
     before = turned.indices.copy(), turned.data.copy()
-    found = PatternRidge(lists, 0.5, RIDGE).refit(turned, 200)
+    found = refit(lists, turned, 200)
     assert_array_equal(turned.indices, before[0])
     assert_array_equal(turned.data, before[1])
-    assert_allclose(found.toarray(), PatternRidge(lists, 0.5, RIDGE).refit(W, 200).toarray(), atol=1e-5)
+    assert_allclose(found.toarray(), refit(lists, W, 200).toarray(), atol=1e-5)
 
 
 @pytest.mark.parametrize("n_jobs", [2, 5])
 def test_the_same_bits_for_any_number_of_threads(n_jobs):
     lists = some_lists(queries=40, documents=60, query_words=50, words=55)
     W = started(a_pattern(lists.shape))
-    one, many = (PatternRidge(lists, 0.5, RIDGE, jobs).refit(W, 7) for jobs in (1, n_jobs))
+    one, many = (refit(lists, W, 7, n_jobs=jobs) for jobs in (1, n_jobs))
     assert_array_equal(one.data, many.data)
     assert np.isfinite(one.data).all()
 
@@ -105,31 +109,36 @@ def test_the_same_bits_for_any_number_of_threads(n_jobs):
 @pytest.mark.parametrize("block", [1, 6 * 5, 6 * 11])
 def test_documents_in_blocks_give_the_same_but_for_rounding(monkeypatch, block):
     lists, W = some_lists(), started(a_pattern((6, 7)))
-    whole = PatternRidge(lists, 0.5, RIDGE).refit(W, 4)
-    monkeypatch.setattr(pattern_ridge, "BLOCK", block)
-    assert_allclose(PatternRidge(lists, 0.5, RIDGE).refit(W, 4).data, whole.data, atol=1e-5)
+    whole = refit(lists, W, 4)
+    monkeypatch.setattr(pattern_ridge, "BLOCK_FLOATS", block)
+    assert_allclose(refit(lists, W, 4).data, whole.data, atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_steps_beyond_the_end_change_nothing(seed):
     lists = some_lists(seed)
-    W, solver = started(a_pattern(lists.shape, seed)), PatternRidge(lists, 0.5, RIDGE)
-    assert_allclose(solver.refit(W, 1000).data, solver.refit(W, 25).data, atol=1e-6)
+    W = started(a_pattern(lists.shape, seed))
+    assert_allclose(refit(lists, W, 1000).data, refit(lists, W, 25).data, atol=1e-6)
 
 
 def test_a_single_pair_is_found_at_once_and_stays():
     lists, alone = some_lists(), np.zeros((6, 7), np.bool_)
     alone[1, 2] = True
-    solver, expected = PatternRidge(lists, 0.5, RIDGE), on_pattern(lists, 0.5, RIDGE, alone)
+    expected = on_pattern(lists, RIDGE, alone)
     for steps in (1, 2, 30):
-        assert_allclose(solver.refit(started(alone), steps).toarray(), expected, atol=1e-6)
+        assert_allclose(refit(lists, started(alone), steps).toarray(), expected, atol=1e-6)
 
 
 def test_an_empty_pattern_stays_empty():
     W = csr_array((6, 7), dtype=np.float32)
-    assert PatternRidge(some_lists(), 0.5, RIDGE).refit(W, 5).nnz == 0
+    assert refit(some_lists(), W, 5).nnz == 0
 
 
 def test_no_threads_are_refused():
     with pytest.raises(ConfigError, match="n_jobs"):
-        PatternRidge(some_lists(), 0.5, RIDGE, n_jobs=0)
+        PatternRidge(n_jobs=0)
+
+
+def test_another_penalty_raises_and_names_the_one_that_works():
+    with pytest.raises(ConfigError, match="PatternRidge needs the penalty Ridge; got L1"):
+        PatternRidge().solve(some_lists(), L1(1.0), started(a_pattern((6, 7))))

@@ -10,18 +10,27 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from sparserank.errors import ConfigError
-from sparserank.optim import pruning as pair_cut
-from sparserank.optim.list_problem import Ridge
-from sparserank.optim.pruning import PairBudget, Worth, cut, cut_rows
+from sparserank.optim import pruning
+from sparserank.optim.penalties import Ridge
+from sparserank.optim.pruning import (
+    Importance,
+    PairBudget,
+    compute_column_rms,
+    find_largest,
+    find_row_largest,
+    prune,
+    prune_product,
+    prune_rows,
+)
 
-from .judged_world import dense, on_pattern, some_lists
+from .judged_world import dense, objective, on_pattern, some_lists
 
-EVEN = Worth(np.ones(8, np.float32), np.ones(9, np.float32))
+EVEN = Importance(np.ones(8, np.float32), np.ones(9, np.float32))
 
 
-def kept(W, worth, budget, forbidden=None):
-    """Sort all pairs by falling worth, equal ones by place; take one after another while there is room."""
-    value = np.abs(W) * worth.columns * worth.rows[:, None]
+def kept(W, importance, budget, forbidden=None):
+    """Sort all pairs by falling importance, equal ones by place; take one after another while there is room."""
+    value = np.abs(W) * importance.columns * importance.rows[:, None]
     out, room = np.zeros_like(W), np.full(len(W), budget.pairs_per_word or W.shape[1])
     taken = 0
     for i, j in sorted(np.ndindex(W.shape), key=lambda place: -value[place]):
@@ -43,9 +52,9 @@ def a_W(seed, ties):
     return W.astype(np.float32)
 
 
-def some_worth(seed, ties):
+def some_importance(seed, ties):
     rng = np.random.default_rng(seed + 1)
-    return EVEN if ties else Worth(rng.random(8).astype(np.float32), rng.random(9).astype(np.float32))
+    return EVEN if ties else Importance(rng.random(8).astype(np.float32), rng.random(9).astype(np.float32))
 
 
 budgets = st.builds(
@@ -58,65 +67,66 @@ budgets = st.builds(
 
 @given(st.integers(0, 1000), st.booleans(), budgets, st.integers(1, 9), st.integers(1, 3), st.booleans())
 def test_exactly_the_most_valuable_stay_however_the_rows_come(seed, ties, budget, size, pool, some_forbidden):
-    W, worth = a_W(seed, ties), some_worth(seed, ties)
+    W, importance = a_W(seed, ties), some_importance(seed, ties)
     forbidden = np.random.default_rng(seed).random(W.shape) < 0.3 if some_forbidden else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pair_cut, "POOL", pool)
+        patch.setattr(pruning, "POOL", pool)
         marked = None if forbidden is None else csr_array(forbidden.astype(np.float32))
-        found = cut_rows(in_blocks(W, size), W.shape, worth, budget, marked)
+        found = prune_rows(in_blocks(W, size), W.shape, importance, budget, marked)
     assert found.dtype == np.float32
     assert found.has_sorted_indices
-    assert_array_equal(found.toarray(), kept(W, worth, budget, forbidden))
+    assert_array_equal(found.toarray(), kept(W, importance, budget, forbidden))
 
 
 @given(st.integers(0, 1000), st.booleans(), budgets)
-def test_a_sparse_W_is_cut_as_a_dense_one_is(seed, ties, budget):
-    W, worth = a_W(seed, ties), some_worth(seed, ties)
-    found = cut(csr_array(W), worth, budget)
-    assert_array_equal(found.toarray(), kept(W, worth, budget))
+def test_a_sparse_W_is_pruned_as_a_dense_one_is(seed, ties, budget):
+    W, importance = a_W(seed, ties), some_importance(seed, ties)
+    found = prune(csr_array(W), importance, budget)
+    assert_array_equal(found.toarray(), kept(W, importance, budget))
     assert found.nnz == np.count_nonzero(found.toarray()), "no zero is stored"
     assert found.nnz <= budget.pairs
 
 
 def test_zeros_that_a_sparse_W_stores_are_no_pairs():
     W = csr_array((np.array([0.0, 1.0, 0.0]), np.array([0, 1, 2]), np.array([0, 2, 3])), shape=(2, 3))
-    found = cut(W, Worth(np.ones(2, np.float32), np.ones(3, np.float32)), PairBudget(3))
+    found = prune(W, Importance(np.ones(2, np.float32), np.ones(3, np.float32)), PairBudget(3))
     assert found.nnz == 1
     assert found.toarray().tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
 
 
 def test_equal_pairs_stay_by_place():
     W = np.ones((3, 4), np.float32)
-    worth = Worth(np.ones(3, np.float32), np.ones(4, np.float32))
+    importance = Importance(np.ones(3, np.float32), np.ones(4, np.float32))
     expected = [[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 0, 0]]
-    assert cut(csr_array(W), worth, PairBudget(5, pairs_per_word=2)).toarray().tolist() == expected
+    assert prune(csr_array(W), importance, PairBudget(5, pairs_per_word=2)).toarray().tolist() == expected
     for size in (1, 2, 3):
         assert (
-            cut_rows(in_blocks(W, size), (3, 4), worth, PairBudget(5, pairs_per_word=2)).toarray().tolist() == expected
+            prune_rows(in_blocks(W, size), (3, 4), importance, PairBudget(5, pairs_per_word=2)).toarray().tolist()
+            == expected
         )
 
 
 def test_nothing_comes_of_no_rows():
-    assert cut_rows([], (8, 9), EVEN, PairBudget(5)).nnz == 0
-    assert cut(csr_array((8, 9), dtype=np.float32), EVEN, PairBudget(5, pairs_per_word=1)).shape == (8, 9)
+    assert prune_rows([], (8, 9), EVEN, PairBudget(5)).nnz == 0
+    assert prune(csr_array((8, 9), dtype=np.float32), EVEN, PairBudget(5, pairs_per_word=1)).shape == (8, 9)
 
 
-def test_worth_squared_is_what_the_objective_loses_where_a_pair_is_the_only_one():
+def test_importance_squared_is_what_the_objective_loses_where_a_pair_is_the_only_one():
     lists, ridge = some_lists(), Ridge(0.7, 2.0)
-    worth = Worth.of(lists, ridge)
+    importance = Importance.of(lists, ridge)
     alone = np.zeros(lists.shape, np.bool_)
     alone[1, 2] = True
-    W = on_pattern(lists, 0.5, ridge, alone)
-    without, with_it = (lists.objective(csr_array(M), 0.5, ridge) for M in (0 * W, W))
-    assert (W[1, 2] * worth.rows[1] * worth.columns[2]) ** 2 == pytest.approx(without - with_it, rel=1e-4)
+    W = on_pattern(lists, ridge, alone)
+    without, with_it = (objective(lists, csr_array(M), ridge) for M in (0 * W, W))
+    assert (W[1, 2] * importance.rows[1] * importance.columns[2]) ** 2 == pytest.approx(without - with_it, rel=1e-4)
 
 
-def test_worth_is_of_lengths_and_penalties():
+def test_importance_is_of_lengths_and_penalties():
     lists = some_lists()
-    Q, D, _ = dense(lists, 0.0)
-    worth = Worth.of(lists, Ridge(0.7, 2.0))
-    assert_allclose(worth.rows, np.sqrt(np.diag(Q.T @ Q) + 0.7), rtol=1e-6)
-    assert_allclose(worth.columns, np.sqrt(np.diag(D.T @ D) + 2.0), rtol=1e-6)
+    Q, D, _ = dense(lists)
+    importance = Importance.of(lists, Ridge(0.7, 2.0))
+    assert_allclose(importance.rows, np.sqrt(np.diag(Q.T @ Q) + 0.7), rtol=1e-6)
+    assert_allclose(importance.columns, np.sqrt(np.diag(D.T @ D) + 2.0), rtol=1e-6)
 
 
 def test_a_budget_times_three_keeps_its_other_wishes():
@@ -151,3 +161,56 @@ def test_a_budget_has_one_limit_and_room_for_one_pair():
         PairBudget(density=0.1, megabytes=1.0)
     with pytest.raises(ConfigError, match="'megabytes' parameter must be at least"):
         PairBudget(megabytes=1e-9).for_shape((40, 50))
+
+
+def literal(B, sizes, wanted):
+    W = B @ B.T
+    impact = np.abs(W) * sizes[:, None] * sizes
+    least = np.sort(impact, axis=None)[-wanted]
+    return np.where((impact >= least) & (impact > 0), W, 0.0)
+
+
+@pytest.mark.parametrize("wanted", [1, 2, 31, 200, 899, 900, 5000])
+def test_a_pruned_product_is_the_whole_product_pruned(wanted, monkeypatch):
+    monkeypatch.setattr(pruning, "BLOCK_BYTES", 4 * 30 * 7)
+    rng = np.random.default_rng(wanted)
+    B, sizes = rng.normal(size=(30, 3)).astype(np.float32), rng.random(30).astype(np.float32) + 0.1
+    W = prune_product(B, sizes, wanted)
+    assert W.nnz == min(wanted, 900)
+    whole = literal(B, sizes, min(wanted, 900))
+    # (i, j) and (j, i) have one impact: an odd one out is the first of the two
+    assert np.count_nonzero(whole) - W.nnz in (0, 1)
+    assert_allclose(W.toarray(), np.where(W.toarray() != 0, whole, 0.0), rtol=1e-4)
+
+
+def test_words_without_weight_or_without_items_have_no_pairs():
+    B = np.array([[1.0, 2.0], [0.0, 0.0], [3.0, -1.0], [5.0, 5.0]], np.float32)
+    W = prune_product(B, np.array([1.0, 1.0, 1.0, 0.0], np.float32), 100)
+    assert_array_equal(W.toarray() != 0, np.outer([1, 0, 1, 0], [1, 0, 1, 0]))
+    assert prune_product(np.zeros((3, 2), np.float32), np.ones(3, np.float32), 4).nnz == 0
+
+
+@pytest.mark.parametrize("wanted", [7, 100])
+def test_threads_change_no_bit(wanted, monkeypatch):
+    monkeypatch.setattr(pruning, "BLOCK_BYTES", 4 * 50)
+    B = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    one, four = (prune_product(B, np.ones(50, np.float32), wanted, n) for n in (1, 4))
+    assert_array_equal(one.data, four.data)
+    assert_array_equal(one.indices, four.indices)
+
+
+@given(st.lists(st.integers(-3, 3), max_size=12), st.integers(1, 14))
+def test_the_k_largest_are_found_in_their_order_and_of_equal_ones_the_first(values, k):
+    chosen = find_largest(np.array(values, np.float32), k).tolist()
+    in_order = sorted(range(len(values)), key=lambda i: (-abs(values[i]), i))
+    assert chosen == sorted(in_order[:k])
+
+
+def test_the_largest_entries_of_a_row_come_largest_first():
+    W = csr_array(np.array([[9.0, 9.0, 0.0], [1.0, -3.0, 2.0]], np.float32))
+    assert W.data[find_row_largest(W, 1)].tolist() == [-3.0, 2.0, 1.0]
+    assert W.data[find_row_largest(W, 1, 2, signed=True)].tolist() == [2.0, 1.0]
+
+
+def test_the_mean_size_of_a_column_is_its_root_mean_square():
+    assert_allclose(compute_column_rms(csr_array(np.array([[3.0, 0.0], [4.0, 0.0]]))), [np.sqrt(12.5), 0.0], rtol=1e-6)

@@ -11,10 +11,10 @@ from scipy.sparse import csr_array, eye_array, random_array
 from sparserank import Preferences
 from sparserank.errors import ConfigError
 from sparserank.optim import SparseSGD
-from sparserank.optim.density import Thermostat, cut
 from sparserank.optim.losses import Hinge
 from sparserank.optim.pair_rows import PairRows, Pool, head_sizes
 from sparserank.optim.penalties import L1, GroupL1, NoPenalty
+from sparserank.optim.pruning import DensityController, keep_largest
 from sparserank.optim.scores import Bilinear
 from sparserank.preferences import Triples
 
@@ -229,9 +229,9 @@ def test_the_thermostat_finds_the_wanted_number_of_nonzeros(square):
     assert training.weights().nnz >= wanted
     assert seen[-8:] == pytest.approx([wanted] * 8, rel=0.1)
     assert np.mean(seen[-8:]) == pytest.approx(wanted, rel=0.03)
-    assert Thermostat(10, 1.0).feel(20) == pytest.approx(2**0.8)
-    assert Thermostat(10, 1.0).feel(5) == pytest.approx(0.5**0.8)
-    assert Thermostat(10, 1.0).feel(1000) == pytest.approx(np.exp(0.7))
+    assert DensityController(10, 1.0).update(20) == pytest.approx(2**0.8)
+    assert DensityController(10, 1.0).update(5) == pytest.approx(0.5**0.8)
+    assert DensityController(10, 1.0).update(1000) == pytest.approx(np.exp(0.7))
 
 
 def test_slack_holds_more_while_W_is_learned(square):
@@ -260,8 +260,8 @@ def test_pieces_of_a_training_with_a_thermostat_give_the_same_bits(square):
 
 def test_a_cut_keeps_the_largest_and_breaks_ties_by_place():
     W = csr_array(np.array([[2.0, -2.0, 2.0], [0.5, 3.0, 0.0]]))
-    assert cut(W, 3).toarray().tolist() == [[2.0, -2.0, 0.0], [0.0, 3.0, 0.0]]
-    assert cut(W, 10) is W
+    assert keep_largest(W, 3).toarray().tolist() == [[2.0, -2.0, 0.0], [0.0, 3.0, 0.0]]
+    assert keep_largest(W, 10) is W
 
 
 def test_a_store_gives_back_what_it_was_given():
@@ -290,4 +290,4 @@ def test_impossible_combinations_are_refused_with_what_would_work(square):
     with pytest.raises(ConfigError, match="'eta0'"):
         SparseSGD(eta0=-1)
     with pytest.raises(ConfigError, match="each of the 5 rows"):
-        GroupL1(0.1, groups=[1, 2]).codes(5)
+        GroupL1(0.1, groups=[1, 2]).shrink_factors(np.ones(5), 0.1)

@@ -1,6 +1,8 @@
-"""A query of weight v counts as v queries, in the closed form, in the cut and on a pattern."""
+"""A query of weight v counts as v queries, in the closed form, in pruning and on a pattern."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,12 +10,14 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array, vstack
 
 from sparserank.errors import DataError
-from sparserank.optim.closed_form import GramForm, first_step_rows, rows_of_w, screened_rows
-from sparserank.optim.list_problem import JudgedLists, Ridge
+from sparserank.optim.closed_form import ClosedForm, iterate_first_step_rows, iterate_gradient_rows, iterate_weight_rows
 from sparserank.optim.pattern_ridge import PatternRidge
-from sparserank.optim.pruning import Worth
+from sparserank.optim.penalties import Ridge
+from sparserank.optim.problems import ListProblem
+from sparserank.optim.pruning import Importance
 
 from . import judged_worlds as worlds
+from .judged_world import objective
 
 RIDGE = Ridge(0.4, 0.9)
 TIMES = [1, 3, 1, 2, 1, 1, 2, 1, 1, 4]
@@ -22,7 +26,7 @@ TIMES = [1, 3, 1, 2, 1, 1, 2, 1, 1, 4]
 @pytest.fixture
 def heavy():
     lists = worlds.lists()
-    return JudgedLists(lists.Q, lists.D, lists.grades, np.array(TIMES, np.float64))
+    return replace(lists, weight=np.array(TIMES, np.float64))
 
 
 @pytest.fixture
@@ -30,7 +34,7 @@ def repeated(heavy):
     def stacked(X):
         return csr_array(vstack([X[[i]] for i, times in enumerate(TIMES) for _ in range(times)], format="csr"))
 
-    return JudgedLists(stacked(heavy.Q), heavy.D, stacked(heavy.grades))
+    return replace(heavy, Q=stacked(heavy.Q), grades=stacked(heavy.grades), weight=None)
 
 
 def whole(rows, shape):
@@ -41,7 +45,7 @@ def whole(rows, shape):
 
 
 def closed(lists):
-    return whole(rows_of_w(lists, GramForm(lists.D).duals(lists, 0.5, RIDGE)), lists.shape)
+    return whole(iterate_weight_rows(lists, ClosedForm(lists.D).solve_duals(lists, RIDGE)), lists.shape)
 
 
 def test_the_closed_form_of_weighted_queries_is_that_of_repeated_ones(heavy, repeated):
@@ -51,35 +55,35 @@ def test_the_closed_form_of_weighted_queries_is_that_of_repeated_ones(heavy, rep
 
 def test_the_closed_form_leaves_the_weighted_objective_no_better_neighbour(heavy):
     W = closed(heavy)
-    least = heavy.objective(csr_array(W), 0.5, RIDGE)
+    least = objective(heavy, csr_array(W), RIDGE)
     for step in np.random.default_rng(0).normal(size=(20, *W.shape)) * 0.01:
-        assert heavy.objective(csr_array(W + step), 0.5, RIDGE) > least
+        assert objective(heavy, csr_array(W + step), RIDGE) > least
 
 
 def test_first_steps_are_those_of_repeated_queries(heavy, repeated):
-    one, other = (whole(first_step_rows(lists, 0.5, RIDGE), lists.shape) for lists in (heavy, repeated))
+    one, other = (whole(iterate_first_step_rows(lists, RIDGE), lists.shape) for lists in (heavy, repeated))
     assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
-def test_screened_slopes_worths_and_refits_are_those_of_repeated_queries(heavy, repeated):
-    one, other = (whole(screened_rows(lists, 0.5), lists.shape) for lists in (heavy, repeated))
+def test_gradients_importances_and_refits_are_those_of_repeated_queries(heavy, repeated):
+    one, other = (whole(iterate_gradient_rows(lists), lists.shape) for lists in (heavy, repeated))
     assert_allclose(one, other, atol=1e-5)
-    one, other = (Worth.of(lists, RIDGE) for lists in (heavy, repeated))
+    one, other = (Importance.of(lists, RIDGE) for lists in (heavy, repeated))
     assert_allclose(one.rows, other.rows, rtol=1e-6)
     assert_allclose(one.columns, other.columns, rtol=1e-6)
     W = worlds.pattern(heavy.shape)
-    one, other = (PatternRidge(lists, 0.5, RIDGE, n_jobs=1).refit(W, 80) for lists in (heavy, repeated))
+    one, other = (PatternRidge(80, n_jobs=1).solve(lists, RIDGE, W).weights for lists in (heavy, repeated))
     assert_allclose(one.toarray(), other.toarray(), atol=1e-4)
 
 
 def test_objectives_agree_and_weights_follow_their_queries(heavy, repeated):
     W = worlds.pattern(heavy.shape)
-    assert heavy.objective(W, 0.5, RIDGE) == pytest.approx(repeated.objective(W, 0.5, RIDGE), rel=1e-6)
-    assert heavy.of(np.array([9, 1])).weights.tolist() == [4.0, 3.0]
+    assert objective(heavy, W, RIDGE) == pytest.approx(objective(repeated, W, RIDGE), rel=1e-6)
+    assert heavy.select_queries(np.array([9, 1])).query_weights.tolist() == [4.0, 3.0]
 
 
 @pytest.mark.parametrize("weight", [np.ones(3), np.array([1.0] * 9 + [0.0]), np.array([np.inf] + [1.0] * 9)])
 def test_weights_that_are_none_are_refused(weight):
     lists = worlds.lists()
     with pytest.raises(DataError, match="weight"):
-        JudgedLists(lists.Q, lists.D, lists.grades, weight)
+        ListProblem(lists.Q, lists.D, lists.grades, weight)

@@ -8,11 +8,12 @@ from scipy.sparse import csr_array, random_array
 import sparserank as sr
 from sparserank.cli.spark import _counted, _frame
 from sparserank.data.records import Documents
-from sparserank.optim.list_problem import JudgedLists, Ridge
 from sparserank.optim.pattern_ridge import PatternRidge
+from sparserank.optim.penalties import Ridge
+from sparserank.optim.problems import ListProblem
 from sparserank.spark import SparkDominationRanker
 from sparserank.spark.session import session
-from sparserank.spark.text import SparkPatternRidge
+from sparserank.spark.text import ClusterOperators
 
 LIMIT = 1 << 20
 
@@ -23,7 +24,7 @@ def lists_and_start():
     def some(shape, density):
         return csr_array(random_array(shape, density=density, rng=rng, dtype=np.float32))
 
-    return JudgedLists(some((50, 40), 0.1), some((20_000, 500), 0.05), some((50, 20_000), 0.0005)), some(
+    return ListProblem(some((50, 40), 0.1), some((20_000, 500), 0.05), some((50, 20_000), 0.0005)), some(
         (40, 500), 0.01
     )
 
@@ -31,8 +32,8 @@ def lists_and_start():
 def text_rankers(spark):
     lists, W = lists_and_start()
     assert lists.D.data.nbytes > 1.5 * LIMIT
-    found = SparkPatternRidge(lists, 0.5, Ridge(0.7, 0.4), 1).on(spark, 1, []).refit(W, 2)
-    local = PatternRidge(lists, 0.5, Ridge(0.7, 0.4), 1).refit(W, 2)
+    found = PatternRidge(2, 1, ClusterOperators(spark, 1, [])).solve(lists, Ridge(0.7, 0.4), W).weights
+    local = PatternRidge(2, 1).solve(lists, Ridge(0.7, 0.4), W).weights
     np.testing.assert_allclose(found.data, local.data, rtol=1e-3, atol=1e-5)
 
 

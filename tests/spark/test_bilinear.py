@@ -53,8 +53,8 @@ def test_partitions_learn_as_well_as_one_machine_and_what_they_give_is_an_ordina
     assert type(found) is sr.BilinearRanker
     assert share_of_errors(found.W_) <= share_of_errors(learned_here(ranker).W_) + 0.03
     assert found.W_.nnz == round(0.2 * X.shape[1] ** 2)
-    assert [point.steps for point in found.solution_.curve] == [900, 1800, 3000]
-    assert all(point.objective is not None for point in found.solution_.curve)
+    assert [point.steps for point in found.solution_.history] == [900, 1800, 3000]
+    assert all(point.objective is not None for point in found.solution_.history)
     found.save(tmp_path / "model.safetensors")
     assert_array_equal(sr.load(tmp_path / "model.safetensors").scores(X[:2], X), found.scores(X[:2], X))
     assert len(told) == 3

@@ -7,10 +7,10 @@ from scipy.sparse import csr_array
 
 import sparserank as sr
 from sparserank.errors import ConfigError, DataError
-from sparserank.optim.list_problem import Ridge
 from sparserank.optim.pattern_ridge import PatternRidge
+from sparserank.optim.penalties import Ridge
 from sparserank.spark import SparkTextRanker
-from sparserank.spark.text import SparkPatternRidge
+from sparserank.spark.text import ClusterOperators
 from sparserank.text_ranker import pair_learner as text_pairs
 
 from ..optim.judged_world import on_pattern, some_lists
@@ -28,22 +28,26 @@ def test_products_over_partitions_give_the_solution_of_one_machine(spark, partit
     lists, ridge = some_lists(), Ridge(0.7, 0.4)
     W, pattern = start_on(lists)
     fixed = np.arange(W.nnz) == 2
-    local = PatternRidge(lists, 0.5, ridge, 1).refit(W, 4, fixed)
-    told = []
-    found = SparkPatternRidge(lists, 0.5, ridge, 1).on(spark, partitions, told).refit(W, 4, fixed)
+    local = PatternRidge(4, 1).solve(lists, ridge, W, fixed).weights
+    products = []
+    operators = ClusterOperators(spark, partitions, products)
+    found = PatternRidge(4, 1, operators).solve(lists, ridge, W, fixed).weights
+    operators.close()
     assert_allclose(found.toarray(), local.toarray(), rtol=1e-4, atol=1e-6)
     assert found.data[2] == np.float32(0.1)
-    assert {one.pairs for one in told} == {pattern.sum()}
-    assert told[0].bytes_out == 0
-    assert told[1].bytes_out == 4 * pattern.sum()
-    assert told[1].bytes_in == partitions * 8 * pattern.sum()
+    assert {one.pairs for one in products} == {pattern.sum()}
+    assert products[0].bytes_out == 0
+    assert products[1].bytes_out == 4 * pattern.sum()
+    assert products[1].bytes_in == partitions * 8 * pattern.sum()
 
 
 def test_the_products_of_parts_add_up_to_the_normal_equations(spark):
-    lists, ridge = some_lists(seed=1), Ridge(1.0, 1.0)
+    lists, ridge = some_lists(seed=1, query_normalization=0.25), Ridge(1.0, 1.0)
     W, pattern = start_on(lists)
-    found = SparkPatternRidge(lists, 0.25, ridge, 1).on(spark, 2, []).refit(W, 8)
-    assert_allclose(found.toarray(), on_pattern(lists, 0.25, ridge, pattern), atol=1e-4)
+    operators = ClusterOperators(spark, 2, [])
+    found = PatternRidge(8, 1, operators).solve(lists, ridge, W).weights
+    operators.close()
+    assert_allclose(found.toarray(), on_pattern(lists, ridge, pattern), atol=1e-4)
 
 
 def test_a_text_ranker_learned_on_a_cluster_is_that_of_one_machine(spark, monkeypatch, tmp_path):

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
 import sparserank as sr
-from sparserank.optim.list_problem import Ridge
+from sparserank.optim.penalties import Ridge
 from sparserank.optim.pruning import PairBudget
 from sparserank.text_ranker.incremental import PairChange
 from sparserank.text_ranker.learning import How, Lesson
@@ -53,7 +53,7 @@ def test_the_change_is_the_closed_form_of_what_is_missed_written_out(rows):
     """Qᵀ (Q Qᵀ + a)⁻¹ (Y - Q W Dᵀ) (D Dᵀ + b)⁻¹ D, where Q has 0 outside of the rows that may change."""
     lists, ridge = some_lists(below=True), Ridge(0.7, 1.3)
     before = csr_array(np.random.default_rng(2).normal(size=(6, 7)).astype(np.float32))
-    Q, D, Y = dense(lists, 0.5)
+    Q, D, Y = dense(lists)
     missed, within = Y - Q @ before.toarray() @ D.T, Q if rows is None else Q * np.array(rows)
     left = np.linalg.solve(within @ within.T + 0.7 * np.eye(len(Q)), missed)
     literal = within.T @ left @ np.linalg.solve(D @ D.T + 1.3 * np.eye(len(D)), D)

@@ -11,8 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from sparserank.errors import DataError
-from sparserank.optim.closed_form import GramForm
-from sparserank.optim.list_problem import JudgedLists, Ridge
+from sparserank.optim.closed_form import ClosedForm
+from sparserank.optim.penalties import Ridge
+from sparserank.optim.problems import ListProblem
 from sparserank.optim.pruning import PairBudget
 from sparserank.text_ranker import pair_learner as text_pairs
 from sparserank.text_ranker import training_data as judged_module
@@ -20,7 +21,7 @@ from sparserank.text_ranker.fixed_pairs import Edits
 from sparserank.text_ranker.pair_learner import PairLearner
 from sparserank.text_ranker.training_data import HELD_OUT, Judged, Product, gain_p_value, grades_of, held_out
 
-from ..optim.judged_world import dense
+from ..optim.judged_world import dense, objective
 
 WORDS = 12
 """Words 0 … 5 are what queries say; word w + 6 is what relevant documents say instead of w."""
@@ -44,7 +45,7 @@ def world(seed=0, queries=40, documents=60, lexical=1.0, noise=False):
     wanted = np.array([[{w + 6 for w in q} <= d for d in told] for q in asked])
     grades = rng.random(wanted.shape) < 0.08 if noise else wanted
     scores = np.float32(lexical) * (Q @ D.T).toarray()
-    return Judged(JudgedLists(Q, D, csr_array(grades.astype(np.float32))), scores, np.full(queries, -1))
+    return Judged(ListProblem(Q, D, csr_array(grades.astype(np.float32))), scores, np.full(queries, -1))
 
 
 def learner(pairs=30, **options):
@@ -79,7 +80,7 @@ def test_what_the_choice_says_is_what_the_held_out_queries_get(monkeypatch):
     judged = world()
     _, choice = learner().learn(judged)
     ((held, rest),) = held_out(np.arange(len(judged)), 0)
-    part = learner().fit(GramForm(judged.lists.D), judged.lists.of(rest), choice.evenness, choice.ridge)
+    part = learner().fit(ClosedForm(judged.lists.D), judged.lists.select_queries(rest), choice.evenness, choice.ridge)
     scores = learned_scores(judged.of(held), part, choice.gain)
     assert choice.lexical == pytest.approx(judged.of(held).worth(judged.lexical[held]))
     assert choice.learned == pytest.approx(judged.of(held).worth(scores), abs=0.01)
@@ -90,10 +91,10 @@ def test_what_holds_pairs_back_is_what_the_whole_W_does_best_with_on_the_held_ou
     monkeypatch.setattr(judged_module, "FEW", 0)
     judged = world(seed, queries=24, documents=30)
     ((held, rest),) = held_out(np.arange(24), 0)
-    part, judge = judged.lists.of(rest), judged.of(held)
+    part, judge = judged.lists.select_queries(rest), judged.of(held)
     worth = {}
     for a, evenness, b in product(text_pairs.HELD_BACK, text_pairs.EVENNESS, text_pairs.HELD_BACK):
-        Q, D, Y = dense(part, evenness)
+        Q, D, Y = dense(replace(part, query_normalization=evenness))
         left, right = np.linalg.inv(Q @ Q.T + a * np.eye(len(Q))), np.linalg.inv(D @ D.T + b * np.eye(len(D)))
         scores = judge.lists.Q.toarray() @ Q.T @ left @ Y @ right @ D @ D.T
         unit, base = scores / scores.std(), judge.lexical / judge.lexical.std()
@@ -161,10 +162,10 @@ def test_no_more_pairs_than_wanted(pairs, pairs_per_word):
 
 def test_pairs_are_refitted_after_the_cut():
     judged = world()
-    W = learner(12).fit(GramForm(judged.lists.D), judged.lists, 0.5, Ridge())
-    best = lambda M: judged.lists.objective(csr_array(M), 0.5, Ridge(1.0, 1.0 / text_pairs.LOOSER))  # noqa: E731
+    W = learner(12).fit(ClosedForm(judged.lists.D), judged.lists, 0.5, Ridge())
+    problem, ridge = replace(judged.lists, query_normalization=0.5), Ridge(1.0, 1.0 / text_pairs.LOOSER)
     for step in (W * 1.02, W * 0.98):
-        assert best(W) < best(step)
+        assert objective(problem, csr_array(W), ridge) < objective(problem, csr_array(step), ridge)
 
 
 @pytest.mark.parametrize("most", [0, 50])
@@ -182,11 +183,12 @@ def test_screened_pairs_fit_almost_as_well_as_those_of_the_closed_form(monkeypat
     often = 1.0 / np.arange(1, 81)
     Q, D = (csr_array(rng.poisson(size * often / often.sum(), (n, 80)) / 5.0) for n, size in ((90, 5), (120, 30)))
     grades = csr_array((rng.random((90, 120)) < 0.05).astype(np.float32))
-    lists = JudgedLists(Q.astype(np.float32), D.astype(np.float32), grades)
-    nothing, closed = csr_array(lists.shape), learner(300).fit(GramForm(lists.D), lists, 0.5, Ridge())
+    lists = ListProblem(Q.astype(np.float32), D.astype(np.float32), grades)
+    nothing, closed = csr_array(lists.shape), learner(300).fit(ClosedForm(lists.D), lists, 0.5, Ridge())
     monkeypatch.setattr(text_pairs, "LARGEST_GRAM", 100)
-    screened = learner(300).fit(GramForm(lists.D), lists, 0.5, Ridge())
-    best, found, start = (lists.objective(W, 0.5, Ridge(1.0, 1.0 / 3.0)) for W in (closed, screened, nothing))
+    screened = learner(300).fit(ClosedForm(lists.D), lists, 0.5, Ridge())
+    problem = replace(lists, query_normalization=0.5)
+    best, found, start = (objective(problem, W, Ridge(1.0, 1.0 / 3.0)) for W in (closed, screened, nothing))
     assert start - found > 0.8 * (start - best)
 
 
@@ -239,7 +241,7 @@ def test_a_few_queries_are_enough_to_run(queries):
 def emptied(judged, queries=(), documents=(), unjudged=()):
     Q, D, grades = (M.toarray() for M in (judged.lists.Q, judged.lists.D, judged.lists.grades))
     Q[list(queries)], D[list(documents)], grades[list(unjudged)] = 0.0, 0.0, 0.0
-    lists = JudgedLists(csr_array(Q), csr_array(D), csr_array(grades))
+    lists = ListProblem(csr_array(Q), csr_array(D), csr_array(grades))
     return Judged(lists, (lists.Q @ lists.D.T).toarray(), judged.own)
 
 
@@ -399,7 +401,7 @@ def test_no_part_of_large_lists_is_larger_than_its_bounds_and_every_query_is_in_
     row, column = np.repeat(np.arange(queries), each), rng.integers(0, documents, queries * each)
     grades = csr_array((np.ones(len(row), np.float32), (row, column)), shape=(queries, documents))
     Q, D = (csr_array((np.ones(n, np.float32), (np.arange(n), np.arange(n) % 9)), shape=(n, 9)) for n in grades.shape)
-    parts = list(text_pairs._manageable(JudgedLists(Q, D, grades)))
+    parts = list(text_pairs._manageable(ListProblem(Q, D, grades)))
     for part in parts:
         assert max(part.grades.shape) <= text_pairs.LARGEST_GRAM
         assert part.grades.shape[0] * part.grades.shape[1] <= judged_module.MOST_SCORES

@@ -7,8 +7,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from sparserank.errors import ConfigError
-from sparserank.optim.closed_form import GramForm
-from sparserank.optim.list_problem import JudgedLists, Ridge
+from sparserank.optim.closed_form import ClosedForm
+from sparserank.optim.penalties import Ridge
+from sparserank.optim.problems import ListProblem
 from sparserank.optim.pruning import PairBudget
 from sparserank.text_ranker import pair_losses
 from sparserank.text_ranker.fixed_pairs import Edits
@@ -28,7 +29,7 @@ def judged():
             row[rng.choice(WORDS, 3, replace=False)] = 0.577
     wanted = Q @ np.roll(np.eye(WORDS), 1, axis=1) @ D.T
     grades = csr_array(np.where(wanted > 0.6, 2.0, np.where(wanted > 0.5, 1.0, 0.0)).astype(np.float32))
-    lists = JudgedLists(csr_array(Q), csr_array(D), grades)
+    lists = ListProblem(csr_array(Q), csr_array(D), grades)
     return Judged(lists, rng.normal(size=wanted.shape).astype(np.float32), np.full(80, -1, np.int64))
 
 
@@ -62,7 +63,7 @@ def test_pinned_and_forbidden_pairs_are_kept_and_no_weight_is_below_zero_where_n
     pinned = csr_array(([0.25], ([0], [7])), shape=(WORDS, WORDS), dtype=np.float32)
     forbidden = csr_array(([1.0], ([3], [4])), shape=(WORDS, WORDS), dtype=np.float32)
     learner = PairLearner(PairBudget(30, nonnegative=True), n_jobs=1, loss=loss, edits=Edits(pinned, forbidden))
-    W = learner.fit(GramForm(judged.lists.D), judged.lists, 0.5, Ridge())
+    W = learner.fit(ClosedForm(judged.lists.D), judged.lists, 0.5, Ridge())
     choice = Choice(0.5, Ridge(), gain=20.0, lexical=0.0, learned=0.0, strength=0.5)
     again = learner._relearned(W, judged, choice)
     assert not np.array_equal(again.toarray(), W.toarray())

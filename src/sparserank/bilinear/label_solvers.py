@@ -25,8 +25,8 @@ from .word_pairs import named
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from ..optim.label_contrast import ClassContrast
-    from ..optim.label_ridge import ClassRidge
+    from ..optim.label_contrast import LabelContrast
+    from ..optim.label_ridge import LabelRidge
     from .ranker import BilinearRanker
 
 LOSSES = {solver: loss for loss, solver in OTHER_LOSSES.items()}
@@ -55,7 +55,7 @@ def fit(
         raise DataError("no item has an entry: there is nothing to learn from")
     seed = ranker._seed()
     solution = solver.solve(X, code, wanted, seed)
-    if not np.isfinite(solution.W.data).all():
+    if not np.isfinite(solution.weights.data).all():
         raise DataError("W has grown beyond what float32 holds: bring the rows to unit length first")
     empty = EmptyRows.of(score)
     empty.report(logging.INFO, score)
@@ -63,14 +63,13 @@ def fit(
     for earlier in ("_training", "_began", "refit_curve_"):  # of another solver, before this one
         vars(ranker).pop(earlier, None)
     ranker.query_words_, ranker.document_words_ = both
-    ranker.W_, ranker.n_iter_, ranker.seed_ = solution.W, solution.steps, seed
-    ranker.alpha_, ranker.converged_ = solution.alpha, solution.converged
-    ranker.solution_ = replace(
-        solution, empty_queries=ranker.n_empty_queries_, empty_documents=ranker.n_empty_documents_
-    )
+    ranker.W_, ranker.n_iter_, ranker.seed_ = solution.weights, solution.info["steps"], seed
+    ranker.alpha_, ranker.converged_ = solution.info["alpha"], solution.info["converged"]
+    empty_rows = {"empty_queries": ranker.n_empty_queries_, "empty_documents": ranker.n_empty_documents_}
+    ranker.solution_ = replace(solution, info={**solution.info, **empty_rows})
 
 
-def judged(ranker: BilinearRanker) -> ClassRidge | ClassContrast:
+def judged(ranker: BilinearRanker) -> LabelRidge | LabelContrast:
     """The solver that the settings name; settings that it has no use for are refused."""
     name, loss = ranker.solver, LOSSES[ranker.solver]
     if ranker.loss != loss:
@@ -86,14 +85,14 @@ def judged(ranker: BilinearRanker) -> ClassRidge | ClassContrast:
         validation.count("random_state", ranker.random_state)
     validation.threads(ranker.n_jobs)
     if name == "closed-form":
-        from ..optim.label_ridge import ClassRidge
+        from ..optim.label_ridge import LabelRidge
 
         if ranker.rank is not None:
             raise ConfigError("rank is a setting of solver='low-rank'; 'closed-form' has the rank of the classes")
-        return ClassRidge(n_jobs=ranker.n_jobs)
-    from ..optim.label_contrast import ClassContrast
+        return LabelRidge(n_jobs=ranker.n_jobs)
+    from ..optim.label_contrast import LabelContrast
 
-    return ClassContrast(rank=RANK if ranker.rank is None else ranker.rank, n_jobs=ranker.n_jobs)
+    return LabelContrast(rank=RANK if ranker.rank is None else ranker.rank, n_jobs=ranker.n_jobs)
 
 
 def refuse(ranker: BilinearRanker, what: str) -> NoReturn:

@@ -13,7 +13,7 @@ from ..data.formats.tensors import Tensors, pack_strings, write_tensors
 from ..errors import ModelError, SparseRankError
 from ..optim.losses import Hinge
 from ..optim.penalties import L1, GroupL1, NoPenalty
-from ..optim.solution import Point, Solution
+from ..optim.solver import CurvePoint, Solution
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -31,18 +31,18 @@ def save(ranker: BilinearRanker, path: PathLike) -> None:
             arrays |= pack_strings(name, words)
     params, more = pack(ranker.get_params(deep=False))
     arrays |= more
-    solution = ranker.solution_
+    info = ranker.solution_.info
     settings = {
         "params": params,
         "shape": list(ranker.W_.shape),
         "seed": ranker.seed_,
-        "steps": solution.steps,
-        "alpha": solution.alpha,
-        "converged": solution.converged,
-        "message": solution.message,
-        "peak": [solution.peak_bytes, solution.peak_nonzeros],
-        "empty": [solution.empty_queries, solution.empty_documents],
-        "curve": [point.to_dict() for point in solution.curve],
+        "steps": info["steps"],
+        "alpha": info["alpha"],
+        "converged": info["converged"],
+        "message": info["message"],
+        "peak": [info["peak_bytes"], info["peak_nonzeros"]],
+        "empty": [info["empty_queries"], info["empty_documents"]],
+        "curve": [point.to_dict() for point in ranker.solution_.history],
     }
     write_tensors(path, KIND, settings, arrays)
 
@@ -59,7 +59,7 @@ def load(file: Tensors) -> BilinearRanker:
     try:
         _read_0_1(params, shape, file)
         ranker = BilinearRanker(**params)
-        curve = tuple(Point(**point) for point in file.setting("curve", list))
+        curve = tuple(CurvePoint(**point) for point in file.setting("curve", list))
     except (SparseRankError, TypeError, KeyError) as error:
         raise ModelError(f"{file.path}: its settings do not fit: {error}") from None
     (ranker.seed_,), (ranker.n_iter_,) = _counts(file, "seed"), _counts(file, "steps")
@@ -69,10 +69,18 @@ def load(file: Tensors) -> BilinearRanker:
         raise ModelError(f"{file.path}: the setting 'alpha' cannot be {ranker.alpha_}")
     empty = _counts(file, "empty", 2) if "empty" in file.settings else [0, 0]
     ranker.n_empty_queries_, ranker.n_empty_documents_ = empty
-    ranker.solution_ = Solution(
-        W, ranker.n_iter_, ranker.converged_, file.setting("message", str), ranker.alpha_, curve,
-        *_counts(file, "peak", 2), *empty,
-    )  # fmt: skip
+    peak_bytes, peak_nonzeros = _counts(file, "peak", 2)
+    info = {
+        "steps": ranker.n_iter_,
+        "converged": ranker.converged_,
+        "message": file.setting("message", str),
+        "alpha": ranker.alpha_,
+        "peak_bytes": peak_bytes,
+        "peak_nonzeros": peak_nonzeros,
+        "empty_queries": empty[0],
+        "empty_documents": empty[1],
+    }
+    ranker.solution_ = Solution(W, curve, info)
     ranker.query_words_ = _words(file, "query_words", shape[0])
     ranker.document_words_ = _words(file, "document_words", shape[1])
     return ranker

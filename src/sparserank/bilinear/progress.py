@@ -91,7 +91,7 @@ class TrainingBar:
         held = training.rows if isinstance(training, Training) else training
         yield f"{training.steps - self._first:,}/{self._total - self._first:,} steps"
         yield f"{100 * held.nonzeros / (training.shape[0] * training.shape[1]):.3g}% dense"
-        now = (training.curve.steps_seen, training.curve.violations_seen)
+        now = (training.curve.total_steps, training.curve.total_violations)
         steps, violations = (after - before for after, before in zip(now, self._seen, strict=True))
         if steps > 0:
             self._seen, self._violated = now, violations / steps

@@ -15,11 +15,11 @@ import numpy as np
 from .. import validation
 from ..data.files import PathLike
 from ..errors import ConfigError, DataError
-from ..optim.density import cut
 from ..optim.pattern_sgd import PatternTraining
 from ..optim.penalties import NoPenalty
+from ..optim.pruning import keep_largest
 from ..optim.scores import Bilinear
-from ..optim.solution import Solution, Told
+from ..optim.solver import Solution, TrainingState
 from ..optim.sparse_sgd import SparseSGD, Training
 from ..parameters import Parameters
 from ..preferences import Preferences, Triples
@@ -178,7 +178,7 @@ class BilinearRanker(WordPairs, Parameters):
     def _learned(self, training: Training | PatternTraining, run: Run) -> csr_array:
         """W after all triples; where a checkpoint is further on than that, only what is told of the learning."""
         if run.found is not None and run.found_in("refit"):
-            training.recall(run.found.setting("learned", dict))
+            training.restore(run.found.setting("learned", dict))
             return settings.matrix("start", "zero", training.shape)
         run.take(training)
         return _handed_over(training)
@@ -314,7 +314,7 @@ class BilinearRanker(WordPairs, Parameters):
         empty.report(logging.INFO, score)
         self._take(W, told, (len(empty.queries), len(empty.documents)))
 
-    def _take(self, W: csr_array, told: Told, empty: tuple[int, int]) -> None:
+    def _take(self, W: csr_array, told: TrainingState, empty: tuple[int, int]) -> None:
         """W, what is told of its learning, and how many rows of Q and D had no entry."""
         if not np.isfinite(W.data).all():
             raise ConfigError(f"W has grown beyond what float32 holds; eta0={self.eta0} is too large for these rows")
@@ -327,10 +327,17 @@ class BilinearRanker(WordPairs, Parameters):
         self.n_iter_ = told.steps
         self.alpha_ = told.alpha
         self.converged_ = settled
-        self.solution_ = Solution(
-            W, told.steps, settled, message, told.alpha, curve, told.peak_bytes, told.peak_nonzeros,
-            self.n_empty_queries_, self.n_empty_documents_,
-        )  # fmt: skip
+        info = {
+            "steps": told.steps,
+            "converged": settled,
+            "message": message,
+            "alpha": told.alpha,
+            "peak_bytes": told.peak_bytes,
+            "peak_nonzeros": told.peak_nonzeros,
+            "empty_queries": self.n_empty_queries_,
+            "empty_documents": self.n_empty_documents_,
+        }
+        self.solution_ = Solution(W, curve, info)
 
     def save(self, path: PathLike) -> None:
         """Write W, its words, the settings and the curve as one file; `sparserank.load` reads it."""
@@ -343,4 +350,4 @@ class BilinearRanker(WordPairs, Parameters):
 def _handed_over(training: Training | PatternTraining) -> csr_array:
     """W, cut to the pairs that were asked for."""
     W = training.weights()
-    return W if training.wanted is None else cut(W, training.wanted)
+    return W if training.wanted is None else keep_largest(W, training.wanted)

@@ -18,7 +18,7 @@ import numpy as np
 from .. import validation
 from ..data.files import PathLike, write_bytes
 from ..errors import ConfigError, DataError
-from ..optim.density import cut
+from ..optim.pruning import keep_largest
 from ..optim.scores import Bilinear
 from ..preferences import Preferences, Triples
 from . import config as settings
@@ -134,7 +134,7 @@ def size_path(
         one = _of_size(learned, size, {"refit": ranker.refit})
         if run is not None and len(run):
             one.W_ = one._refitted(score, one.W_, run)
-            one.solution_ = replace(one.solution_, W=one.W_)
+            one.solution_ = replace(one.solution_, weights=one.W_)
         measures = ({} if asked is None else {"accuracy": asked.accuracy(one.W_)}) | _measured(measure, one)
         points.append(SizePoint(one.W_.nnz, one.density_, one.megabytes_, one.alpha_, measures, one))
     return SizePath(tuple(points), next(iter(points[0].measures)), validation.flag("lower_is_better", lower_is_better))
@@ -176,8 +176,8 @@ def _of_size(learned: BilinearRanker, size: int, params: dict[str, Any]) -> Bili
     one = copy(learned).set_params(density=None, max_pairs=size, **params)
     for kept in ("_training", "_began"):  # a W from class labels has no training to go on with
         vars(one).pop(kept, None)
-    one.W_ = cut(learned.W_, size)
-    one.solution_ = replace(learned.solution_, W=one.W_)
+    one.W_ = keep_largest(learned.W_, size)
+    one.solution_ = replace(learned.solution_, weights=one.W_)
     return one
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..data.files import PathLike
 from ..errors import DataError, NotFitted
-from ..optim.density import cut
+from ..optim.pruning import keep_largest
 from ..optim.scores import Bilinear, in_float32, rows
 from ..search.explanation import Contribution, Explanation
 from .empty_rows import EmptyRows
@@ -97,7 +97,7 @@ class WordPairs:
 
     def top_pairs(self, k: int = 20) -> list[Contribution]:
         """The largest entries of W, whatever their sign, as (query word, document word, weight)."""
-        W = cut(self._fitted(), validation.count("k", k, low=1)).tocoo()
+        W = keep_largest(self._fitted(), validation.count("k", k, low=1)).tocoo()
         order = np.argsort(-np.abs(W.data), kind="stable")
         return [
             Contribution(

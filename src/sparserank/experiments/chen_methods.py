@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..bilinear.progress import Follow
 from ..bilinear.ranker import BilinearRanker
-from ..optim.density import cut
 from ..optim.losses import Hinge
 from ..optim.penalties import L1, NoPenalty
+from ..optim.pruning import keep_largest
 from ..optim.scores import Bilinear
 from ..optim.sparse_sgd import SparseSGD
 from ..preferences import Preferences, Triples
@@ -90,9 +90,9 @@ def train(
     curve = []
     for chunk in step_chunks(steps, FEW_CURVE_POINTS if few else CURVE_POINTS):
         ranker.set_params(max_iter=chunk).partial_fit(data.train, data.train, preferences, follow=callback)
-        training_density = ranker.solution_.curve[-1].nonzeros / data.columns**2
+        training_density = ranker.solution_.history[-1].nonzeros / data.columns**2
         curve.append(measure(ranker.n_iter_, ranker.W_)._replace(training_density=training_density))
-    return TrainedMethod(ranker.W_, ranker.n_iter_, ranker.solution_.curve[-1].seconds, tuple(curve))
+    return TrainedMethod(ranker.W_, ranker.n_iter_, ranker.solution_.history[-1].seconds, tuple(curve))
 
 
 def train_refit(
@@ -133,7 +133,7 @@ def train_plus_pattern(
         wanted=n_pairs, slack=min(settings.slack, places / n_pairs),
     )  # fmt: skip
     training.advance(Preferences.from_labels(data.train_classes).draw(n, seed), on_settle=callback)
-    return TrainedMethod(cut(training.weights(), n_pairs), n, training.seconds)
+    return TrainedMethod(keep_largest(training.weights(), n_pairs), n, training.seconds)
 
 
 def refit_plus(

@@ -153,7 +153,7 @@ class DominationRanker(LinearRanker):
 
     def _topic(self, score: Linear, queries: Queries, most: int | None) -> LinearSolution | None:
         """The solution of one topic; None where all its grades are equal."""
-        teaches = self._loss.windows_of(queries).skipped < len(queries)
+        teaches = self._loss.select_windows(queries).skipped < len(queries)
         return self._solved(score, queries, most) if teaches else None
 
     def _checked(self, X: Any, y: Any, qid: Any, weights: dict[str, Any]) -> tuple[Any, Queries]:
@@ -163,7 +163,7 @@ class DominationRanker(LinearRanker):
 
     def _learn(self, X: Any, queries: Queries) -> None:
         self._judge()
-        self.skipped_queries_ = self._loss.windows_of(queries).skipped
+        self.skipped_queries_ = self._loss.select_windows(queries).skipped
         solution = self._solved(Linear.of(X), queries, self.max_features)
         self.coef_, self.solution_, self.converged_ = solution.w, solution, solution.converged
         self.n_iter_, self.alpha_, self.objective_ = solution.epochs, solution.penalty.alpha, solution.objective

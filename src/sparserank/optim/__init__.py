@@ -1,6 +1,6 @@
 """Solvers: one algorithm a file; each returns one frozen `Solution`."""
 
-from .solution import Point, Solution
+from .solver import CurvePoint, Solution
 from .sparse_sgd import SparseSGD
 
-__all__ = ["Point", "Solution", "SparseSGD"]
+__all__ = ["CurvePoint", "Solution", "SparseSGD"]

@@ -121,8 +121,8 @@ class Descent:
         from .._kernels.domination import COLUMNS
 
         self.settings, self._columns = settings, score
-        self._offset = loss.offsets(queries)
-        self.queries = queries = loss.windows_of(queries).asking()
+        self._offset = loss.compute_offsets(queries)
+        self.queries = queries = loss.select_windows(queries).asking()
         n, levels = len(queries.order), len(queries.level) - 1
         owner = np.repeat(np.arange(len(queries)), np.diff(queries.query_levels))
         alone = (np.diff(queries.query_levels) == 1)[owner]
@@ -191,7 +191,7 @@ class Descent:
             loss = self._refresh()
             missed = self._violations(penalty)
             worst = float(missed.max(initial=0.0))
-            objective = loss + penalty.of(self.w)
+            objective = loss + penalty.value(self.w)
             rounds.append(Round(epochs, objective, worst, int(np.count_nonzero(self.w)), visited))
             if worst <= goal or epochs >= self.settings.max_iter:
                 break

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from .label_ridge import centred, ridge_regression
-from .low_rank_pruning import Floats, cut_product, mean_sizes
-from .solution import Solution
+from .label_ridge import center_labels, fit_ridge
+from .problems import Matrix
+from .pruning import compute_column_rms, prune_product
+from .solver import Solution
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -34,7 +35,7 @@ AT_REST = 0.01
 
 
 @dataclass(frozen=True)
-class ClassContrast:
+class LabelContrast:
     """The solver and its settings.
 
     rank : columns of A. mix : the share of the domination loss, the rest is supervised contrast.
@@ -65,18 +66,19 @@ class ClassContrast:
         A = self._start(X, code, rng)
         with ThreadPoolExecutor(validation.threads(self.n_jobs)) as pool:
             losses = self._learn(X, code, A, rng, pool)
-        W = cut_product(A, mean_sizes(X), wanted, self.n_jobs)
+        W = prune_product(A, compute_column_rms(X), wanted, self.n_jobs)
         tenth = max(1, len(losses) // 10)
         last, before = (
             float(np.mean(part)) if len(part) else 0.0 for part in (losses[-tenth:], losses[-2 * tenth : -tenth])
         )
         settled = abs(last - before) <= AT_REST * max(abs(before), 1e-12)
         message = f"the loss of a batch {'has come to rest at' if settled else 'was still moving, at'} {last:.4f}"
-        return Solution(W, self.steps, settled, message, self.ridge, (), 3 * A.nbytes, W.nnz)
+        info = {"steps": self.steps, "converged": settled, "message": message, "alpha": self.ridge}
+        return Solution(W, info={**info, "peak_bytes": 3 * A.nbytes, "peak_nonzeros": W.nnz})
 
-    def _start(self, X: csr_array, code: Ints, rng: np.random.Generator) -> Floats:
+    def _start(self, X: csr_array, code: Ints, rng: np.random.Generator) -> Matrix:
         """The ridge regression of the classes – its main directions, where the rank is less than that – and noise."""
-        B, _ = ridge_regression(X, centred(code), self.ridge, steps=FIRST_STEPS)
+        B, _ = fit_ridge(X, center_labels(code), self.ridge, max_iter=FIRST_STEPS)
         B *= np.float32(self.sharpness)
         if B.shape[1] > self.rank:
             _, ways = np.linalg.eigh((B.T @ B).astype(np.float64))
@@ -85,7 +87,7 @@ class ClassContrast:
         noise[~B.any(axis=1)] = 0.0  # a column that no item has stays out of W
         return np.ascontiguousarray(np.hstack([B, noise.astype(np.float32)]))
 
-    def _learn(self, X: csr_array, code: Ints, A: Floats, rng: np.random.Generator, pool: Executor) -> list[float]:
+    def _learn(self, X: csr_array, code: Ints, A: Matrix, rng: np.random.Generator, pool: Executor) -> list[float]:
         """All steps, A in place; the mean loss of each batch."""
         from .._kernels.contrast import adam
 
@@ -105,7 +107,7 @@ class ClassContrast:
             adam(A, np.ascontiguousarray(x.T @ pull), mean, square, rate, step)
         return losses
 
-    def _pull(self, Z: Floats, code: Ints, pool: Executor) -> tuple[Floats, float]:
+    def _pull(self, Z: Matrix, code: Ints, pool: Executor) -> tuple[Matrix, float]:
         """The gradient of the batch's mean loss by the items' places Z, and that loss."""
         from .._kernels.contrast import contrast_rows, pulled_rows
 

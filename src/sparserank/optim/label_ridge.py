@@ -1,49 +1,56 @@
-"""A sparse W from class labels without triples: squared loss on all pairs of items at once.
+"""LabelRidge: a sparse W from class labels, by the squared loss on all pairs of items at once.
 
-    min over W with `wanted` entries   ½‖XWXᵀ - YYᵀ‖² + ½ ridge (‖XW‖² + ‖WXᵀ‖² + ridge ‖W‖²)
+    min over W with `max_pairs` entries   ½‖XWXᵀ - YYᵀ‖² + ½ ridge (‖XW‖² + ‖WXᵀ‖² + ridge ‖W‖²)
 
-X : the items, each column scaled by how much it tells of the class. Y : the classes, one column each, less its mean.
-Without a limit the answer is W = BBᵀ, B the ridge regression of Y on X. With one:
+X : the items, each column scaled by its information on the class. Y : one column for each class, less its mean.
+Without a limit the solution is W = BBᵀ, B the ridge regression of Y on X. With one:
 
-1. B itself is made sparse: its largest entries (by impact), as many as let BBᵀ have about `wider` times the pairs that
-   are wanted, fitted again on these places only;
-2. BBᵀ is cut to the entries with the largest impact, a few rows at a time;
-3. these are fitted again to the objective above (`ClassRefit`); a small W first with more entries than it keeps.
+1. B is made sparse: its entries of largest impact, as many as let BBᵀ have about `wider` times the pairs, are refitted;
+2. BBᵀ is pruned to the entries of largest impact, a few rows at a time;
+3. these are refitted to the objective above (`LabelRefit`); a small W first with more entries than it keeps.
 
-Memory grows with the entries of X, with D · classes and with `wanted`; never with D² or n². The settings were chosen
+Memory grows with the entries of X, with D · classes and with `max_pairs`; never with D² or n². The defaults were chosen
 on 20 Newsgroups, on the last third (by date) of each class's training documents: benchmarks/class_defaults.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from .label_refit import ClassRefit
-from .low_rank_pruning import Floats, cut_product, largest, mean_sizes
-from .solution import Solution
+from .linalg import conjugate_gradient
+from .problems import Matrix
+from .pruning import compute_column_rms, prune_by_impact, prune_product
+from .solver import Solution
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Ints = NDArray[np.int64]
 
-LEAST_KL, SMOOTH = 0.05, 0.1
-"""What a column that tells nothing of the class still counts; how many unseen items each column is thought to have."""
+LEAST_DIVERGENCE, SMOOTHING = 0.05, 0.1
+"""Added to the divergence of every column; the number of unseen items that each column is assumed to have."""
+MAX_GRAM_COLUMNS, MAX_GRAM_WORK = 8192, 25 * 10**9
+"""256 MB for XᵀX and as much for its product with W; entries of W times columns, a few seconds a step on two cores."""
+MAX_BATCH_FLOATS = 1 << 24
+"""Items of a batch times columns in use: 64 MB."""
+TASK_ROWS, TASK_COLUMNS, TASK_GRAM_ROWS = 16, 64, 512
 
 
 @dataclass(frozen=True)
-class ClassRidge:
+class LabelRidge:
     """The solver and its settings.
 
-    ridge : how far weights are held back. kl_power : columns are scaled by (the Kullback-Leibler divergence of the
-        classes of the items that have it from those of all items, + .05) to this power.
-    wider : times the wanted pairs that a sparse B may have. first_pattern : times the wanted pairs that are fitted
-        before the last cut, where that is no more than `most_first`.
+    ridge : strength of the penalty. kl_power : columns are scaled by (KL divergence of the classes of the items that
+        have it from those of all items + .05) to this power.
+    wider : the pairs of a sparse B, as a multiple of max_pairs. first_pattern : the pairs that are fitted before the
+        last pruning, as a multiple of max_pairs, if that is at most `most_first`.
     """
 
     ridge: float = 1.5
@@ -60,104 +67,221 @@ class ClassRidge:
         validation.number("first_pattern", self.first_pattern, low=1)
         validation.count("most_first", self.most_first)
 
-    def solve(self, X: csr_array, code: Ints, wanted: int, seed: int) -> Solution:
-        """W for items X of classes `code` (0, 1, …), with no more than `wanted` entries."""
-        scale = column_scale(X, code, self.kl_power)
-        items, targets = scaled(X, scale), centred(code)
-        sizes = mean_sizes(items)
-        B, settled = ridge_regression(items, targets, self.ridge)
-        if self.wider * wanted < float((B.any(axis=1)).sum()) ** 2:
-            B, settled = self._sparser(items, targets, B, sizes, wanted)
-        refit, steps = ClassRefit(self.ridge, n_jobs=self.n_jobs), 0
-        first = int(self.first_pattern * wanted)
-        W = cut_product(B, sizes, first if first <= self.most_first else wanted, self.n_jobs)
-        if W.nnz > wanted:
-            steps = refit.steps_for(W)
-            W = cut_by_impact(refit.fitted(items, targets, W, seed), sizes, wanted)
-        steps += refit.steps_for(W)
-        W = refit.fitted(items, targets, W, seed + 1)
+    def solve(self, X: csr_array, labels: Ints, max_pairs: int, seed: int) -> Solution:
+        """W for items X with labels 0, 1, …, with at most `max_pairs` entries."""
+        scale = compute_column_scale(X, labels, self.kl_power)
+        items, targets = scale_columns(X, scale), center_labels(labels)
+        rms = compute_column_rms(items)
+        B, converged = fit_ridge(items, targets, self.ridge)
+        if self.wider * max_pairs < float((B.any(axis=1)).sum()) ** 2:
+            B, converged = self._fit_sparse(items, targets, B, rms, max_pairs)
+        refit, steps = LabelRefit(self.ridge, n_jobs=self.n_jobs), 0
+        first = int(self.first_pattern * max_pairs)
+        W = prune_product(B, rms, first if first <= self.most_first else max_pairs, self.n_jobs)
+        if W.nnz > max_pairs:
+            steps = refit.count_steps(W)
+            W = prune_by_impact(refit.refit(items, targets, W, seed), rms, max_pairs)
+        steps += refit.count_steps(W)
+        W = refit.refit(items, targets, W, seed + 1)
         W.data *= np.repeat(scale, np.diff(W.indptr)) * scale[W.indices]
-        message = "the ridge regression has come to rest" if settled else "the ridge regression was still moving"
-        held = W.data.nbytes + W.indices.nbytes + W.indptr.nbytes
-        return Solution(W, steps, settled, message, self.ridge, (), held, W.nnz)
+        message = f"the ridge regression {'converged' if converged else 'did not converge'}"
+        info = {"steps": steps, "converged": converged, "message": message, "alpha": self.ridge}
+        peak = W.data.nbytes + W.indices.nbytes + W.indptr.nbytes
+        return Solution(W, info={**info, "peak_bytes": peak, "peak_nonzeros": W.nnz})
 
-    def _sparser(self, X: csr_array, Y: Floats, B: Floats, sizes: Floats, wanted: int) -> tuple[Floats, bool]:
-        """B on the largest of its entries that let BBᵀ have no more than wider · wanted pairs, fitted again there."""
-        impact = np.abs(B) * sizes[:, None]
+    def _fit_sparse(self, X: csr_array, Y: Matrix, B: Matrix, rms: Matrix, max_pairs: int) -> tuple[Matrix, bool]:
+        """B on its entries of largest impact that let BBᵀ have at most wider · max_pairs pairs, refitted."""
+        impact = np.abs(B) * rms[:, None]
         place = np.argsort(-impact, axis=None, kind="stable")[: np.count_nonzero(impact)]
         # a class with n words makes n² pairs, its n-th word 2n - 1 of them; pairs of two classes count twice
         nth = np.empty(len(place), np.int64)
         for c in range(B.shape[1]):
             own = np.flatnonzero(place % B.shape[1] == c)
             nth[own] = np.arange(1, len(own) + 1)
-        fits = np.cumsum(2 * nth - 1) <= self.wider * wanted
+        fits = np.cumsum(2 * nth - 1) <= self.wider * max_pairs
         support = np.zeros(B.shape, np.float32)
         support.ravel()[place[fits]] = 1.0
-        return ridge_regression(X, Y, self.ridge, B * support, support)
+        return fit_ridge(X, Y, self.ridge, B * support, support)
 
 
-def column_scale(X: csr_array, code: Ints, power: float) -> Floats:
-    """How much each column counts: (divergence + .05) ** power, such that rows have a mean squared length of 1."""
-    classes = int(code.max()) + 1
+def compute_column_scale(X: csr_array, labels: Ints, power: float) -> Matrix:
+    """(KL divergence + .05) ** power of each column, scaled so that rows have a mean squared norm of 1."""
+    classes = int(labels.max()) + 1
     row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    place = X.indices.astype(np.int64) * classes + code[row]
-    having = np.bincount(place, minlength=X.shape[1] * classes).reshape(X.shape[1], classes)
-    usual = np.bincount(code, minlength=classes) / len(code)
-    total = having.sum(axis=1)
-    share = (having + SMOOTH * usual) / (total[:, None] + SMOOTH)
-    divergence = np.maximum((share * np.log(share / usual)).sum(axis=1), 0.0)
-    scale = np.where(total > 0, (divergence + LEAST_KL) ** power, 0.0).astype(np.float32)
-    length = np.sqrt(np.sum(np.square(X.data * scale[X.indices], dtype=np.float64)) / X.shape[0])
-    return np.asarray(scale / np.float32(length or 1.0), dtype=np.float32)
+    place = X.indices.astype(np.int64) * classes + labels[row]
+    count = np.bincount(place, minlength=X.shape[1] * classes).reshape(X.shape[1], classes)
+    prior = np.bincount(labels, minlength=classes) / len(labels)
+    total = count.sum(axis=1)
+    share = (count + SMOOTHING * prior) / (total[:, None] + SMOOTHING)
+    divergence = np.maximum((share * np.log(share / prior)).sum(axis=1), 0.0)
+    scale = np.where(total > 0, (divergence + LEAST_DIVERGENCE) ** power, 0.0).astype(np.float32)
+    norm = np.sqrt(np.sum(np.square(X.data * scale[X.indices], dtype=np.float64)) / X.shape[0])
+    return np.asarray(scale / np.float32(norm or 1.0), dtype=np.float32)
 
 
-def scaled(X: csr_array, scale: Floats) -> csr_array:
+def scale_columns(X: csr_array, scale: Matrix) -> csr_array:
     """X with column j times scale[j]."""
     from scipy.sparse import csr_array
 
     return csr_array((X.data * scale[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
-def centred(code: Ints) -> Floats:
-    """One column a class: 1 for its items, less the column's mean."""
-    Y = (code[:, None] == np.arange(code.max() + 1)).astype(np.float32)
+def center_labels(labels: Ints) -> Matrix:
+    """One column for each class: 1 for its items, less the column's mean."""
+    Y = (labels[:, None] == np.arange(labels.max() + 1)).astype(np.float32)
     return np.asarray(Y - Y.mean(axis=0, dtype=np.float64).astype(np.float32))
 
 
-def ridge_regression(
-    X: csr_array, Y: Floats, ridge: float, start: Floats | None = None, support: Floats | None = None,
-    steps: int = 60, tolerance: float = 1e-3,
-) -> tuple[Floats, bool]:  # fmt: skip
-    """B = (XᵀX + ridge)⁻¹XᵀY where `support` is 1, by conjugate gradients from `start`; and whether it came to rest."""
-    turned = X.T.tocsr()
+def fit_ridge(
+    X: csr_array, Y: Matrix, ridge: float, init: Matrix | None = None, support: Matrix | None = None,
+    max_iter: int = 60, tol: float = 1e-3,
+) -> tuple[Matrix, bool]:  # fmt: skip
+    """B = (XᵀX + ridge)⁻¹XᵀY where `support` is 1, and whether conjugate gradient converged."""
+    transposed = X.T.tocsr()
 
-    def kept(G: Floats) -> Floats:
-        return G if support is None else G * support
+    def project(G: Any) -> Matrix:
+        return np.asarray(G if support is None else G * support)
 
-    B = np.zeros((X.shape[1], Y.shape[1]), np.float32) if start is None else start.copy()
-    rest = kept(turned @ Y)
-    enough = tolerance**2 * (rest * rest).sum(axis=0)
-    rest = rest - kept(turned @ (X @ B) + np.float32(ridge) * B)
-    way, left = rest.copy(), (rest * rest).sum(axis=0)
-    for _ in range(steps):
-        if (left <= enough).all():
-            break
-        turn = kept(turned @ (X @ way) + np.float32(ridge) * way)
-        far = left / np.maximum((way * turn).sum(axis=0), 1e-30)
-        B += far * way
-        rest -= far * turn
-        now = (rest * rest).sum(axis=0)
-        way = rest + (now / np.maximum(left, 1e-30)) * way
-        left = now
-    return B, bool((left <= enough).all())
+    init = np.zeros((X.shape[1], Y.shape[1]), np.float32) if init is None else init
+    return conjugate_gradient(
+        lambda B: project(transposed @ (X @ B) + np.float32(ridge) * B),
+        project(transposed @ Y),
+        init,
+        max_iter=max_iter,
+        tol=tol,
+    )
 
 
-def cut_by_impact(W: csr_array, sizes: Floats, wanted: int) -> csr_array:
-    """Only the `wanted` entries of W with the largest impact."""
-    from scipy.sparse import csr_array
+class Pattern(NamedTuple):
+    """A W over the columns in use, as CSR arrays."""
 
-    impact = W.data * np.repeat(sizes, np.diff(W.indptr)) * sizes[W.indices]
-    chosen = largest(impact, wanted)
-    row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))[chosen]
-    pointer = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=W.shape[0]))])
-    return csr_array((W.data[chosen], W.indices[chosen], pointer), shape=W.shape)
+    pointer: NDArray[Any]
+    column: NDArray[Any]
+    values: Matrix
+
+
+@dataclass(frozen=True)
+class LabelRefit:
+    """The objective of `LabelRidge` on the entries that W has, ((C + ridge) W (C + ridge))_P = (XᵀYYᵀX)_P, C = XᵀX.
+
+    A small pattern is solved by conjugate gradient with C in memory, a large one by Adam on batches of items.
+    Threads own rows, so they change no bit.
+
+    exact_steps : of conjugate gradient. steps, batch, rate : of Adam; the rate is relative to the mean |entry| of W and
+        falls to 0. most_columns, most_work : the largest pattern for conjugate gradient.
+    """
+
+    ridge: float = 1.5
+    exact_steps: int = 5
+    steps: int = 30
+    batch: int = 800
+    rate: float = 0.1
+    most_columns: int = MAX_GRAM_COLUMNS
+    most_work: int = MAX_GRAM_WORK
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        validation.number("ridge", self.ridge, low=0, open_low=True)
+        validation.number("rate", self.rate, low=0)
+        for name in ("exact_steps", "steps", "most_columns", "most_work"):
+            validation.count(name, getattr(self, name))
+        validation.count("batch", self.batch, low=2)
+
+    def refit(self, X: csr_array, Y: Matrix, W: csr_array, seed: int) -> csr_array:
+        """W on its own entries, from the values it has."""
+        from scipy.sparse import csr_array
+
+        used = _used_columns(W)
+        if len(used) == 0:
+            return W
+        items = csr_array(X.tocsc()[:, used])
+        items.sort_indices()
+        number = np.zeros(W.shape[0], np.int32)
+        number[used] = np.arange(len(used))
+        start = Pattern(np.append(W.indptr[used], W.nnz), number[W.indices], W.data.astype(np.float32))
+        with ThreadPoolExecutor(validation.threads(self.n_jobs)) as pool:
+            if self._is_small(W):
+                values = self._solve_exactly(items, Y, start, pool)
+            else:
+                values = self._solve_in_batches(items, Y, start, seed, pool)
+        return csr_array((values, W.indices, W.indptr), shape=W.shape)
+
+    def count_steps(self, W: csr_array) -> int:
+        """How many steps `refit` takes from this W."""
+        return self.exact_steps if self._is_small(W) else self.steps
+
+    def _is_small(self, W: csr_array) -> bool:
+        columns = len(_used_columns(W))
+        return columns <= self.most_columns and columns * W.nnz <= self.most_work
+
+    def _solve_exactly(self, X: csr_array, Y: Matrix, W: Pattern, pool: Executor) -> Matrix:
+        """Conjugate gradient, preconditioned by the diagonal."""
+        C = np.ascontiguousarray((X.T @ X).toarray(), dtype=np.float32)
+        C[np.diag_indices(len(C))] += np.float32(self.ridge)
+        row = np.repeat(np.arange(len(C)), np.diff(W.pointer))
+        diagonal = np.diag(C)[row] * np.diag(C)[W.column]
+        class_sums = np.ascontiguousarray(X.T @ Y)
+        right_side = _sample_product(W, class_sums, class_sums, pool)
+        solution, _ = conjugate_gradient(
+            lambda v: _multiply(W._replace(values=v), C, pool),
+            right_side,
+            W.values,
+            lambda r: r / diagonal,
+            self.exact_steps,
+        )
+        return solution
+
+    def _solve_in_batches(self, X: csr_array, Y: Matrix, W: Pattern, seed: int, pool: Executor) -> Matrix:
+        """Adam, every step on all pairs of the next items in a random order."""
+        from .._kernels.class_pairs import pattern_step, residual_rows
+
+        (n, used), rng = X.shape, np.random.default_rng(seed)
+        size = max(2, min(self.batch, n, MAX_BATCH_FLOATS // used))
+        share, order, at = size / n, rng.permutation(n), 0
+        H, values = np.empty((size, used), np.float32), W.values.copy()
+        mean, square = np.zeros_like(values), np.zeros_like(values)
+        unit = self.rate * float(np.abs(values).mean())
+        entries = (W.pointer, W.column, values)
+        for step in range(1, self.steps + 1):
+            if at + size > n:
+                order, at = rng.permutation(n), 0
+            batch = np.sort(order[at : at + size])
+            at += size
+            rate = unit * min(1.0, 1.5 * (1.0 - step / self.steps) + 0.02)
+            x = X[batch]
+            by_row: Any = (x.indptr, x.indices, x.data, *entries, Y[batch], self.ridge, share)
+            x = x.T.tocsr()
+            adam = (self.ridge**2 * share, rate, step)
+            by_column: Any = (x.indptr, x.indices, x.data, H, *entries, mean, square, *adam)
+            _share_work(pool, size, TASK_ROWS, lambda a, b, known=by_row: residual_rows(*known, a, b, H))
+            _share_work(pool, used, TASK_COLUMNS, lambda a, b, known=by_column: pattern_step(*known, a, b))
+        return values
+
+
+def _used_columns(W: csr_array) -> NDArray[np.intp]:
+    return np.flatnonzero(np.bincount(W.indices, minlength=W.shape[0]) + np.diff(W.indptr))
+
+
+def _multiply(W: Pattern, C: Matrix, pool: Executor) -> Matrix:
+    """(C W C)_P"""
+    from .._kernels.class_pairs import sparse_times, transpose
+
+    product = np.empty_like(C)
+    _share_work(pool, len(C), TASK_GRAM_ROWS, lambda a, b: sparse_times(*W, C, a, b, product))
+    transpose(product)
+    return _sample_product(W, C, product, pool)
+
+
+def _sample_product(W: Pattern, left: Matrix, right: Matrix, pool: Executor) -> Matrix:
+    """(left rightᵀ)_P"""
+    from .._kernels.class_pairs import sampled_products
+
+    rows, out = len(W.pointer) - 1, np.empty_like(W.values)
+    _share_work(pool, rows, TASK_GRAM_ROWS, lambda a, b: sampled_products(W.pointer, W.column, left, right, a, b, out))
+    return out
+
+
+def _share_work(pool: Executor, n: int, size: int, work: Callable[..., None]) -> None:
+    """work(start, stop) for windows of `size` from 0 to n, by all threads."""
+    for _ in pool.map(lambda start: work(start, min(start + size, n)), range(0, n, size)):
+        pass

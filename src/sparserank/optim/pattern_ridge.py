@@ -1,161 +1,185 @@
-"""The squared loss over all lists, on the pairs of a pattern: conjugate gradients, W's entries being the unknowns.
+"""PatternRidge: the ridge solution of a list problem on a fixed pattern P of pairs, by conjugate gradient.
 
-    ((QᵀQ + a) W (DᵀD + b))_P = (Qᵀ Y D)_P
+    ((QᵀVQ + a) W (DᵀD + b))_P = (Qᵀ V Y D)_P
 
-Products go through the documents, a block of them at a time, so memory is bounded by the pairs and one block.
+Products run over blocks of documents, so memory is bounded by the pairs and one block.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import validation
-from .list_problem import JudgedLists, Matrix, Ridge, squared_lengths
+from .linalg import conjugate_gradient
+from .losses import Squared
+from .penalties import Ridge
+from .problems import ListProblem, Matrix, compute_squared_norms
+from .solver import Solution, Solver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-BLOCK = 1 << 26
+BLOCK_FLOATS = 1 << 26
 """Numbers in the dense product of W's rows and a block of documents."""
 
 
-class PatternRidge:
-    """Lists, a penalty, and solves on any pattern over them."""
-
-    def __init__(self, lists: JudgedLists, evenness: float, ridge: Ridge, n_jobs: int | None = None) -> None:
-        from scipy.sparse import csr_array, eye_array
-
-        self._lists, self._ridge, self._threads = lists, ridge, validation.threads(n_jobs)
-        self._targets, self._mean = lists.targets(evenness)
-        held = np.float32(ridge.a) * eye_array(lists.shape[0], dtype=np.float32, format="csr")
-        self._gram = csr_array(lists.Q.T @ lists.weighted + held).astype(np.float32)
-        self._gram.sort_indices()
-        self._length = [squared_lengths(lists.Q, lists.weight) + ridge.a, squared_lengths(lists.D) + ridge.b]
-
-    def refit(self, W: csr_array, steps: int, fixed: Any = None) -> csr_array:
-        """W's entries after so many steps of conjugate gradients from where they are; `fixed` entries stay."""
-        from scipy.sparse import csr_array
-
-        W = csr_array(W, copy=True)
-        W.sort_indices()
-        with ThreadPoolExecutor(self._threads) as pool:
-            products = self._products(W, pool)
-            W.data = _conjugate_gradients(products, W.data.astype(np.float32), steps, fixed)
-        return W
-
-    def _products(self, W: csr_array, pool: ThreadPoolExecutor) -> Operator:
-        """What conjugate gradients ask for, on the pattern of W; a solver that makes products elsewhere says how."""
-        return Products(self, W, pool)
-
-    def part(self, first: int, last: int) -> PatternRidge:
-        """The same problem seen from documents first … last - 1 alone, without b: what parts give adds up to the whole.
-
-        It has one thread.
-        """
-        lists, one = self._lists, object.__new__(PatternRidge)
-        one._lists = JudgedLists(lists.Q, lists.D[first:last], lists.grades[:, first:last], lists.weight)
-        one._targets, one._mean = self._targets[:, first:last], self._mean
-        one._gram, one._length = self._gram, self._length
-        one._ridge, one._threads = Ridge(self._ridge.a, 0.0), 1
-        return one
-
-
 class Operator(Protocol):
-    """A symmetric positive operator on the entries of a pattern, its right side and the size of its diagonal."""
+    """The normal equations at the entries of a pattern: a matrix, its diagonal and its right-hand side."""
 
-    scale: Matrix
+    diagonal: Matrix
 
     def right_side(self) -> Matrix:
-        """What the operator should give."""
+        """(Qᵀ V Y D)_P"""
 
     def __call__(self, weight: Matrix) -> Matrix:
-        """What it gives."""
+        """((QᵀVQ + a) W (DᵀD + b))_P"""
 
 
-class Products:
-    """The operator and the right side, at the entries of one pattern."""
+OperatorFactory = Callable[[ListProblem, Ridge, "csr_array", int], AbstractContextManager[Operator]]
+"""factory(problem, ridge, W, threads): the operator on the pattern of W."""
 
-    def __init__(self, problem: PatternRidge, W: csr_array, pool: ThreadPoolExecutor) -> None:
-        self._problem, self._pool = problem, pool
-        live = np.flatnonzero(np.diff(W.indptr))  # the only rows that take part
-        self._live, self._gram = live, problem._gram[live][:, live]
-        self._start, self._column, self._width = np.append(W.indptr[live], W.nnz), W.indices, W.shape[1]
-        entries = np.linspace(0, W.nnz, 4 * problem._threads + 1)
-        self._bounds = list(pairwise(np.unique([0, *np.searchsorted(self._start, entries[1:-1]), len(live)]).tolist()))
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """The normal equations without a pattern."""
+
+    weighted_queries: csr_array
+    D: csr_array
+    targets: csr_array
+    target_mean: float
+    gram: csr_array
+    diagonals: tuple[NDArray[np.float64], NDArray[np.float64]]
+    ridge_document: float
+
+    @classmethod
+    def of(cls, problem: ListProblem, ridge: Ridge) -> NormalEquations:
+        """The normal equations of a problem."""
+        from scipy.sparse import csr_array, eye_array
+
+        identity = eye_array(problem.shape[0], dtype=np.float32, format="csr")
+        gram = csr_array(problem.query_gram + np.float32(ridge.query) * identity).astype(np.float32)
+        gram.sort_indices()
+        queries = compute_squared_norms(problem.Q, problem.weight) + ridge.query
+        documents = compute_squared_norms(problem.D) + ridge.document
+        return cls(
+            problem.weighted_queries, problem.D, problem.targets, problem.target_mean, gram, (queries, documents),
+            ridge.document,
+        )  # fmt: skip
+
+    def select_documents(self, first: int, last: int) -> NormalEquations:
+        """The share of documents first … last - 1, without b: the shares of all documents add up to the whole."""
+        return replace(self, D=self.D[first:last], targets=self.targets[:, first:last], ridge_document=0.0)
+
+
+class LocalOperator:
+    """The operator on the pattern of W, computed here; `run` is `map`, or that of an executor."""
+
+    def __init__(
+        self, equations: NormalEquations, W: csr_array, run: Callable[..., Iterable[Any]] = map, threads: int = 1
+    ) -> None:
+        self._equations, self._run = equations, run
+        self._live = np.flatnonzero(np.diff(W.indptr))  # only rows with an entry take part
+        self._gram = equations.gram[self._live][:, self._live]
+        self._start, self._column, self._width = np.append(W.indptr[self._live], W.nnz), W.indices, W.shape[1]
+        entries = np.linspace(0, W.nnz, 4 * threads + 1)[1:-1]
+        bounds = np.unique([0, *np.searchsorted(self._start, entries), len(self._live)])
+        self._bounds = list(pairwise(bounds.tolist()))
         row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-        left, right = problem._length
-        scale = left[row] * right[W.indices]
-        self.scale = np.where(scale > 0.0, scale, 1.0).astype(np.float32)
+        diagonal = equations.diagonals[0][row] * equations.diagonals[1][W.indices]
+        self.diagonal = np.where(diagonal > 0.0, diagonal, 1.0).astype(np.float32)
 
     @cached_property
     def _blocks(self) -> list[tuple[int, Any]]:
-        D = self._problem._lists.D
-        width = max(1, min(D.shape[0], BLOCK // max(len(self._live), 1)))
+        D = self._equations.D
+        width = max(1, min(D.shape[0], BLOCK_FLOATS // max(len(self._live), 1)))
         return [(at, D[at : at + width].tocsc()) for at in range(0, D.shape[0], width)]
 
-    def _rows(self, kernel: Any, *arguments: Any) -> None:
-        list(self._pool.map(lambda bound: kernel(*bound, self._start, self._column, *arguments), self._bounds))
+    def _run_rows(self, kernel: Any, *arguments: Any) -> None:
+        list(self._run(lambda bound: kernel(*bound, self._start, self._column, *arguments), self._bounds))
 
     def right_side(self) -> Matrix:
-        """(Qᵀ Y D)_P"""
+        """(Qᵀ V Y D)_P"""
         from .._kernels.pattern import at_pairs
 
-        problem, out = self._problem, np.zeros(len(self._column), np.float32)
-        by_word = problem._lists.weighted.T.tocsr()[self._live]
+        equations, out = self._equations, np.zeros(len(self._column), np.float32)
+        by_word = equations.weighted_queries.T.tocsr()[self._live]
         words = np.asarray(by_word.sum(axis=1)).ravel()
         for at, D in self._blocks:
-            left = (by_word @ problem._targets[:, at : at + D.shape[0]]).toarray()
-            left -= np.float32(problem._mean) * words[:, None]
-            self._rows(at_pairs, np.ascontiguousarray(left, np.float32), D.indptr, D.indices, D.data, out)
+            left = (by_word @ equations.targets[:, at : at + D.shape[0]]).toarray()
+            left -= np.float32(equations.target_mean) * words[:, None]
+            self._run_rows(at_pairs, np.ascontiguousarray(left, np.float32), D.indptr, D.indices, D.data, out)
         return out
 
     def __call__(self, weight: Matrix) -> Matrix:
-        """((QᵀQ + a) W (DᵀD + b))_P"""
+        """((QᵀVQ + a) W (DᵀD + b))_P"""
         from .._kernels.pattern import at_pairs, gram_rows, times_documents
 
-        b, out = self._problem._ridge.b, np.zeros_like(weight)
+        out = np.zeros_like(weight)
         gram = self._gram.indptr, self._gram.indices, self._gram.data
         for _, D in self._blocks:
             product, left = (np.zeros((len(self._live), D.shape[0]), np.float32) for _ in range(2))
-            self._rows(times_documents, weight, D.indptr, D.indices, D.data, product)
-            list(self._pool.map(lambda bound: gram_rows(*bound, *gram, product, left), self._bounds))  # noqa: B023
-            self._rows(at_pairs, left, D.indptr, D.indices, D.data, out)
-        if b > 0.0:
-            self.held_back(weight, out)
+            self._run_rows(times_documents, weight, D.indptr, D.indices, D.data, product)
+            list(self._run(lambda bound: gram_rows(*bound, *gram, product, left), self._bounds))  # noqa: B023
+            self._run_rows(at_pairs, left, D.indptr, D.indices, D.data, out)
+        self.add_document_ridge(weight, out)
         return out
 
-    def held_back(self, weight: Matrix, out: Matrix) -> None:
-        """out += b ((QᵀQ + a) W)_P"""
+    def add_document_ridge(self, weight: Matrix, out: Matrix) -> None:
+        """out += b ((QᵀVQ + a) W)_P"""
         from .._kernels.pattern import gram_times
 
-        gram = self._gram.indptr, self._gram.indices, self._gram.data
-        self._rows(gram_times, weight, *gram, np.float32(self._problem._ridge.b), self._width, out)
+        b = self._equations.ridge_document
+        if b > 0.0:
+            gram = self._gram.indptr, self._gram.indices, self._gram.data
+            self._run_rows(gram_times, weight, *gram, np.float32(b), self._width, out)
 
 
-def _conjugate_gradients(products: Operator, w: Matrix, steps: int, fixed: Any) -> Matrix:
-    """Preconditioned by the diagonal; inner products in 64 bits, without BLAS: the same bits for any threads."""
-    free = np.float32(1.0) if fixed is None else (~fixed).astype(np.float32)
-    missed = (products.right_side() - products(w)) * free
-    step: Matrix = np.divide(missed, products.scale, dtype=np.float32)
-    direction, fit = step, _dot(missed, step)
-    rounding = fit * float(np.finfo(np.float32).eps) ** 2
-    for _ in range(steps):
-        if fit <= rounding:  # what is left would vanish step by step until the numbers give out
-            break
-        pushed = products(direction) * free
-        length = np.float32(fit / _dot(direction, pushed))
-        w = w + length * direction
-        missed = missed - length * pushed
-        step = np.divide(missed, products.scale, dtype=np.float32)
-        fit, before = _dot(missed, step), fit
-        direction = np.add(step, np.float32(fit / before) * direction, dtype=np.float32)
-    return w
+@contextmanager
+def local_operator(problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> Iterator[LocalOperator]:
+    """The operator on the pattern of W, computed by threads of this process."""
+    with ThreadPoolExecutor(threads) as pool:
+        yield LocalOperator(NormalEquations.of(problem, ridge), W, pool.map, threads)
 
 
-def _dot(a: Matrix, b: Matrix) -> float:
-    return float(np.sum(a.astype(np.float64) * b))
+@dataclass(frozen=True)
+class PatternRidge(Solver):
+    """Conjugate gradient on the entries that W has; `operator` computes the products, here or on a cluster."""
+
+    max_iter: int = 10
+    n_jobs: int | None = None
+    operator: OperatorFactory = local_operator
+    losses: ClassVar[tuple[type, ...]] = (Squared,)
+    penalties: ClassVar[tuple[type, ...]] = (Ridge,)
+
+    def __post_init__(self) -> None:
+        validation.count("max_iter", self.max_iter)
+        validation.threads(self.n_jobs)
+
+    def solve(self, problem: ListProblem, penalty: Ridge, init: csr_array, fixed: Any = None) -> Solution:
+        """W's entries after `max_iter` steps from `init`; entries marked by `fixed` stay."""
+        from scipy.sparse import csr_array
+
+        self.check(problem.loss, penalty)
+        W = csr_array(init, copy=True)
+        W.sort_indices()
+        free = np.float32(1.0) if fixed is None else (~fixed).astype(np.float32)
+        with self.operator(problem, penalty, W, validation.threads(self.n_jobs)) as A:
+            W.data, converged = conjugate_gradient(
+                lambda v: A(v) * free,
+                A.right_side() * free,
+                W.data.astype(np.float32),
+                lambda r: r / A.diagonal,
+                self.max_iter,
+                float(np.finfo(np.float32).eps),
+            )
+        message = "the residual is 0 to float32" if converged else f"stopped after {self.max_iter} steps"
+        return Solution(W, info={"converged": converged, "message": message})

@@ -16,7 +16,7 @@ from .losses import Hinge
 from .pair_rows import head_sizes
 from .penalties import NoPenalty, Penalty
 from .scores import Bilinear
-from .solution import Curve, Told
+from .solver import LearningCurve, TrainingState
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -29,7 +29,7 @@ FILL = 0.3
 """A row of the pattern is kept dense as far as it is filled this much."""
 
 
-class PatternTraining(Told):
+class PatternTraining(TrainingState):
     """W on its way, on the pattern of `start`: the same interface as `Training`, one step after another."""
 
     def __init__(
@@ -42,8 +42,8 @@ class PatternTraining(Told):
         centre: csr_array | None,
     ) -> None:
         self.solver, self.loss, self.penalty, self.centre = solver, loss, penalty, centre
-        self.steps, self.alpha, self.thermostat, self.wanted = 0, penalty.alpha, None, None
-        self.seconds, self.curve = 0.0, Curve()
+        self.steps, self.alpha, self.controller, self.wanted = 0, penalty.alpha, None, None
+        self.seconds, self.curve = 0.0, LearningCurve()
         self._order = falling_frequency(score.items)
         pattern = renumbered(start, np.argsort(self._order)).astype(np.float32)
         value = pattern if centre is None else renumbered((start - centre).tocsr(), np.argsort(self._order))
@@ -85,12 +85,12 @@ class PatternTraining(Told):
             count = min(every - self.steps % every if every else CHUNK, CHUNK, n - done)
             started = perf_counter()
             violated, loss = self._take(triples, done, count, learn=True)
-            self.curve.saw(count, violated, loss)
+            self.curve.record(count, violated, loss)
             self.steps += count
             done += count
             self.seconds += perf_counter() - started
             if every and (self.steps % every == 0 or done == n):
-                self.curve.note(
+                self.curve.add_point(
                     steps=self.steps,
                     objective=None if held_out is None else self._objective(held_out),
                     nonzeros=self.nonzeros,
@@ -162,7 +162,7 @@ class PatternTraining(Told):
         """Go on from a state of the same training."""
         self._ptr, self._idx = held["ptr"], held["idx"].astype(np.uint32)
         self._lay_out(held["val"])
-        self.recall(told)
+        self.restore(told)
 
     def weights(self) -> csr_array:
         """W as it stands, columns in their own order; places that have become 0 are left out."""

@@ -1,29 +1,100 @@
-"""Which pairs stay: the entries of W whose loss would cost the objective most.
+"""Pruning: which entries of W stay.
 
-Leaving out w_ij alone costs about w_ij² ((QᵀQ)_ii + a) ((DᵀD)_jj + b), so the root of that is what a pair is worth.
+Removing w_ij alone costs the objective about w_ij² ((QᵀVQ)_ii + a) ((DᵀD)_jj + b); the root of that is its importance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import ConfigError
-from .list_problem import JudgedLists, Matrix, Ridge, squared_lengths
+from .penalties import Ridge
+from .problems import ListProblem, Matrix, compute_squared_norms
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 POOL = 2
-"""Pairs that are held while W is made, as a multiple of those wanted, before the least are let go."""
+"""Pairs held while W is made, as a multiple of the budget, before the least important are dropped."""
 DEFAULT_MAX_PAIRS = 300_000
 """The budget if the user gives none: 2.4 megabytes."""
 BYTES_PER_PAIR = 8
+BLOCK_BYTES = 16 << 20
+"""Bytes of a block of B Bᵀ, for each thread."""
+LEADING_BITS = 16
+"""Impacts are counted by this many leading bits of a float32: the exponent and 8 bits of the fraction."""
+ERROR_GAIN, CHANGE_GAIN, MAX_LOG_STEP = 0.2, 0.6, 0.7
+"""Of `DensityController`: factors of the error and of its change, and the largest change of log(alpha)."""
+
+
+def find_largest(values: NDArray[Any], k: int) -> NDArray[np.intp]:
+    """The positions of the k largest |values|, in rising order; of equal values the first."""
+    size = np.abs(values)
+    if len(size) <= k:
+        return np.arange(len(size))
+    threshold = np.partition(size, len(size) - k)[len(size) - k]
+    keep = size > threshold
+    ties = np.flatnonzero(size == threshold)
+    keep[ties[: k - int(keep.sum())]] = True
+    return np.flatnonzero(keep)
+
+
+def find_row_largest(W: csr_array, row: int, k: int | None = None, signed: bool = False) -> NDArray[np.intp]:
+    """The places in W.data of the k largest |entries| of one row, largest first; `signed` compares without |·|."""
+    start, stop = W.indptr[row], W.indptr[row + 1]
+    data = W.data[start:stop]
+    order = np.argsort(-(data if signed else np.abs(data)), kind="stable")
+    return np.asarray(start + order[:k])
+
+
+def keep_largest(W: csr_array, k: int) -> csr_array:
+    """Only the k entries of W that are largest in absolute value; of equal ones the first.
+
+    >>> from scipy.sparse import csr_array
+    >>> keep_largest(csr_array([[3.0, -1.0], [0.5, 2.0]]), 2).toarray().tolist()
+    [[3.0, 0.0], [0.0, 2.0]]
+    """
+    return W if W.nnz <= k else _select_entries(W, find_largest(W.data, k))
+
+
+def _select_entries(W: csr_array, chosen: NDArray[np.intp]) -> csr_array:
+    """W with some of its entries, given by rising position; stored zeros are dropped."""
+    from scipy.sparse import csr_array
+
+    chosen = chosen[W.data[chosen] != 0.0]
+    indptr = np.searchsorted(chosen, W.indptr).astype(W.indptr.dtype)
+    return csr_array((W.data[chosen], W.indices[chosen], indptr), shape=W.shape)
+
+
+@dataclass
+class DensityController:
+    """Moves alpha during training so that W ends with about `target` nonzeros: a PD controller of log(nonzeros).
+
+    Chen et al. try λ by hand until W is 5–10 % dense.
+    """
+
+    target: int
+    alpha: float
+    last_error: float = 0.0
+
+    def update(self, nonzeros: int) -> float:
+        """The alpha of the next batches, given the current nonzeros."""
+        error = math.log(max(nonzeros, 1) / self.target)
+        step = ERROR_GAIN * error + CHANGE_GAIN * (error - self.last_error)
+        self.last_error = error
+        self.alpha *= math.exp(min(max(step, -MAX_LOG_STEP), MAX_LOG_STEP))
+        return self.alpha
+
+
+# ---- by importance, within a budget
 
 
 @dataclass(frozen=True)
@@ -100,30 +171,43 @@ class PairBudget:
 
 
 @dataclass(frozen=True)
-class Worth:
-    """worth(i, j) = |w_ij| · rows[i] · columns[j]"""
+class Importance:
+    """importance(i, j) = |w_ij| · rows[i] · columns[j]"""
 
     rows: NDArray[np.float32]
     columns: NDArray[np.float32]
 
     @classmethod
-    def of(cls, lists: JudgedLists, ridge: Ridge) -> Worth:
-        """By what a pair adds to the scores of these lists."""
-        sides = squared_lengths(lists.Q, lists.weight) + ridge.a, squared_lengths(lists.D) + ridge.b
-        return cls(*(np.sqrt(side).astype(np.float32) for side in sides))
+    def of(cls, problem: ListProblem, ridge: Ridge) -> Importance:
+        """The importance for the objective of a list problem."""
+        queries = compute_squared_norms(problem.Q, problem.weight) + ridge.query
+        documents = compute_squared_norms(problem.D) + ridge.document
+        return cls(np.sqrt(queries).astype(np.float32), np.sqrt(documents).astype(np.float32))
 
 
-def cut_rows(
+def prune(W: csr_array, importance: Importance, budget: PairBudget) -> csr_array:
+    """The most important pairs of a sparse W; of equal ones the first."""
+    row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+    value = np.abs(W.data) * importance.rows[row] * importance.columns[W.indices]
+    chosen = np.flatnonzero(W.data > 0.0 if budget.nonnegative else W.data != 0.0)
+    if budget.pairs_per_word is not None:
+        by_row = chosen[np.lexsort((-value[chosen], row[chosen]))]
+        rank = np.arange(len(by_row)) - np.searchsorted(row[by_row], row[by_row])
+        chosen = np.sort(by_row[rank < budget.pairs_per_word])
+    return _select_entries(W, chosen[find_largest(value[chosen], budget.pairs)])
+
+
+def prune_rows(
     rows: Iterable[tuple[NDArray[np.intp], Matrix]],
     shape: tuple[int, int],
-    worth: Worth,
+    importance: Importance,
     budget: PairBudget,
     forbidden: csr_array | None = None,
     barred: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
 ) -> csr_array:
-    """The pairs that stay of a W that comes some rows at a time; ties go to the earlier pair.
+    """The most important pairs of a W that comes as (row numbers, dense rows); of equal ones the first.
 
-    forbidden marks pairs that must not stay, barred whole rows and columns.
+    forbidden : pairs that must not stay. barred : rows and columns that must stay empty.
     """
     pool = _Pool(budget.pairs)
     for which, block in rows:
@@ -133,55 +217,28 @@ def cut_rows(
             block = np.where(barred[0][which][:, None] | barred[1], np.float32(0.0), block)
         if budget.nonnegative:
             block = np.maximum(block, np.float32(0.0))
-        value = np.abs(block) * worth.columns * worth.rows[which][:, None]
+        value = np.abs(block) * importance.columns * importance.rows[which][:, None]
         if budget.pairs_per_word is not None and budget.pairs_per_word < block.shape[1]:
-            _keep_in_rows(value, budget.pairs_per_word)
-        i, j = np.nonzero(value > pool.least)
+            _clear_all_but_largest(value, budget.pairs_per_word)
+        i, j = np.nonzero(value > pool.threshold)
         pool.add(which[i] * np.int64(shape[1]) + j, block[i, j], value[i, j])
-    return pool.matrix(shape)
+    return pool.to_csr(shape)
 
 
-def _keep_in_rows(value: Matrix, most: int) -> None:
-    """Put 0 in place of all but the `most` largest of every row; of those that tie, the first stay."""
-    least = -np.partition(-value, most - 1, axis=1)[:, most - 1]
-    value[value < least[:, None]] = 0.0
-    for i in np.flatnonzero((np.count_nonzero(value, axis=1) > most) & (least > 0.0)):
-        tied = np.flatnonzero(value[i] == least[i])
-        value[i, tied[most - np.count_nonzero(value[i] > least[i]) :]] = 0.0
-
-
-def cut(W: csr_array, worth: Worth, budget: PairBudget) -> csr_array:
-    """The pairs that stay of a sparse W."""
-    from scipy.sparse import csr_array
-
-    row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-    value = np.abs(W.data) * worth.rows[row] * worth.columns[W.indices]
-    value = np.where((W.data > 0.0) if budget.nonnegative else (W.data != 0.0), value, -1.0)
-    kept = np.flatnonzero(value >= 0.0)
-    if len(kept) > budget.pairs or budget.pairs_per_word is not None:
-        kept = _most_worth(value, row, budget)
-    indptr = np.searchsorted(row[kept], np.arange(W.shape[0] + 1))
-    return csr_array((W.data[kept], W.indices[kept], indptr.astype(W.indptr.dtype)), shape=W.shape)
-
-
-def _most_worth(value: Matrix, row: NDArray[np.intp], budget: PairBudget) -> NDArray[np.intp]:
-    """Which entries stay, in their order; those of a value below 0 do not."""
-    order = np.argsort(-value, kind="stable")
-    order = order[value[order] >= 0.0]
-    if budget.pairs_per_word is not None:
-        by_row = order[np.argsort(row[order], kind="stable")]
-        starts = np.searchsorted(row[by_row], row[by_row])
-        allowed = np.zeros(len(value), np.bool_)
-        allowed[by_row[np.arange(len(by_row)) - starts < budget.pairs_per_word]] = True
-        order = order[allowed[order]]
-    return np.sort(order[: budget.pairs])
+def _clear_all_but_largest(value: Matrix, k: int) -> None:
+    """Set all but the k largest entries of every row to 0; of equal ones the first stay."""
+    threshold = -np.partition(-value, k - 1, axis=1)[:, k - 1]
+    value[value < threshold[:, None]] = 0.0
+    for i in np.flatnonzero((np.count_nonzero(value, axis=1) > k) & (threshold > 0.0)):
+        tied = np.flatnonzero(value[i] == threshold[i])
+        value[i, tied[k - np.count_nonzero(value[i] > threshold[i]) :]] = 0.0
 
 
 class _Pool:
-    """The best `most` pairs so far, and some more."""
+    """The k most important pairs so far, and at most POOL times as many for a while."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self.least = most, np.float32(0.0)
+    def __init__(self, k: int) -> None:
+        self._k, self.threshold = k, np.float32(0.0)
         self._place = np.empty(0, np.int64)
         self._weight = self._value = np.empty(0, np.float32)
 
@@ -189,19 +246,87 @@ class _Pool:
         self._place = np.concatenate([self._place, place])
         self._weight = np.concatenate([self._weight, weight])
         self._value = np.concatenate([self._value, value])
-        if len(self._place) > POOL * self._most:
-            self._keep()
+        if len(self._place) > POOL * self._k:
+            self._shrink()
 
-    def _keep(self) -> None:
-        if len(self._place) > self._most:
-            order = np.argsort(-self._value, kind="stable")[: self._most]
-            self.least = self._value[order[-1]]
-            order.sort()
-            self._place, self._weight, self._value = self._place[order], self._weight[order], self._value[order]
+    def _shrink(self) -> None:
+        if len(self._place) > self._k:
+            kept = find_largest(self._value, self._k)
+            self._place, self._weight, self._value = self._place[kept], self._weight[kept], self._value[kept]
+            self.threshold = self._value.min()
 
-    def matrix(self, shape: tuple[int, int]) -> csr_array:
+    def to_csr(self, shape: tuple[int, int]) -> csr_array:
         from scipy.sparse import csr_array
 
-        self._keep()
+        self._shrink()
         row, column = np.divmod(self._place, shape[1])
         return csr_array((self._weight, (row, column.astype(np.int32))), shape=shape)
+
+
+# ---- by impact: |w_ij| · rms_i · rms_j, with rms_i the root mean square of column i over the training rows
+
+
+def compute_column_rms(X: csr_array) -> Matrix:
+    """out[j] = the root mean square of column j."""
+    return np.asarray(np.sqrt(compute_squared_norms(X) / max(X.shape[0], 1)), dtype=np.float32)
+
+
+def prune_by_impact(W: csr_array, rms: Matrix, k: int) -> csr_array:
+    """The k entries of W with the largest impact."""
+    return _select_entries(W, find_largest(W.data * np.repeat(rms, np.diff(W.indptr)) * rms[W.indices], k))
+
+
+def prune_product(B: Matrix, rms: Matrix, k: int, n_jobs: int | None = None) -> csr_array:
+    """The k entries of B Bᵀ with the largest impact, of equal ones the first; only a few rows are ever dense.
+
+    One pass counts the impacts by size, a second one collects those that can be among the largest.
+
+    >>> prune_product(np.array([[1.0], [2.0]], np.float32), np.ones(2, np.float32), 3).toarray().tolist()
+    [[0.0, 2.0], [2.0, 4.0]]
+    """
+    from scipy.sparse import csr_array
+
+    factor = B * rms[:, None]
+    live = np.flatnonzero(factor.any(axis=1))
+    factor = np.ascontiguousarray(factor[live])
+    least = _count_least_bits(factor, k, n_jobs) if k < len(live) ** 2 else 1
+    parts = list(_map_blocks(factor, n_jobs, lambda start, block: _collect_entries(start, block, least)))
+    empty = (np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32))
+    row, column, impact = (np.concatenate(part) for part in zip(*parts, strict=True)) if parts else empty
+    chosen = find_largest(impact, k)
+    row, column, impact = live[row[chosen]], live[column[chosen]], impact[chosen]
+    pointer = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(B)))])
+    return csr_array((impact / (rms[row] * rms[column]), column.astype(np.int32), pointer), shape=(len(B), len(B)))
+
+
+def _count_least_bits(factor: Matrix, k: int, n_jobs: int | None) -> int:
+    """The largest leading bits that k or more impacts reach."""
+    size = 1 << LEADING_BITS
+    counts = _map_blocks(factor, n_jobs, lambda _, block: np.bincount(_bits(block).ravel(), minlength=size))
+    reach = np.cumsum(sum(counts)[::-1])[::-1]
+    return max(1, int(np.flatnonzero(reach >= k)[-1]))
+
+
+def _collect_entries(start: int, block: Matrix, least: int) -> tuple[Any, Any, Any]:
+    row, column = np.nonzero(_bits(block) >= least)
+    return (row + start).astype(np.int32), column.astype(np.int32), block[row, column]
+
+
+def _bits(block: Matrix) -> NDArray[np.uint32]:
+    return (block.view(np.uint32) & np.uint32(0x7FFFFFFF)) >> np.uint32(31 - LEADING_BITS)
+
+
+def _map_blocks(factor: Matrix, n_jobs: int | None, function: Any) -> Iterator[Any]:
+    """function(start, factor[start:stop] @ factorᵀ) of every block of rows, in order."""
+    from .._kernels.class_pairs import product_rows
+
+    transposed = np.ascontiguousarray(factor.T)
+    rows = max(1, BLOCK_BYTES // (4 * max(len(factor), 1)))
+
+    def run(start: int) -> Any:
+        block = np.empty((min(rows, len(factor) - start), len(factor)), np.float32)
+        product_rows(factor, transposed, start, block)
+        return function(start, block)
+
+    with ThreadPoolExecutor(validation.threads(n_jobs)) as pool:
+        yield from pool.map(run, range(0, len(factor), rows))

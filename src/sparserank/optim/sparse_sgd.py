@@ -24,14 +24,14 @@ from .. import validation
 from ..errors import ConfigError
 from ..preferences import Triples
 from .columns import arrays, centre_margins, falling_frequency, renumbered
-from .density import Thermostat
 from .losses import Hinge
 from .pair_batch import Grams, Sides, Slots
 from .pair_rows import PairRows, Pool
 from .pattern_sgd import PatternTraining
 from .penalties import L1, GroupL1, NoPenalty, Penalty
+from .pruning import DensityController
 from .scores import Bilinear
-from .solution import Curve, Told
+from .solver import LearningCurve, TrainingState
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -90,7 +90,7 @@ class SparseSGD:
         return Training(self, score, loss, penalty, start, centre, wanted, slack)
 
 
-class Training(Told):
+class Training(TrainingState):
     """W on its way: takes triples, at any time, and remembers how far it is."""
 
     def __init__(
@@ -109,14 +109,14 @@ class Training(Told):
         self.turned = isinstance(penalty, GroupL1) and penalty.over == "columns"
         self.steps, self.alpha = 0, penalty.alpha
         self.seconds, self.peak_bytes, self.peak_nonzeros = 0.0, 0, 0
-        self.curve = Curve()
+        self.curve = LearningCurve()
         self._held = 0.0
-        self.wanted, self.thermostat = wanted, None
+        self.wanted, self.controller = wanted, None
         if wanted is not None:
-            self.thermostat = Thermostat(round(wanted * slack), self.alpha or _first_alpha(score))
-        if self.thermostat is not None:
-            self.alpha = self.thermostat.alpha
-        self.holds_back = self.thermostat is not None
+            self.controller = DensityController(round(wanted * slack), self.alpha or _first_alpha(score))
+        if self.controller is not None:
+            self.alpha = self.controller.alpha
+        self.holds_back = self.controller is not None
         self._order = falling_frequency(score.queries if self.turned else score.items)
         stored = start if centre is None else start - centre
         stored = (stored.T if self.turned else stored).tocsr()
@@ -202,7 +202,7 @@ class Training(Told):
         self._slots.owed[slot] = self.rows.debt
         self._waiting.append(slot)
         self.steps += count
-        self.curve.saw(count, violated, loss, change)
+        self.curve.record(count, violated, loss, change)
         if self.steps % T or isinstance(self.penalty, NoPenalty):
             return 0.0
         return self.alpha * float(self.solver.rates(self.steps - T, T).sum())
@@ -226,10 +226,7 @@ class Training(Told):
     def _shrink_groups(self, pool: Pool, penalty: GroupL1, tau: float) -> None:
         """Every group's length less tau; groups shorter than that vanish."""
         self.rows.settle(pool)
-        code = penalty.codes(self.rows.shape[0])
-        length = np.sqrt(np.bincount(code, weights=self.rows.squared_lengths(pool)))
-        factor = np.maximum(0.0, 1.0 - np.divide(tau, length, out=np.ones_like(length), where=length > 0))
-        self.rows.scale(pool, factor[code])
+        self.rows.scale(pool, penalty.shrink_factors(self.rows.squared_lengths(pool), tau))
 
     def _settle_in_time(self, pool: Pool, last: bool) -> bool:
         """Settle where it is due; returns whether it was."""
@@ -251,8 +248,8 @@ class Training(Told):
         self.rows.settle(pool)
         self.peak_bytes = max(self.peak_bytes, self.rows.nbytes)
         self.peak_nonzeros = max(self.peak_nonzeros, self.rows.nonzeros)
-        if self.thermostat is not None:
-            self.alpha = self.thermostat.feel(self.rows.nonzeros)
+        if self.controller is not None:
+            self.alpha = self.controller.update(self.rows.nonzeros)
 
     def _catch_up(self, pool: Pool) -> None:
         """Do the shrinking that was held back when the last triples had been taken."""
@@ -269,7 +266,7 @@ class Training(Told):
 
     def _note(self, pool: Pool, held_out: Triples | None, ahead: int) -> None:
         """Add a point to the curve."""
-        self.curve.note(
+        self.curve.add_point(
             steps=self.steps,
             objective=None if held_out is None else self._objective(pool, held_out, ahead),
             nonzeros=self.rows.nonzeros,
@@ -297,14 +294,14 @@ class Training(Told):
         pool.close()
 
     def summary(self) -> dict[str, Any]:
-        """What is told of the training so far, the thermostat's memory included."""
-        return super().summary() | {"last": 0.0 if self.thermostat is None else self.thermostat.last}
+        """What is told of the training so far, the controller's memory included."""
+        return super().summary() | {"last": 0.0 if self.controller is None else self.controller.last_error}
 
-    def recall(self, told: Mapping[str, Any]) -> None:
+    def restore(self, told: Mapping[str, Any]) -> None:
         """Take over what was told."""
-        super().recall(told)
-        if self.thermostat is not None:
-            self.thermostat.alpha, self.thermostat.last = self.alpha, told["last"]
+        super().restore(told)
+        if self.controller is not None:
+            self.controller.alpha, self.controller.last_error = self.alpha, told["last"]
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """All that is needed to go on exactly from here; call `settle` before."""
@@ -317,7 +314,7 @@ class Training(Told):
 
         stored = csr_array((held["val"], held["idx"], held["ptr"]), shape=self.rows.shape)
         self.rows = PairRows(stored, self._often, held["level"])
-        self.recall(told)
+        self.restore(told)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from ..bilinear.word_pairs import named
 from ..errors import ConfigError, DataError
 from ..optim.penalties import GroupL1
 from ..optim.scores import Bilinear
-from ..optim.solution import Curve, Told
+from ..optim.solver import LearningCurve, TrainingState
 from ..preferences import Preferences
 from .blocks import Csr
 from .mixing import Partitioned, Plan, Said, Start, finished, mean_hinge, mixed, unit_for
@@ -69,12 +69,12 @@ class Round:
         return asdict(self)
 
 
-class Mixed(Told):
+class Mixed(TrainingState):
     """What is told of a training in rounds, as `BilinearRanker` keeps it."""
 
     def __init__(self) -> None:
         self.steps, self.alpha, self.seconds, self.peak_bytes, self.peak_nonzeros = 0, 0.0, 0.0, 0, 0
-        self.curve = Curve()
+        self.curve = LearningCurve()
 
     def take(self, W: csr_array, said: Said, objective: float | None, seconds: float) -> None:
         """Add what one round has done."""
@@ -82,8 +82,8 @@ class Mixed(Told):
         self.alpha, self.seconds = said.alpha, self.seconds + seconds
         self.peak_bytes = max(self.peak_bytes, said.peak_bytes)
         self.peak_nonzeros = max(self.peak_nonzeros, said.peak_nonzeros)
-        self.curve.saw(said.steps, said.violations, said.loss)
-        self.curve.note(
+        self.curve.record(said.steps, said.violations, said.loss)
+        self.curve.add_point(
             steps=self.steps, objective=objective, nonzeros=int(W.nnz), megabytes=Csr.of(W).nbytes / 1e6,
             alpha=self.alpha, seconds=self.seconds,
         )  # fmt: skip

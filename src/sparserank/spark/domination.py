@@ -131,7 +131,7 @@ class Part:
     def descent(self, loss: Domination) -> Descent | None:
         """What gives the loss and its gradient; None where no row has another one to beat."""
         queries = Queries.of(self.grade, self.query, self.weight, self.margin) if len(self.grade) else None
-        if queries is None or loss.windows_of(queries).skipped == len(queries):
+        if queries is None or loss.select_windows(queries).skipped == len(queries):
             return None
         wins = queries.first_loser < queries.query_end
         return CoordinateDescent().descent(Linear.of(self.X), queries, loss) if queries.weight[wins].any() else None
@@ -233,7 +233,7 @@ class Search:
         l1, l2 = self._penalty.l1, self._penalty.l2
         g = gradient + 2.0 * l2 * w
         missed = np.where(w == 0.0, np.maximum(np.abs(g) - l1, 0.0), np.abs(g + np.copysign(l1, w)))
-        worst, objective = float(missed.max(initial=0.0)), loss + self._penalty.of(w)
+        worst, objective = float(missed.max(initial=0.0)), loss + self._penalty.value(w)
         found = LinearSolution(
             w.copy(), self._penalty, loss, objective, worst, self._scale, self._steps,
             worst <= self._settings.tol * self._scale, (),

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from ..bilinear import config as settings
 from ..bilinear.ranker import BilinearRanker
-from ..optim.density import cut
 from ..optim.losses import Hinge
 from ..optim.pattern_sgd import PatternTraining
 from ..optim.penalties import NoPenalty
+from ..optim.pruning import keep_largest
 from ..optim.sparse_sgd import Training
 from .blocks import Block, Csr, unit_of
 from .shards import Found, Shard, drawn
@@ -118,10 +118,10 @@ class Partitioned:
         seed, shuffle = self.plan.seeds[partition], self.ranker.shuffle
         training.advance(drawn(shard, seed, offset + begin, offset + end, shuffle), every=end)
         held = training.held if isinstance(training, Training) else 0.0
-        last = training.thermostat.last if training.thermostat is not None else 0.0
+        last = training.controller.last_error if training.controller is not None else 0.0
         steps, loss = end - begin, training.curve.points[-1].loss
         said = Said(
-            steps, training.alpha, last, held, training.curve.violations_seen, steps * loss,
+            steps, training.alpha, last, held, training.curve.total_violations, steps * loss,
             max(training.peak_bytes, _bytes(training)), training.peak_nonzeros, _resident(),
         )  # fmt: skip
         return Block.of(training.weights(), steps, start.unit, {partition: said})
@@ -136,8 +136,8 @@ class Partitioned:
             training.holds_back = True
         if start.alpha is not None:
             training.alpha = start.alpha
-            if training.thermostat is not None:
-                training.thermostat.alpha, training.thermostat.last = start.alpha, start.last
+            if training.controller is not None:
+                training.controller.alpha, training.controller.last_error = start.alpha, start.last
         return training
 
 
@@ -211,7 +211,7 @@ def finished(W: csr_array, said: Said, ranker: BilinearRanker, last: bool) -> cs
     pairs = held_pairs(ranker, W.shape)
     if said.held and not (last and pairs):  # as on one machine, a W that is cut is not shrunk before
         W = shrunk(W, said.held, centre_of(ranker, W.shape))
-    return W if pairs is None else cut(W, pairs[0] if last else pairs[1])
+    return W if pairs is None else keep_largest(W, pairs[0] if last else pairs[1])
 
 
 def mean_hinge(W: csr_array, shard: Any, triples: Any, loss: Hinge) -> float:

@@ -10,8 +10,7 @@ for each refit, and in a step one number for each pair, each way. The result is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from time import perf_counter
@@ -23,8 +22,9 @@ import numpy as np
 from .. import validation
 from ..data.records import Qrels
 from ..errors import ConfigError, DataError
-from ..optim.list_problem import JudgedLists, Matrix, Ridge
-from ..optim.pattern_ridge import Operator, PatternRidge, Products
+from ..optim.pattern_ridge import LocalOperator, NormalEquations, PatternRidge
+from ..optim.penalties import Ridge
+from ..optim.problems import ListProblem, Matrix
 from ..optim.pruning import PairBudget
 from ..text_ranker.learning import How
 from ..text_ranker.ranker import TextRanker
@@ -80,18 +80,14 @@ class SparkTextRanker:
         partitions = self.partitions or spark.sparkContext.defaultParallelism
         products: list[Product] = []
 
-        with ExitStack() as held:
-
-            def solver(lists: JudgedLists, evenness: float, ridge: Ridge, n_jobs: int | None) -> PatternRidge:
-                held.close()  # problems are solved one after another
-                found = SparkPatternRidge(lists, evenness, ridge, n_jobs).on(spark, partitions, products)
-                held.callback(found.let_go)
-                return found
-
+        operators = ClusterOperators(spark, partitions, products)
+        try:
             fitting = _Fitting(**self.ranker.get_params(deep=False))
-            fitting.solved_by = solver
+            fitting.cluster_solver = PatternRidge(operator=operators)
             with told_plainly():
                 fitting.fit(docs, queries, qrels, query_weight=query_weight, drop_self=drop_self, tell=tell)
+        finally:
+            operators.close()
         out = TextRanker(**self.ranker.get_params(deep=False))
         out.model_, out.index_ = fitting.model_, fitting.index_
         self.products_ = tuple(products)
@@ -111,69 +107,80 @@ class SparkTextRanker:
 
 
 class _Fitting(TextRanker):
-    """A TextRanker whose squared loss is solved by another solver."""
+    """A TextRanker whose squared loss is solved on a cluster."""
 
-    solved_by: Callable[..., PatternRidge]
+    cluster_solver: PatternRidge
 
     def _how(self, budget: PairBudget) -> How:
-        return replace(super()._how(budget), solver=self.solved_by)
+        return replace(super()._how(budget), solver=self.cluster_solver)
 
 
-class SparkPatternRidge(PatternRidge):
-    """Lists, a penalty, and solves on any pattern over them, with products made by partitions of documents."""
+class ClusterOperators:
+    """Makes the operators of a `PatternRidge` that computes its products by partitions of documents on a cluster.
 
-    def on(self, spark: SparkSession, partitions: int, told: list[Product]) -> SparkPatternRidge:
-        """Send each partition its documents, even numbers of entries to each; `told` is added to with every product."""
-        self._spark, self._told = spark, told
-        entries = self._lists.D.indptr
-        wanted = np.linspace(0, entries[-1], partitions + 1)[1:-1]
-        bounds = [0, *np.searchsorted(entries, wanted).tolist(), self._lists.D.shape[0]]
-        self._parts = Sent(spark, [self.part(*span) for span in pairwise(bounds)])
-        return self
+    The documents of a problem are sent once, with about as many entries to each partition. Every product is added to
+    `products`.
+    """
 
-    def let_go(self) -> None:
-        """The executors may forget the documents."""
-        self._parts.destroy()
+    def __init__(self, spark: SparkSession, partitions: int, products: list[Product]) -> None:
+        self._spark, self._partitions, self.products = spark, partitions, products
+        self._key: Any = None
+        self._parts: Sent | None = None
 
-    def refit(self, W: csr_array, steps: int, fixed: Any = None) -> csr_array:
-        """W's entries after so many steps of conjugate gradients from where they are; `fixed` entries stay."""
+    @contextmanager
+    def __call__(self, problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> Iterator[ClusterOperator]:
+        """The operator on the pattern of W."""
+        equations = NormalEquations.of(problem, ridge)
+        if self._parts is None or self._key[0] is not problem or self._key[1] != ridge:
+            self._send(problem, ridge, equations)
+        assert self._parts is not None
+        pattern = self._spark.sparkContext.broadcast(Csr.of(W))
         try:
-            return super().refit(W, steps, fixed)
+            yield ClusterOperator(self._spark, self._parts, pattern, LocalOperator(equations, W), self.products)
         finally:
-            self._pattern.destroy()
+            pattern.destroy()
 
-    def _products(self, W: csr_array, pool: ThreadPoolExecutor) -> Operator:
-        self._pattern = self._spark.sparkContext.broadcast(Csr.of(W))
-        return SparkProducts(self, W, pool, self._pattern)
+    def _send(self, problem: ListProblem, ridge: Ridge, equations: NormalEquations) -> None:
+        self.close()
+        entries = problem.D.indptr
+        targets = np.linspace(0, entries[-1], self._partitions + 1)[1:-1]
+        bounds = [0, *np.searchsorted(entries, targets).tolist(), problem.D.shape[0]]
+        self._parts = Sent(self._spark, [equations.select_documents(*span) for span in pairwise(bounds)])
+        self._key = problem, ridge
+
+    def close(self) -> None:
+        """Let the executors forget the documents."""
+        if self._parts is not None:
+            self._parts.destroy()
+        self._parts = None
 
 
-class SparkProducts(Products):
-    """The operator and the right side at the entries of one pattern; sums over documents are made on the cluster."""
+class ClusterOperator:
+    """The normal equations on one pattern; sums over documents are computed on the cluster."""
 
-    def __init__(self, problem: SparkPatternRidge, W: csr_array, pool: ThreadPoolExecutor, pattern: Any) -> None:
-        super().__init__(problem, W, pool)
-        self._context, self._pattern = problem._spark.sparkContext, pattern
-        self._parts = problem._parts
-        self._told, self._name = problem._told, uuid4().hex
+    def __init__(
+        self, spark: SparkSession, parts: Sent, pattern: Any, local: LocalOperator, products: list[Product]
+    ) -> None:
+        self._context, self._parts, self._pattern, self._local = spark.sparkContext, parts, pattern, local
+        self._products, self._name, self.diagonal = products, uuid4().hex, local.diagonal
 
     def right_side(self) -> Matrix:
-        """(Qᵀ Y D)_P"""
-        return self._summed(None)
+        """(Qᵀ V Y D)_P"""
+        return self._sum(None)
 
     def __call__(self, weight: Matrix) -> Matrix:
-        """((QᵀQ + a) W (DᵀD + b))_P"""
-        out = self._summed(weight)
-        if self._problem._ridge.b > 0.0:
-            self.held_back(weight, out)
+        """((QᵀVQ + a) W (DᵀD + b))_P"""
+        out = self._sum(weight)
+        self._local.add_document_ridge(weight, out)
         return out
 
-    def _summed(self, weight: Matrix | None) -> Matrix:
+    def _sum(self, weight: Matrix | None) -> Matrix:
         started = perf_counter()
         sent, pattern, name = self._context.broadcast(weight), self._pattern, self._name
 
-        def work(number: int, part: PatternRidge) -> list[tuple[int, Any]]:
-            products = _kept((name, number), part, pattern)
-            found = products.right_side() if sent.value is None else products(sent.value)
+        def work(number: int, part: NormalEquations) -> list[tuple[int, Any]]:
+            operator = _cached_operator((name, number), part, pattern)
+            found = operator.right_side() if sent.value is None else operator(sent.value)
             return [(number, found.astype(np.float64))]
 
         try:
@@ -182,28 +189,17 @@ class SparkProducts(Products):
             sent.destroy()
         out: Matrix = total.astype(np.float32)
         sent_bytes = 0 if weight is None else weight.nbytes
-        self._told.append(Product(len(out), sent_bytes, len(self._parts) * total.nbytes, perf_counter() - started))
+        self._products.append(Product(len(out), sent_bytes, len(self._parts) * total.nbytes, perf_counter() - started))
         return out
 
 
-_KEPT: dict[tuple[str, int], Products] = {}
+_OPERATORS: dict[tuple[str, int], LocalOperator] = {}
 
 
-def _kept(key: tuple[str, int], part: PatternRidge, pattern: Any) -> Products:
-    """The part's products on this pattern: made once by every process that needs them, for as long as it is solved."""
-    if key not in _KEPT:
-        for old in [old for old in _KEPT if old[0] != key[0]]:
-            del _KEPT[old]
-        _KEPT[key] = Products(part, pattern.value.matrix(), _OneThread())
-    return _KEPT[key]
-
-
-class _OneThread(ThreadPoolExecutor):
-    """Work done at once, by who asks for it: a task of Spark has one core."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-
-    def map(self, fn: Callable[..., Any], *iterables: Any, **_: Any) -> Iterator[Any]:
-        """fn of each, in order."""
-        return map(fn, *iterables)
+def _cached_operator(key: tuple[str, int], part: NormalEquations, pattern: Any) -> LocalOperator:
+    """The part's operator on this pattern; each executor process makes it once and drops those of other patterns."""
+    if key not in _OPERATORS:
+        for old in [old for old in _OPERATORS if old[0] != key[0]]:
+            del _OPERATORS[old]
+        _OPERATORS[key] = LocalOperator(part, pattern.value.matrix())
+    return _OPERATORS[key]

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..optim.pattern_ridge import PatternRidge
+from ..optim.penalties import Ridge
+from ..optim.problems import ListProblem
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -36,10 +38,11 @@ class Edits:
         return W
 
 
-def refit(solver: PatternRidge, W: csr_array, steps: int, edits: Edits) -> csr_array:
+def refit(solver: PatternRidge, problem: ListProblem, ridge: Ridge, W: csr_array, edits: Edits) -> csr_array:
     """Learn the entries of W again; pinned ones are put in as they are told, and stay."""
     W, fixed = told(W, edits)
-    return solver.refit(W, steps, fixed)
+    refitted: csr_array = solver.solve(problem, ridge, W, fixed).weights
+    return refitted
 
 
 def told(W: csr_array, edits: Edits) -> tuple[csr_array, NDArray[np.bool_] | None]:

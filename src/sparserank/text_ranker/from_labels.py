@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ..bilinear.ranker import BilinearRanker
 from ..data.records import Documents
 from ..errors import DataError
-from ..optim.list_problem import JudgedLists, Ridge
+from ..optim.penalties import Ridge
+from ..optim.problems import ListProblem
 from ..optim.pruning import PairBudget
 from ..preferences import Preferences, classes_of
 from .constraints import Constraints
@@ -80,4 +81,4 @@ def _asked(
     texts = [f"{documents.titles[i]} {documents.texts[i]}" for i in held]
     grades = csr_array((classes[held][:, None] == classes[rest]).astype(np.float32))
     scores = np.asarray((lexical.queries(texts) @ weighted[rest].T).toarray(), dtype=np.float32)
-    return Judged(JudgedLists(D[held], D[rest], grades), scores, np.full(len(held), -1, np.int64))
+    return Judged(ListProblem(D[held], D[rest], grades), scores, np.full(len(held), -1, np.int64))

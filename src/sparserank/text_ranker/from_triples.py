@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bilinear.ranker import BilinearRanker
-from ..optim.list_problem import Ridge
+from ..optim.penalties import Ridge
 from ..preferences import Preferences
 from .constraints import Constraints
 from .learning import NOTHING_TO_HOLD_OUT, How, Lesson, finished, kept, one_group, prepared

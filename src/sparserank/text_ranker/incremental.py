@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..optim.list_problem import Ridge
-from ..optim.pruning import PairBudget, Worth, cut
+from ..optim.penalties import Ridge
+from ..optim.pruning import Importance, PairBudget, prune
 from .learning import How, Lesson, told_edits
 from .model import TextModel
 from .pair_learner import Tell
@@ -57,14 +57,14 @@ class PairChange:
             learner = replace(learner, budget=replace(learner.budget, max_pairs=most))
         rows = np.fromiter((" " in word for word in words.words), np.bool_, lists.shape[0]) if neighbours else None
         change = learner.residual(lists, before, evenness, ridge, rows)
-        return cls(model, words, before, change, Worth.of(lists, ridge).columns, len(lesson.qrels))
+        return cls(model, words, before, change, Importance.of(lists, ridge).columns, len(lesson.qrels))
 
     def taken(self, budget: PairBudget, strength: float = 1.0) -> TextModel:
         """The model with so much of the change; where it has more pairs than it may, the least go."""
-        even = Worth(np.ones(self.before.shape[0], np.float32), self.columns)
+        even = Importance(np.ones(self.before.shape[0], np.float32), self.columns)
         W = (self.before + np.float32(strength) * self.change).tocsr()
         told = dict(self.model.told) | {"queries": int(self.model.told.get("queries", 0)) + self.queries}
-        return replace(self.model, words=self.words, W=cut(W, even, budget), told=told).edited(self.model.edits)
+        return replace(self.model, words=self.words, W=prune(W, even, budget), told=told).edited(self.model.edits)
 
 
 def more_learned(model: TextModel, lesson: Lesson, how: How, tell: Tell) -> TextModel:

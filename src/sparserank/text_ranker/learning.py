@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from .. import validation
 from ..data.formats.logs import Triples
 from ..data.records import Documents, Qrels
 from ..errors import DataError
-from ..optim.list_problem import JudgedLists
 from ..optim.pattern_ridge import PatternRidge
+from ..optim.problems import ListProblem
 from ..optim.pruning import PairBudget
 from ..preferences import won_shares
 from .constraints import PairEdits
@@ -42,7 +42,7 @@ class How:
     penalty: str = "ridge"
     seed: int = 0
     n_jobs: int | None = None
-    solver: Callable[..., PatternRidge] = PatternRidge
+    solver: PatternRidge = field(default_factory=PatternRidge)
 
     def learner(self, shape: tuple[int, int], edits: Edits) -> PairLearner:
         """For a W of this shape."""
@@ -114,7 +114,7 @@ class Lesson:
         own = np.array([places.get(q, -1) if self.drop_self else -1 for q in ids], np.int64)
         D = document_rows(lexical.features, self.weighted)
         weight = None if not self.weight else np.array([float(self.weight.get(q, 1.0)) for q in ids])
-        lists = JudgedLists(words.rows(self.texts), D, grades_of(self.qrels, ids, places), weight)
+        lists = ListProblem(words.rows(self.texts), D, grades_of(self.qrels, ids, places), weight)
         return Judged(lists, Product(lexical.queries(self.texts), self.weighted), own)
 
 
@@ -129,8 +129,8 @@ def learned(lexical: LexicalRanker, lesson: Lesson, how: How, edits: PairEdits, 
     about = {
         "queries": len(lesson.qrels),
         "evenness": choice.evenness,
-        "a": choice.ridge.a,
-        "b": choice.ridge.b,
+        "a": choice.ridge.query,
+        "b": choice.ridge.document,
         "loss": how.loss if choice.strength is not None else "squared",
         "strength": choice.strength,
     }

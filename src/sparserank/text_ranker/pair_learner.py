@@ -15,19 +15,18 @@ from numpy.typing import NDArray
 
 from ..optim.closed_form import (
     LARGEST_GRAM,
-    GramForm,
-    dense_targets,
-    factored,
-    first_step_rows,
-    gram,
-    rows_of_w,
-    solved,
+    ClosedForm,
+    compute_gram,
+    factorize,
+    iterate_first_step_rows,
+    iterate_weight_rows,
+    solve_factorized,
 )
-from ..optim.list_problem import JudgedLists, Matrix, Ridge
 from ..optim.pattern_l1 import PatternL1
 from ..optim.pattern_ridge import PatternRidge
-from ..optim.pattern_softmax import Listed
-from ..optim.pruning import PairBudget, Worth, cut, cut_rows
+from ..optim.penalties import Ridge
+from ..optim.problems import ListProblem, Matrix
+from ..optim.pruning import Importance, PairBudget, prune, prune_rows
 from . import training_data as judging
 from .fixed_pairs import Edits, refit, told
 from .pair_losses import STRENGTHS, Relearning, checked
@@ -73,7 +72,7 @@ class Chosen:
     p_value : None where nothing was tuned and so nothing can be said yet.
     """
 
-    form: GramForm
+    form: ClosedForm
     evenness: float
     ridge: Ridge
     p_value: float | None = None
@@ -85,7 +84,7 @@ class PairLearner:
 
     loss : 'squared', or one that goes on from there: 'softmax', 'domination', 'hinge'.
     penalty : 'ridge', and W is cut to the pairs that are wanted; or 'l1', and so much of it that no more are left.
-    solver : what refits W by the squared loss; one that makes its products elsewhere takes the same arguments.
+    solver : refits W by the squared loss; its operator may compute on a cluster.
     """
 
     budget: PairBudget
@@ -94,7 +93,7 @@ class PairLearner:
     edits: Edits = field(default_factory=Edits)
     loss: str = "squared"
     penalty: str = "ridge"
-    solver: Callable[..., PatternRidge] = PatternRidge
+    solver: PatternRidge = field(default_factory=PatternRidge)
 
     def __post_init__(self) -> None:
         checked(self.loss, self.penalty)
@@ -129,11 +128,11 @@ class PairLearner:
 
     def chosen(self, folds: Folds, tell: Tell) -> Chosen:
         """Evenness, a and b that are best on the held-out queries, by the scores of W as it is before it is cut."""
-        form, asked = GramForm(folds[0][0].lists.D), Judged.joined([held for _, held in folds])
+        form, asked = ClosedForm(folds[0][0].lists.D), Judged.joined([held for _, held in folds])
         if max(folds[0][0].lists.grades.shape) > LARGEST_GRAM:
             return Chosen(form, EVENNESS[0], Ridge())
         tell("choosing how far pairs are held back")
-        factors = {b: form.factor(b) for b in HELD_BACK}
+        factors = {b: form.factorize(b) for b in HELD_BACK}
         best, chosen, all_tried = -1.0, (EVENNESS[0], Ridge()), []
         for tried in zip(*(_dense_scores(factors, part, held) for part, held in folds), strict=True):
             learned = np.concatenate([scores for _, _, scores in tried])
@@ -143,24 +142,25 @@ class PairLearner:
                 best, chosen = worth, tried[0][:2]
         return Chosen(form, *chosen, asked.p_value(np.array(all_tried), judging.TEST_DEPTH))
 
-    def fit(self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge) -> csr_array:
+    def fit(self, form: ClosedForm, lists: ListProblem, evenness: float, ridge: Ridge) -> csr_array:
         """W of these lists by the squared loss: the closed form, cut, refitted and cut, or what L1 leaves; refitted."""
-        worth, edits, loose = Worth.of(lists, ridge), self.edits, replace(ridge, b=ridge.b / LOOSER)
-        solver = self.solver(lists, evenness, loose, self.n_jobs)
+        problem, edits = replace(lists, query_normalization=evenness), self.edits
+        importance, loose = Importance.of(problem, ridge), replace(ridge, document=ridge.document / LOOSER)
+        solver = replace(self.solver, max_iter=STEPS, n_jobs=self.n_jobs)
         if self.penalty == "l1":
-            W, _ = PatternL1(lists, evenness, loose, edits.forbidden, n_jobs=self.n_jobs).path(self.budget)
-            return refit(solver, cut(edits.without_barred(W), worth, self.budget), STEPS, edits)
-        rows = self._rows(form, lists, evenness, ridge)
+            W = PatternL1(problem, loose, edits.forbidden, n_jobs=self.n_jobs).solve_path(self.budget).weights
+            return refit(solver, problem, loose, prune(edits.without_barred(W), importance, self.budget), edits)
+        rows = self._rows(form, problem, ridge)
         if self.budget.nonnegative:  # a refit would turn some below 0 again, and leaving those out costs more than it
-            W = cut_rows(rows, lists.shape, worth, self.budget, edits.forbidden, edits.barred)
+            W = prune_rows(rows, problem.shape, importance, self.budget, edits.forbidden, edits.barred)
             return told(W, edits)[0]
-        W = cut_rows(rows, lists.shape, worth, self.budget.times(FIRST), edits.forbidden, edits.barred)
-        W = refit(solver, W, FIRST_STEPS, edits)
-        return refit(solver, cut(W, worth, self.budget), STEPS, edits)
+        W = prune_rows(rows, problem.shape, importance, self.budget.times(FIRST), edits.forbidden, edits.barred)
+        W = refit(replace(solver, max_iter=FIRST_STEPS), problem, loose, W, edits)
+        return refit(solver, problem, loose, prune(W, importance, self.budget), edits)
 
     def residual(
         self,
-        lists: JudgedLists,
+        lists: ListProblem,
         before: csr_array,
         evenness: float,
         ridge: Ridge,
@@ -171,15 +171,16 @@ class PairLearner:
         Lists that are too large for dense matrices are taken some queries at a time, each part after what was learned
         from those before it; of its documents, those that are judged and an even choice of the others count.
         """
-        worth, edits, learned = Worth.of(lists, ridge), self.edits, None
-        for part in _manageable(lists):
+        importance, edits, learned = Importance.of(lists, ridge), self.edits, None
+        for part in _manageable(replace(lists, query_normalization=evenness)):
             W = before if learned is None else (before + learned).tocsr()
-            missed = dense_targets(part, evenness) - (part.D @ (part.Q @ W).T).toarray().T
+            missed = part.dense_targets() - (part.D @ (part.Q @ W).T).toarray().T
             if rows is not None:
                 part = replace(part, Q=_only(part.Q, rows))
-            duals = GramForm(part.D).duals_of(part, np.asarray(missed, dtype=np.float32), ridge)
-            found = cut_rows(rows_of_w(part, duals), part.shape, worth, self.budget, edits.forbidden, edits.barred)
-            learned = found if learned is None else cut((learned + found).tocsr(), worth, self.budget)
+            duals = ClosedForm(part.D).solve_duals(part, ridge, np.asarray(missed, dtype=np.float32))
+            blocks = iterate_weight_rows(part, duals)
+            found = prune_rows(blocks, part.shape, importance, self.budget, edits.forbidden, edits.barred)
+            learned = found if learned is None else prune((learned + found).tocsr(), importance, self.budget)
         return _empty(lists.shape) if learned is None else learned
 
     def _relearned(self, W: csr_array, judged: Judged, choice: Choice) -> csr_array:
@@ -189,7 +190,7 @@ class PairLearner:
         W, fixed = told(W, self.edits)
         judged = judged.made()
         relearning = Relearning(self.loss, self.budget.nonnegative, self.seed, self.n_jobs)
-        return relearning(W, Listed(judged.lists, judged.lexical, judged.own), choice.gain, choice.strength, fixed)
+        return relearning(W, judged.lists, judged.lexical, judged.own, choice.gain, choice.strength, fixed)
 
     def _strength(self, parts: list[csr_array], folds: Folds, asked: Judged, choice: Choice, tell: Tell) -> Choice:
         """The strength of the loss that is best on the held-out queries, at the gain of the squared one."""
@@ -205,12 +206,10 @@ class PairLearner:
                 best = replace(choice, learned=worth, strength=strength)
         return replace(best, tried=tuple(tried))
 
-    def _rows(
-        self, form: GramForm, lists: JudgedLists, evenness: float, ridge: Ridge
-    ) -> Iterator[tuple[NDArray[np.intp], Matrix]]:
-        if max(lists.grades.shape) > LARGEST_GRAM:
-            return first_step_rows(lists, evenness, ridge)
-        return rows_of_w(lists, form.duals(lists, evenness, ridge))
+    def _rows(self, form: ClosedForm, problem: ListProblem, ridge: Ridge) -> Iterator[tuple[NDArray[np.intp], Matrix]]:
+        if max(problem.grades.shape) > LARGEST_GRAM:
+            return iterate_first_step_rows(problem, ridge)
+        return iterate_weight_rows(problem, form.solve_duals(problem, ridge))
 
     def gain(
         self,
@@ -237,17 +236,18 @@ class PairLearner:
 
 def _dense_scores(factors: dict[float, Any], part: Judged, held: Judged) -> Iterator[tuple[float, Ridge, Matrix]]:
     """Every evenness, a and b that is tried, and what W would score the held-out queries, uncut."""
-    K, across = gram(part.lists.Q), gram(held.lists.Q, part.lists.Q)
-    targets = {evenness: dense_targets(part.lists, evenness) for evenness in EVENNESS}
+    K, across = compute_gram(part.lists.Q), compute_gram(held.lists.Q, part.lists.Q)
+    targets = {one: replace(part.lists, query_normalization=one).dense_targets() for one in EVENNESS}
     for a in HELD_BACK:
-        left = solved(factored(K, a / part.lists.weights), np.ascontiguousarray(across.T)).T
+        left = solve_factorized(factorize(K, a / part.lists.query_weights), np.ascontiguousarray(across.T)).T
         for evenness in EVENNESS:
             smooth = np.ascontiguousarray((left @ targets[evenness]).T)
             for b, factor in factors.items():
-                yield evenness, Ridge(a, b), np.ascontiguousarray((smooth - np.float32(b) * solved(factor, smooth)).T)
+                scores = (smooth - np.float32(b) * solve_factorized(factor, smooth)).T
+                yield evenness, Ridge(a, b), np.ascontiguousarray(scores)
 
 
-def _manageable(lists: JudgedLists) -> Iterator[JudgedLists]:
+def _manageable(lists: ListProblem) -> Iterator[ListProblem]:
     """The lists in parts, each with at most `LARGEST_GRAM` documents and `judging.MOST_SCORES` scores; usually one.
 
     If the documents do not all fit, a part has the relevant documents of its queries – at most half of what fits – and
@@ -262,12 +262,12 @@ def _manageable(lists: JudgedLists) -> Iterator[JudgedLists]:
         if m > most:
             fitting = int(np.searchsorted(lists.grades.indptr, lists.grades.indptr[at] + most // 2, "right")) - 1
             end = max(at + 1, min(end, fitting))
-        part = lists.of(np.arange(at, end))
+        part = lists.select_queries(np.arange(at, end))
         if m > most:
             judged = _evenly(np.unique(part.grades.indices), most // 2)
             others = _evenly(np.setdiff1d(np.arange(m), judged, assume_unique=True), most - len(judged))
             some = np.union1d(judged, others)
-            part = JudgedLists(part.Q, part.D[some], part.grades[:, some], part.weight)
+            part = replace(part, D=part.D[some], grades=part.grades[:, some])
         yield part
         at = end
 

@@ -15,13 +15,17 @@ import numpy as np
 from .. import validation
 from ..errors import ConfigError
 from ..optim.closed_form import LARGEST_GRAM
+from ..optim.losses import Domination, Hinge, Softmax
 from ..optim.pattern_hinge import PatternHinge
-from ..optim.pattern_softmax import Listed, Negatives, PatternSoftmax
+from ..optim.pattern_lbfgs import Negatives, PatternLBFGS
+from ..optim.penalties import L2, NoPenalty
+from ..optim.problems import ListProblem, Matrix, RerankingProblem
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 PENALTIES = ("ridge", "l1")
+LOSSES: dict[str, Domination | Softmax | Hinge] = {"softmax": Softmax(), "domination": Domination(), "hinge": Hinge()}
 STRENGTHS: dict[str, tuple[float, ...]] = {
     "squared": (),
     "softmax": (0.1, 0.01),
@@ -57,22 +61,25 @@ class Relearning:
     seed: int = 0
     n_jobs: int | None = None
 
-    def __call__(self, W: csr_array, beside: Listed, gain: float, strength: float, fixed: Any = None) -> csr_array:
-        """W for the same gain; `beside` has the lexical scores, `fixed` entries stay.
+    def __call__(
+        self, W: csr_array, lists: ListProblem, lexical: Matrix, excluded: Any, gain: float, strength: float,
+        fixed: Any = None,
+    ) -> csr_array:  # fmt: skip
+        """W for the same gain; `lexical` are the lexical scores, `fixed` entries stay.
 
         The loss sees scores in units of the lexical scores' standard deviation.
         """
-        unit = float(np.std(beside.base, dtype=np.float64)) or 1.0
+        unit = float(np.std(lexical, dtype=np.float64)) or 1.0
         scaled, scale = W.copy(), np.float32(gain / unit)
         scaled.data = scaled.data * scale
-        listed = Listed(beside.lists, beside.base / np.float32(unit), beside.own)
+        problem = RerankingProblem(lists, lexical / np.float32(unit), excluded, LOSSES[self.loss])
         if self.loss == "hinge":
-            triples = TRIPLES * max(1, beside.lists.Q.shape[0])
-            out = PatternHinge(listed, triples, strength, seed=self.seed).refit(scaled, fixed, self.nonnegative)
+            sgd = PatternHinge(TRIPLES * max(1, lists.Q.shape[0]), strength, seed=self.seed)
+            out = sgd.solve(problem, NoPenalty(), scaled, fixed, self.nonnegative).weights
         else:
-            batch = BATCH if beside.lists.D.shape[0] > LARGEST_GRAM else 0
-            solver = PatternSoftmax(listed, self.loss, strength, Negatives(batch, seed=self.seed), self.n_jobs)
-            out = solver.refit(scaled, STEPS, fixed, self.nonnegative)
+            batch = BATCH if lists.D.shape[0] > LARGEST_GRAM else 0
+            lbfgs = PatternLBFGS(STEPS, Negatives(batch, seed=self.seed), self.n_jobs)
+            out = lbfgs.solve(problem, L2(0.5 * strength), scaled, fixed, self.nonnegative).weights
         out.data = np.where(np.zeros(out.nnz, np.bool_) if fixed is None else fixed, W.data, out.data / scale)
         out.eliminate_zeros()
         return out

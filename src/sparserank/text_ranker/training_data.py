@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import DataError
 from ..evaluation.ndcg import mean_ndcg, ndcg
 from ..evaluation.significance import max_t_p_value
-from ..optim.list_problem import JudgedLists, Matrix
+from ..optim.problems import ListProblem, Matrix
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -56,7 +56,7 @@ class Judged:
     groups : near-duplicate queries share a number and are held out together; None: each query is its own group.
     """
 
-    lists: JudgedLists
+    lists: ListProblem
     lexical: Any
     own: NDArray[np.int64]
     groups: NDArray[np.int64] | None = None
@@ -67,7 +67,7 @@ class Judged:
     def of(self, queries: NDArray[np.intp]) -> Judged:
         """Some of the queries."""
         groups = None if self.groups is None else self.groups[queries]
-        return Judged(self.lists.of(queries), self.lexical[queries], self.own[queries], groups)
+        return Judged(self.lists.select_queries(queries), self.lexical[queries], self.own[queries], groups)
 
     def made(self) -> Judged:
         """With dense lexical scores."""
@@ -86,8 +86,8 @@ class Judged:
         if len(parts) == 1:
             return parts[0]
         Q, grades = (csr_array(vstack([getattr(p.lists, name) for p in parts])) for name in ("Q", "grades"))
-        weight = None if parts[0].lists.weight is None else np.concatenate([p.lists.weights for p in parts])
-        lists = JudgedLists(Q, parts[0].lists.D, grades, weight)
+        weight = None if parts[0].lists.weight is None else np.concatenate([p.lists.query_weights for p in parts])
+        lists = ListProblem(Q, parts[0].lists.D, grades, weight)
         groups = None if parts[0].groups is None else np.concatenate([p.groups for p in parts])
         return cls(lists, np.concatenate([p.lexical for p in parts]), np.concatenate([p.own for p in parts]), groups)
 

@@ -1,0 +1,136 @@
+"""Problems: the data and the loss that a solver minimizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from .losses import Squared
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class ListProblem:
+    """The squared loss of all queries and documents: sum_q v_q ‖Y_q - Q_q W Dᵀ‖².
+
+    Y holds the grades, each divided by (sum of its query's |grades|)^query_normalization, less the weighted mean of
+    all. An unjudged document has grade 0, so its target is below the mean; a negative grade gives a lower one.
+
+    Q, D : one row for each query, one for each document.
+    grades : queries × documents.
+    weight : v_q > 0, how many queries each query counts as; None is 1 each.
+    query_normalization : 0 lets every judgment count alike, 1 every query.
+    """
+
+    Q: csr_array
+    D: csr_array
+    grades: csr_array
+    weight: NDArray[np.float64] | None = None
+    query_normalization: float = 0.0
+    loss: ClassVar[Squared] = Squared()
+
+    def __post_init__(self) -> None:
+        expected = (self.Q.shape[0], self.D.shape[0])
+        if self.grades.shape != expected:
+            raise DataError(f"grades must be queries × documents, {expected}; got {self.grades.shape}")
+        if self.weight is not None and self.weight.shape != expected[:1]:
+            raise DataError(f"{expected[0]} queries need as many weights; got {self.weight.shape}")
+        if self.weight is not None and not (np.isfinite(self.weight) & (self.weight > 0.0)).all():
+            wrong = int(np.flatnonzero(~(np.isfinite(self.weight) & (self.weight > 0.0)))[0])
+            raise DataError(f"a query's weight must be finite and above 0; that of query {wrong} is not")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of W."""
+        return int(self.Q.shape[1]), int(self.D.shape[1])
+
+    def select_queries(self, queries: NDArray[np.intp]) -> ListProblem:
+        """The problem of some of the queries."""
+        weight = None if self.weight is None else self.weight[queries]
+        return ListProblem(self.Q[queries], self.D, self.grades[queries], weight, self.query_normalization)
+
+    @cached_property
+    def relevant(self) -> csr_array:
+        """The grades above 0. A negative grade makes no document relevant."""
+        positive = self.grades.copy()
+        positive.data = np.maximum(positive.data, np.float32(0.0))
+        positive.eliminate_zeros()
+        return positive
+
+    @property
+    def query_weights(self) -> NDArray[np.float64]:
+        """v_q of every query."""
+        return np.ones(self.Q.shape[0]) if self.weight is None else self.weight
+
+    @cached_property
+    def weighted_queries(self) -> csr_array:
+        """V Q"""
+        from scipy.sparse import csr_array
+
+        return self.Q if self.weight is None else csr_array(self.Q.multiply(self.weight[:, None])).astype(np.float32)
+
+    @cached_property
+    def query_gram(self) -> csr_array:
+        """Qᵀ V Q"""
+        return self.Q.T @ self.weighted_queries
+
+    @cached_property
+    def targets(self) -> csr_array:
+        """Y before its mean is taken off."""
+        from scipy.sparse import csr_array
+
+        total = np.asarray(abs(self.grades).sum(axis=1), dtype=np.float64).ravel()
+        share = np.where(total > 0.0, total, 1.0) ** -self.query_normalization
+        return csr_array(self.grades.multiply(share[:, None])).astype(np.float32)
+
+    @cached_property
+    def target_mean(self) -> float:
+        """The mean of the targets over all queries and documents, weighted."""
+        targets, n_queries, n_documents = self.targets, int(self.Q.shape[0]), int(self.D.shape[0])
+        if self.weight is None:
+            return float(targets.sum(dtype=np.float64)) / max(n_queries * n_documents, 1)
+        total = float(self.weight @ np.asarray(targets.sum(axis=1, dtype=np.float64)).ravel())
+        return total / (float(self.weight.sum()) * n_documents or 1.0)
+
+    def dense_targets(self) -> Matrix:
+        """Y, dense."""
+        return np.asarray(self.targets.toarray() - np.float32(self.target_mean), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class RerankingProblem:
+    """A loss of s = base + qᵀ W d over lists: W is learned beside a score that is there already.
+
+    base : scores of queries × documents. excluded : the document that each query must not return, or -1.
+    loss : a Domination, a Softmax or a Hinge.
+    """
+
+    lists: ListProblem
+    base: Matrix
+    excluded: NDArray[np.int64]
+    loss: Any
+
+    def find_hardest(self, queries: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+        """For each query, the k documents with the highest base score that are neither relevant nor excluded."""
+        k = min(k, self.lists.D.shape[0])
+        scores, excluded = self.base[queries].astype(np.float32), self.excluded[queries]
+        scores[self.lists.relevant[queries].tocoo().coords] = -np.inf
+        scores[np.flatnonzero(excluded >= 0), excluded[excluded >= 0]] = -np.inf
+        return np.argsort(-scores, axis=1, kind="stable")[:, :k]
+
+
+def compute_squared_norms(X: Any, weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """out[j] = sum_i weight[i] X[i, j]²"""
+    squares = X.data.astype(np.float64) ** 2
+    if weight is not None:
+        squares *= np.repeat(weight, np.diff(X.indptr))
+    return np.bincount(X.indices, squares, minlength=X.shape[1]).astype(np.float64)
