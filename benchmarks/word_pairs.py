@@ -122,7 +122,7 @@ def check_vowpal(folder: Path, texts: Any, y: Any, steps: int) -> float:
     X = TextFeatures("sublinear", columns=FEWER_WORDS).fit_transform(texts)
     prefs = Preferences.from_labels(y)
     ours = BilinearRanker(penalty="none", max_iter=steps, random_state=0, watch=0).fit(X, X, prefs)
-    seen, asked = prefs.draw(steps, seed=0), prefs.draw(500, seed=1)
+    seen, asked = prefs.draw(steps, random_state=0), prefs.draw(500, random_state=1)
     for name, triples in (("few.vw", seen), ("asked.vw", asked)):
         vowpal.write(folder / name, X, triples)
     vowpal.learn(folder / "few.vw", folder / "few.model", 0.0, ETA0)
@@ -176,13 +176,16 @@ def run(quick: bool = False) -> dict[str, Any]:
     features = TextFeatures("sublinear", columns=10_000)
     X = features.fit_transform(texts)
     building = perf_counter() - started
-    triples = Preferences.from_labels(y).draw(steps, seed=0)
+    triples = Preferences.from_labels(y).draw(steps, random_state=0)
     some = tuple(c[:few] for c in triples)
     checks = {"literal": check_literal(trained(X, y, few)[1], literal_w(X, some))}
     training, ranker = trained(X, y, steps)
     with tempfile.TemporaryDirectory() as folder:
         checks["vowpal_without_penalty"] = check_vowpal(Path(folder), texts, y, 2_000)
-        test = features.transform(news.test.items), Preferences.from_labels(news.test.y).draw(TEST_TRIPLES, seed=0)
+        test = (
+            features.transform(news.test.items),
+            Preferences.from_labels(news.test.y).draw(TEST_TRIPLES, random_state=0),
+        )
         ordered = {"ours": share(in_order(ranker.W_, *test))}
         seconds, ordered["vowpal"] = vowpal_run(Path(folder), X, triples, test)
         rows = _rows("Vowpal Wabbit", steps, seconds, building + training)

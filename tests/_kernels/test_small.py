@@ -36,7 +36,7 @@ def test_triples_are_drawn_and_listed():
     grades = Preferences.from_grades([2, 1, 0], weight=[1, 2, 1])
     judged = Preferences.from_qrels({"q": {"1": 2, "3": 1}}, ["q"], list("01234"))
     for prefs in (labels, grades, judged):
-        drawn = zip(*(c.tolist() for c in prefs.draw(50, seed=3)), strict=True)
+        drawn = zip(*(c.tolist() for c in prefs.draw(50, random_state=3)), strict=True)
         assert set(drawn) <= set(zip(*(c.tolist() for c in prefs.first(1000)), strict=True))
 
 
@@ -61,7 +61,7 @@ def test_word_pairs_are_learned_as_plain_python_too(penalty):
     X = csr_array(random_array((9, 300), density=0.12, rng=rng, dtype=np.float32))
     X.data /= np.float32(3.0)
     y = np.arange(9) % 3
-    triples = Preferences.from_labels(y).draw(10, seed=1)
+    triples = Preferences.from_labels(y).draw(10, random_state=1)
     alpha = 0.002 if penalty != "none" else 0.0
     ranker = BilinearRanker(
         penalty=penalty, alpha=alpha, eta0=1.0, shrink_every=2, max_iter=10, watch=2, n_jobs=1, random_state=1
@@ -89,8 +89,15 @@ def test_a_pattern_with_heads_and_tails_is_refitted_as_plain_python_too():
     prefs = Preferences.from_labels(np.arange(9) % 3)
     score = Bilinear(X, X)
     training = SparseSGD(1.0, "decay", 3).training(score, Hinge(), L1(1e-3), start, pattern=True)
-    training.advance(prefs.draw(8, seed=2))
+    training.advance(prefs.draw(8, random_state=2))
     expected = oracles.algorithm_1(
-        X.toarray(), X.toarray(), prefs.draw(8, seed=2), start.toarray(), alpha=1e-3, eta0=1.0, every=3, omega=omega
+        X.toarray(),
+        X.toarray(),
+        prefs.draw(8, random_state=2),
+        start.toarray(),
+        alpha=1e-3,
+        eta0=1.0,
+        every=3,
+        omega=omega,
     )
     assert np.abs(training.weights().toarray() - expected).max() < 1e-5

@@ -47,7 +47,7 @@ def sparse():
 
 def test_it_is_algorithm_1(sparse):
     expected = oracles.algorithm_1(
-        X.toarray(), X.toarray(), PREFS.draw(1_000, seed=3), np.eye(60), alpha=1e-4, eta0=5.0, every=20
+        X.toarray(), X.toarray(), PREFS.draw(1_000, random_state=3), np.eye(60), alpha=1e-4, eta0=5.0, every=20
     )
     assert isinstance(sparse.W_, csr_array)
     assert np.abs(sparse.W_.toarray() - expected).max() <= 1e-4 * np.abs(expected).max()
@@ -59,7 +59,7 @@ def test_refitting_goes_over_the_same_triples_on_the_same_entries(sparse):
     expected = oracles.algorithm_1(
         X.toarray(),
         X.toarray(),
-        PREFS.draw(1_000, seed=3),
+        PREFS.draw(1_000, random_state=3),
         sparse.W_.toarray(),
         alpha=0,
         eta0=5.0,
@@ -82,7 +82,7 @@ def test_every_method_of_the_paper_has_its_name(name):
 
 
 def test_triples_in_order_are_taken_in_order():
-    triples = PREFS.draw(300, seed=9)
+    triples = PREFS.draw(300, random_state=9)
     prefs = Preferences.from_triples(*triples)
     ranker = BilinearRanker(**SETTINGS | {"max_iter": 200}, shuffle=False).fit(X, X, prefs)
     first = tuple(c[:200] for c in triples)

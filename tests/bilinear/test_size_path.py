@@ -63,7 +63,14 @@ def test_a_size_is_refitted_on_its_own_entries():
     for refitted, cut in zip(path, plain, strict=True):
         start = cut.ranker.W_.toarray()
         expected = oracles.algorithm_1(
-            X.toarray(), X.toarray(), PREFS.draw(1_000, seed=3), start, alpha=0, eta0=5.0, every=20, omega=start != 0
+            X.toarray(),
+            X.toarray(),
+            PREFS.draw(1_000, random_state=3),
+            start,
+            alpha=0,
+            eta0=5.0,
+            every=20,
+            omega=start != 0,
         )
         assert np.abs(refitted.ranker.W_.toarray() - expected).max() <= 1e-4 * np.abs(expected).max()
         assert refitted.ranker.refit_curve_

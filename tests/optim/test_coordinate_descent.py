@@ -85,7 +85,7 @@ def test_the_gradient_with_margins_is_that_of_finite_differences(margin):
         ([0.0, 1.0], None, r"margin has no number for grade 2 \(it has: 0, 1\)"),
         (0.0, [0.0, 0.5, 0.0, 0.0], "the margin between row 0 and row 1, which it should beat, is -0.5"),
         (0.5, [0.0, 0.6, 0.0, 0.0], r"the margin between row 0 and row 1, which it should beat, is -0\.1"),
-        (0.0, [0.0, 0.5], "4 rows need 4 numbers in margins; got 2"),
+        (0.0, [0.0, 0.5], "4 rows need 4 values in margins; got 2"),
         (0.0, [0.0, np.nan, 0.0, 0.0], r"margins\[1\] is not a finite number"),
         (1e308, [1e308, 0.0, 0.0, 0.0], "no finite number"),
     ],

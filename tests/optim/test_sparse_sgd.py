@@ -36,7 +36,7 @@ class World:
         rng = np.random.default_rng(1)
         self.D = unit_rows(0, 60, 300)
         self.Q = unit_rows(2, 60, 40) if rectangular else self.D
-        self.triples = Preferences.from_labels(rng.integers(0, 4, 60)).draw(600, seed=3)
+        self.triples = Preferences.from_labels(rng.integers(0, 4, 60)).draw(600, random_state=3)
         shape = (self.Q.shape[1], self.D.shape[1])
         self.start = csr_array(shape, dtype=np.float32) if rectangular else csr_array(eye_array(300, dtype=np.float32))
         self.score = Bilinear(self.Q, self.D)

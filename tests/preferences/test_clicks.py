@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparserank.errors import ConfigError, DataError
-from sparserank.preferences.clicks import ClickLog, Preferred, Propensity
+from sparserank.preferences.clicks import ClickLog, ClickPreferences, Propensity
 
 WORTH = {"best": 0.8, "good": 0.65, "fair": 0.5, "poor": 0.35}
 SHOWN = ["poor", "fair", "good", "best"]  # the worst of all orders, mostly
@@ -90,7 +90,7 @@ def test_grades_and_sessions_are_sums_over_the_rows_whatever_their_order(rows):
     assert vars_of(backwards.skip_above()) == vars_of(log.skip_above())
 
 
-def vars_of(preferred: Preferred):
+def vars_of(preferred: ClickPreferences):
     return {name: column.tolist() for name, column in vars(preferred).items()}
 
 

@@ -25,7 +25,7 @@ def listed(prefs):
 
 
 def drawn_shares(prefs, n=60_000):
-    counts = Counter(zip(*(column.tolist() for column in prefs.draw(n, seed=5)), strict=True))
+    counts = Counter(zip(*(column.tolist() for column in prefs.draw(n, random_state=5)), strict=True))
     return {triple: count / n for triple, count in counts.items()}
 
 
@@ -47,7 +47,7 @@ def test_labels_stand_for_every_triple_of_the_paper(y):
     assert prefs.skipped == sum(count == 1 for count in Counter(y).values())
 
 
-def test_label_draws_follow_paper_c():
+def test_label_draws_follow_chen_et_al():
     """q uniform, d+ uniform in q's class without q, d- uniform in the other classes."""
     y = [0, 0, 0, 1, 1, 2]
     n, asking = range(6), 5
@@ -190,9 +190,9 @@ def test_missing_ids_are_dropped_on_request():
         (lambda: Preferences.from_labels([]), DataError, "at least two classes"),
         (lambda: Preferences.from_labels([1, 2, 3]), DataError, "every class has one member"),
         (lambda: Preferences.from_labels([[1], [2]]), DataError, "shape (2, 1)"),
-        (lambda: Preferences.from_labels([0.0, np.nan, 1.0]), DataError, "labels[1] is not finite"),
-        (lambda: Preferences.from_labels([None, 1, 1]), DataError, "labels must be a column of one kind"),
-        (lambda: Preferences.from_labels([[1], [1, 2]]), DataError, "labels must be a column of one kind"),
+        (lambda: Preferences.from_labels([0.0, np.nan, 1.0]), DataError, "labels[1] is not a finite number"),
+        (lambda: Preferences.from_labels([None, 1, 1]), DataError, "labels must be a column of one type"),
+        (lambda: Preferences.from_labels([[1], [1, 2]]), DataError, "labels must be a column of one type"),
         (lambda: Preferences.from_grades([1, 2, 0], qid=["a", None, "a"]), DataError, "qid must be a column of one"),
         (lambda: Preferences.from_grades([1, 2], qid=[[1], [1]]), DataError, "qid must be one column"),
         (lambda: Preferences.from_grades(["a", "b"]), DataError, "grades must be a column of numbers; got ['a', 'b']"),
@@ -200,8 +200,8 @@ def test_missing_ids_are_dropped_on_request():
         (lambda: Preferences.from_grades([[1.0]]), DataError, "one column"),
         (lambda: Preferences.from_grades([1.0, 2.0], qid=[1]), DataError, "2 qids; got 1"),
         (lambda: Preferences.from_grades([1.0, 2.0], weight=[-1, 2]), DataError, "negative"),
-        (lambda: Preferences.from_grades([1.0, 2.0], weight=[1]), DataError, "2 weights; got 1"),
-        (lambda: Preferences.from_grades([1, 1]).draw(1, seed=0), DataError, "nothing to draw"),
+        (lambda: Preferences.from_grades([1.0, 2.0], weight=[1]), DataError, "2 rows need 2 values in weight; got 1"),
+        (lambda: Preferences.from_grades([1, 1]).draw(1, random_state=0), DataError, "nothing to draw"),
         (lambda: Preferences.from_triples([0], [1], [1]), DataError, "triple 0: item 1 cannot be better than itself"),
         (lambda: Preferences.from_triples([0], [1, 2], [1]), DataError, "equal length"),
         (lambda: Preferences.from_triples([], [], []), DataError, "no triples"),
@@ -232,14 +232,19 @@ def test_missing_ids_are_dropped_on_request():
         (lambda: Preferences.from_qrels({}, ["q", "q"], ["a"]), DataError, "query id 'q' occurs more than once"),
         (lambda: list(Preferences.stream([], ["q"], ["a", "a"])), DataError, "document id 'a' occurs more than once"),
         (lambda: Preferences.from_qrels({}, ["q"], ["a"], unjudged="bad"), ConfigError, "'unjudged'"),
-        (lambda: Preferences.from_labels([0, 0, 1]).draw(-1, seed=0), ConfigError, "'n'"),
-        (lambda: Preferences.from_labels([0, 0, 1]).draw(1, None), ConfigError, "'seed'"),
-        (lambda: Preferences.from_labels([0, 0, 1]).draw(1, seed=1.5), ConfigError, "'seed'"),
-        (lambda: Preferences.from_labels([0, 0, 1]).draw(1, seed=0, first=-1), ConfigError, "'first'"),
-        (lambda: Preferences.from_labels([0, 0, 1]).draw(1, seed=0, first=2**64), ConfigError, "'first'"),
+        (lambda: Preferences.from_labels([0, 0, 1]).draw(-1, random_state=0), ConfigError, "'n'"),
+        (lambda: Preferences.from_labels([0, 0, 1]).draw(1, None), ConfigError, "'random_state'"),
+        (lambda: Preferences.from_labels([0, 0, 1]).draw(1, random_state=1.5), ConfigError, "'random_state'"),
+        (lambda: Preferences.from_labels([0, 0, 1]).draw(1, random_state=0, first=-1), ConfigError, "'first'"),
+        (lambda: Preferences.from_labels([0, 0, 1]).draw(1, random_state=0, first=2**64), ConfigError, "'first'"),
         (lambda: Preferences.from_labels([0, 0, 1]).first(1, skip=-1), ConfigError, "'skip'"),
     ],
 )
 def test_bad_input_is_refused_by_name(make, error, says):
     with pytest.raises(error, match=re.escape(says)):
         make()
+
+
+def test_the_old_name_of_the_seed_warns():
+    with pytest.warns(DeprecationWarning, match="'seed' parameter of Preferences.draw"):
+        assert len(Preferences.from_labels([0, 0, 1]).draw(2, seed=0).query) == 2

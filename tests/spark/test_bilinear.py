@@ -26,7 +26,7 @@ def learned_here(ranker):
 
 
 def share_of_errors(W):
-    triples = PREFS.draw(500, seed=99)
+    triples = PREFS.draw(500, random_state=99)
     margin = (csr_array(X)[triples.query] @ W).multiply(X[triples.better] - X[triples.worse]).sum(axis=1)
     return float(np.mean(np.asarray(margin) <= 0))
 
@@ -108,7 +108,7 @@ def test_in_order_no_partition_takes_more_triples_than_it_has():
 
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_in_order_as_many_triples_are_taken_as_there_are(spark, partitions):
-    few, ranker = sr.Preferences.from_triples(*PREFS.draw(300, seed=1)), settings(shuffle=False)
+    few, ranker = sr.Preferences.from_triples(*PREFS.draw(300, random_state=1)), settings(shuffle=False)
     local = sr.BilinearRanker(**ranker.get_params()).fit(X, X, few)
     cluster = SparkBilinearRanker(ranker, rounds=1, partitions=partitions)
     found = cluster.fit(spark, X, X, few)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sparserank.data import read_triples
 from sparserank.errors import DataError
-from sparserank.preferences import ClickLog, Propensity, won_shares
+from sparserank.preferences import ClickLog, Propensity, win_rates
 from sparserank.spark import click_grades, click_preferences, click_sessions, read_clicks
 from sparserank.spark.clicks import LONGEST, triple_grades
 from sparserank.spark.clicks import read_triples as read_triples_of
@@ -166,7 +166,7 @@ COMPARED = st.lists(ROW.filter(lambda row: row[1] != row[2]), min_size=1, max_si
 def test_what_documents_won_is_the_same_to_the_bit_in_any_order(spark, rows):
     schema = "query string, better string, worse string, weight double"
     named = [(q, b, w, float(weight)) for q, b, w, weight in rows]
-    expected = won_shares(*zip(*named, strict=True))
+    expected = win_rates(*zip(*named, strict=True))
     assert grades_in(triple_grades(spark.createDataFrame(named[::-1], schema))) == expected
 
 

@@ -17,7 +17,7 @@ from sparserank.cli.spark import _collected
 from sparserank.cli.tables import Tables, open_tables
 from sparserank.data.formats.beir import write_beir
 from sparserank.errors import DataError
-from sparserank.preferences import won_shares
+from sparserank.preferences import win_rates
 from sparserank.text_ranker.persistence import load_model
 
 from ..cli.calling import call, printed
@@ -123,7 +123,7 @@ def test_the_same_words_say_the_same_on_both_sides(spark, tables, kind, beside):
     assert (left_out > 0) == (kind == "triples")
     assert left_out == left_out_here
     if kind == "triples":
-        grades = won_shares(grades.query, grades.better, grades.worse, grades.weight)
+        grades = win_rates(grades.query, grades.better, grades.worse, grades.weight)
     assert found.qrels["train"] == grades
     assert found.queries == here.queries
     assert sorted(found.documents.ids) == sorted(here.documents.ids)

@@ -96,7 +96,7 @@ def executors(spark) -> set[int]:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the executor's process is found in /proc")
 def test_triples_that_are_shuffled_anew_after_all_executors_are_lost_change_no_bit(spark, by_value):
     X, labels = labelled_rows()
-    drawn = zip(*sr.Preferences.from_labels(labels).draw(2000, seed=5), strict=True)
+    drawn = zip(*sr.Preferences.from_labels(labels).draw(2000, random_state=5), strict=True)
     rows = spark.sparkContext.parallelize([tuple(map(int, one)) for one in drawn], 6)
     pairs = spark.createDataFrame(rows, "query int, better int, worse int").groupBy("query", "better", "worse")
     frame = pairs.count().withColumnRenamed("count", "weight")

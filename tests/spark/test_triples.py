@@ -27,11 +27,11 @@ def settings(**changes):
 
 
 def drawn(n):
-    return [tuple(map(int, one)) for one in zip(*PREFS.draw(n, seed=5), strict=True)]
+    return [tuple(map(int, one)) for one in zip(*PREFS.draw(n, random_state=5), strict=True)]
 
 
 def share_of_errors(W):
-    found = PREFS.draw(500, seed=99)
+    found = PREFS.draw(500, random_state=99)
     margin = (csr_array(X)[found.query] @ W).multiply(X[found.better] - X[found.worse]).sum(axis=1)
     return float(np.mean(np.asarray(margin) <= 0))
 

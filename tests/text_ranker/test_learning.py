@@ -416,5 +416,5 @@ def test_steps_never_take_a_query_s_own_document_where_it_is_dropped():
 
     documents = Documents.of({f"d{i}": "word" for i in range(4)})
     lesson = Lesson.of(documents, None, {"d0": "word", "d1": "word"}, {"d0": {"d2": 1.0}, "d1": {"d3": 1.0}}, True)
-    drawn = _preferences(lesson, ["d0", "d1"]).draw(200, seed=0)
+    drawn = _preferences(lesson, ["d0", "d1"]).draw(200, random_state=0)
     assert set(zip(drawn.query.tolist(), drawn.worse.tolist(), strict=True)) == {(0, 1), (0, 3), (1, 0), (1, 2)}

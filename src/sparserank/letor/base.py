@@ -63,7 +63,7 @@ class ByQueryRanker(BaseEstimator, ABC):  # type: ignore[misc]
         """
         with self._refitting():
             X, queries = self._checked(X, y, qid, weights)
-            self._learn(X, queries.asking() if self._compares else queries)
+            self._learn(X, queries.require_pairs() if self._compares else queries)
         return self
 
     @contextmanager

@@ -122,7 +122,7 @@ class Descent:
 
         self.settings, self._columns = settings, score
         self._offset = loss.compute_offsets(queries)
-        self.queries = queries = loss.select_windows(queries).asking()
+        self.queries = queries = loss.select_windows(queries).require_pairs()
         n, levels = len(queries.order), len(queries.level) - 1
         owner = np.repeat(np.arange(len(queries)), np.diff(queries.query_levels))
         alone = (np.diff(queries.query_levels) == 1)[owner]

@@ -1,8 +1,14 @@
-"""Who should beat whom, as windows: O(n) memory, never O(n²) pairs."""
+"""Preferences between items, stored as windows in O(n) memory, and judgments from clicks and triples."""
 
-from .clicks import ClickLog, Propensity
-from .labels import classes_of
-from .preferences import EACH, Preferences, Triples
-from .win_rates import won_shares
+from ..deprecated import renamed_names
+from .clicks import ClickLog, ClickPreferences, Propensity
+from .preferences import EACH, Preferences, Triples, classes_of
+from .queries import Queries
+from .win_rates import win_rates
 
-__all__ = ["EACH", "ClickLog", "Preferences", "Propensity", "Triples", "classes_of", "won_shares"]
+__all__ = [
+    "EACH", "ClickLog", "ClickPreferences", "Preferences", "Propensity", "Queries", "Triples", "classes_of",
+    "win_rates",
+]  # fmt: skip
+
+__getattr__ = renamed_names(__name__, {"won_shares": "win_rates"})

@@ -1,9 +1,9 @@
-"""Judgments from a click log: what was shown where, and taken or not.
+"""Judgments from a click log: which documents were shown at which position, and which were clicked.
 
-A click says less the lower a document stood: few look there. Where position p is looked at with *propensity* e_p, a
-click there counts 1 / e_p, and its mean over the times a document was shown is, whatever the positions, the share of
-those who would take it if they looked: a grade (inverse propensity weighting). Propensities are p^-eta or given, and
-are clipped from below: one click far down must not outweigh everything else.
+Users look at lower positions less often. If they look at position p with *propensity* e_p, a click there counts 1/e_p.
+The mean of this over the times a document was shown estimates the share of users who would click it if they looked,
+whatever its positions (inverse propensity weighting). Propensities are p^-eta or given, and are clipped from below, so
+that one click far down does not outweigh everything else.
 """
 
 from __future__ import annotations
@@ -15,17 +15,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
+from ..deprecated import renamed_attribute
 from ..errors import ConfigError, DataError
-from .columns import Floats, Ints, groups_of, numbers
+from .columns import Floats, Ints, factorize, numbers
 
 
 @dataclass(frozen=True)
 class Propensity:
-    """How likely a position is looked at, relative to the first.
+    """The probability that users look at a position, relative to the first one.
 
-    eta : position p has p^-eta. given : instead, those of positions 1, 2, …; beyond the last, the last. least : none
-    counts as less than this.
+    Parameters
+    ----------
+    eta : float, default=1.0
+        Position p has propensity p^-eta.
+    given : tuple of float, default=None
+        Instead, the propensities of positions 1, 2, …; positions beyond the last have that of the last.
+    least : float, default=0.05
+        Smaller propensities are raised to this value.
 
+    Examples
+    --------
     >>> Propensity(eta=1.0, least=0.3).of([1, 2, 10]).tolist()
     [1.0, 0.5, 0.3]
     """
@@ -38,27 +47,37 @@ class Propensity:
         validation.number("eta", self.eta, low=0.0)
         validation.number("least", self.least, low=0.0, high=1.0, open_low=True)
         if self.given is not None and not self.given:
-            raise ConfigError("propensities must be given for one position at least; got none")
+            raise ConfigError("propensities must be given for at least one position; got none")
         for one in self.given or ():
             validation.number("propensity", one, low=0.0, high=1.0)
 
     def of(self, position: ArrayLike) -> Floats:
-        """By position, counted from 1."""
-        place = np.asarray(position, dtype=np.int64)
+        """Return the propensity of each position.
+
+        Parameters
+        ----------
+        position : array-like of int
+            Positions, counted from 1.
+
+        Returns
+        -------
+        ndarray
+        """
+        positions = np.asarray(position, dtype=np.int64)
         if self.given is None:
-            looked = place.astype(np.float64) ** -self.eta
+            propensity = positions.astype(np.float64) ** -self.eta
         else:
-            looked = np.asarray(self.given, np.float64)[np.minimum(place, len(self.given)) - 1]
-        return np.maximum(looked, self.least)
+            propensity = np.asarray(self.given, np.float64)[np.minimum(positions, len(self.given)) - 1]
+        return np.maximum(propensity, self.least)
 
 
 BY_RANK = Propensity()
-"""Position p is looked at p times less than the first."""
+"""Users look at position p with 1/p of the probability of the first one."""
 
 
 @dataclass(frozen=True)
-class Preferred:
-    """For query[i], better[i] was taken and worse[i], shown above it, was not: weight[i] times. Sorted, each once."""
+class ClickPreferences:
+    """For query[i], better[i] was clicked and worse[i], shown above it, was not: weight[i] times. Sorted, each once."""
 
     query: NDArray[Any]
     better: NDArray[Any]
@@ -68,8 +87,21 @@ class Preferred:
 
 @dataclass(frozen=True)
 class ClickLog:
-    """Rows of a click log, as `sparserank.data` reads them: one for each document that was shown in a session.
+    """A click log: one row for each document that was shown in a session; made by `ClickLog.of`.
 
+    Attributes
+    ----------
+    session, query, document : ndarray of int
+        Numbers of the session, the query and the document of each row.
+    position : ndarray of int
+        The position at which the document was shown, from 1.
+    clicked : ndarray of bool
+        Whether it was clicked.
+    query_ids, doc_ids : ndarray
+        The ids, by number.
+
+    Examples
+    --------
     >>> log = ClickLog.of(["s", "s", "t"], ["q", "q", "q"], ["a", "b", "b"], [1, 2, 1], [0, 1, 1])
     >>> log.grades(Propensity(eta=1.0))
     {'q': {'b': 1.5}}
@@ -86,51 +118,87 @@ class ClickLog:
     position: Ints
     clicked: NDArray[np.bool_]
     query_ids: NDArray[Any]
-    document_ids: NDArray[Any]
+    doc_ids: NDArray[Any]
+    document_ids = renamed_attribute("document_ids", "doc_ids")
 
     @classmethod
     def of(
         cls, session: ArrayLike, query: ArrayLike, document: ArrayLike, position: ArrayLike, clicked: ArrayLike
     ) -> ClickLog:
-        """From columns: ids of one kind each, positions from 1 on, and whether it was clicked (true, false, 0, 1)."""
-        queries, query_code = groups_of("query", query)
-        documents, document_code = groups_of("document", document)
-        place, taken = numbers("position", position), numbers("clicked", clicked)
-        codes = groups_of("session", session)[1], query_code, document_code
-        if len({len(column) for column in (*codes, place, taken)}) > 1:
-            raise DataError(f"the columns of a click log differ in length: {[len(c) for c in (*codes, place, taken)]}")
-        for name, wrong, wanted in (
-            ("position", (place < 1) | (place != np.floor(place)), "a whole number, counted from 1"),
-            ("clicked", (taken != 0) & (taken != 1), "0 or 1"),
+        """Make a click log from columns.
+
+        Parameters
+        ----------
+        session, query, document : array-like of shape (n_rows,)
+            Ids, all numbers or all strings in each column.
+        position : array-like of shape (n_rows,)
+            Positions, counted from 1.
+        clicked : array-like of shape (n_rows,)
+            True, False, 0 or 1.
+
+        Returns
+        -------
+        ClickLog
+        """
+        query_ids, queries = factorize("query", query)
+        doc_ids, documents = factorize("document", document)
+        positions, clicks = numbers("position", position), numbers("clicked", clicked)
+        columns = factorize("session", session)[1], queries, documents, positions, clicks
+        lengths = [len(column) for column in columns]
+        if len(set(lengths)) > 1:
+            raise DataError(f"the columns of a click log differ in length: {lengths}")
+        for name, wrong, expected in (
+            ("position", (positions < 1) | (positions != np.floor(positions)), "a whole number, counted from 1"),
+            ("clicked", (clicks != 0) & (clicks != 1), "0 or 1"),
         ):
             if wrong.any():
-                raise DataError(f"{name}[{int(wrong.argmax())}] must be {wanted}")
-        return cls(*codes, place.astype(np.int64), taken == 1, queries, documents)
+                raise DataError(f"{name}[{int(wrong.argmax())}] must be {expected}")
+        return cls(*columns[:3], positions.astype(np.int64), clicks == 1, query_ids, doc_ids)
 
     def grades(self, propensity: Propensity = BY_RANK) -> dict[Any, dict[Any, float]]:
-        """query → document → clicks / propensity over the times it was shown; documents never clicked are left out.
+        """Estimate grades by inverse propensity weighting.
 
-        A grade can exceed 1 by chance; its expectation is the share of those who would take the document.
+        Parameters
+        ----------
+        propensity : Propensity, default=Propensity()
+            The propensities of the positions.
+
+        Returns
+        -------
+        dict
+            {query: {document: clicks / propensity, averaged over the times it was shown}}, without documents that were
+            never clicked. A grade can exceed 1 by chance; its expectation is the share of users who would click.
         """
-        pair, row = np.unique(self.query * np.int64(len(self.document_ids)) + self.document, return_inverse=True)
-        taken = np.bincount(row, np.where(self.clicked, 1.0 / propensity.of(self.position), 0.0), len(pair))
-        share = taken / np.maximum(np.bincount(row, minlength=len(pair)), 1)
-        queries, documents = self.query_ids.tolist(), self.document_ids.tolist()
+        pair, row = np.unique(self.query * np.int64(len(self.doc_ids)) + self.document, return_inverse=True)
+        clicks = np.bincount(row, np.where(self.clicked, 1.0 / propensity.of(self.position), 0.0), len(pair))
+        grade = clicks / np.maximum(np.bincount(row, minlength=len(pair)), 1)
+        query_ids, doc_ids = self.query_ids.tolist(), self.doc_ids.tolist()
         out: dict[Any, dict[Any, float]] = {}
-        for p in np.flatnonzero(taken > 0.0):
-            query, document = divmod(int(pair[p]), len(self.document_ids))
-            out.setdefault(queries[query], {})[documents[document]] = float(share[p])
+        for p in np.flatnonzero(clicks > 0.0):
+            query, document = divmod(int(pair[p]), len(doc_ids))
+            out.setdefault(query_ids[query], {})[doc_ids[document]] = float(grade[p])
         return out
 
     def shown(self, query_ids: list[Any]) -> Floats:
-        """In how many sessions each query was asked, 0 where it was not: what it may weigh among judged lists."""
+        """Count the sessions of each query, to weight queries by them.
+
+        Parameters
+        ----------
+        query_ids : list
+            Query ids.
+
+        Returns
+        -------
+        ndarray
+            Sessions of each query, 0 for unknown ids.
+        """
         sessions = np.int64(self.session.max(initial=0) + 1)
         count = np.bincount(np.unique(self.query * sessions + self.session) // sessions, minlength=len(self.query_ids))
-        known = dict(zip(self.query_ids.tolist(), count.tolist(), strict=True))
-        return np.array([known.get(one, 0) for one in query_ids], dtype=np.float64)
+        by_id = dict(zip(self.query_ids.tolist(), count.tolist(), strict=True))
+        return np.array([by_id.get(one, 0) for one in query_ids], dtype=np.float64)
 
-    def skip_above(self) -> Preferred:
-        """What was clicked is preferred to what the same session showed above it and nobody took (Joachims, 2002)."""
+    def skip_above(self) -> ClickPreferences:
+        """Prefer each clicked document to those that its session showed above it without a click (Joachims, 2002)."""
         order = np.lexsort((self.position, self.query, self.session))
         session, query, document, position, clicked = (
             column[order] for column in (self.session, self.query, self.document, self.position, self.clicked)
@@ -141,8 +209,8 @@ class ClickLog:
         count = better - start[better]
         below = np.repeat(better, count)
         above = np.arange(len(below)) - np.repeat(np.cumsum(count) - count, count) + start[below]
-        kept = ~clicked[above] & (position[above] < position[below]) & (document[above] != document[below])
-        rows = np.stack([query[below[kept]], document[below[kept]], document[above[kept]]], axis=1)
+        valid = ~clicked[above] & (position[above] < position[below]) & (document[above] != document[below])
+        rows = np.stack([query[below[valid]], document[below[valid]], document[above[valid]]], axis=1)
         distinct, weight = np.unique(rows, axis=0, return_counts=True)
         q, b, w = distinct.T
-        return Preferred(self.query_ids[q], self.document_ids[b], self.document_ids[w], weight.astype(np.int64))
+        return ClickPreferences(self.query_ids[q], self.doc_ids[b], self.doc_ids[w], weight.astype(np.int64))

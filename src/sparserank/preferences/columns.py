@@ -1,4 +1,4 @@
-"""What users hand over, judged: grades, qids, weights and ids become arrays, or a `DataError` that says where."""
+"""Validation of user columns: grades, query ids, weights and ids become arrays, or a `DataError` names the row."""
 
 from __future__ import annotations
 
@@ -17,54 +17,86 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def groups_of(name: str, values: ArrayLike) -> tuple[NDArray[Any], Ints]:
-    """The different values, sorted, and the number of each row's own among them."""
+def factorize(name: str, values: ArrayLike) -> tuple[NDArray[Any], Ints]:
+    """The distinct values, sorted, and the position of each row's value among them."""
     try:
         column = np.asarray(values)
         distinct, code = np.unique(column, return_inverse=True)
     except (TypeError, ValueError):
-        raise DataError(f"{name} must be a column of one kind, all numbers or all texts; got {values!r:.100}") from None
-    if column.ndim != 1:
-        raise DataError(f"{name} must be one column; got an array of shape {column.shape}")
-    if column.dtype.kind == "f" and not np.isfinite(column).all():
-        raise DataError(f"{name}[{int(np.flatnonzero(~np.isfinite(column))[0])}] is not finite")
+        raise DataError(
+            f"{name} must be a column of one type, all numbers or all strings; got {values!r:.100}"
+        ) from None
+    _check_column(name, column)
     return distinct, code.astype(np.int64, copy=False)
 
 
-def places(what: str, ids: Sequence[str]) -> dict[str, int]:
-    """Where each id stands."""
-    place: dict[str, int] = {}
+def numbers(name: str, values: ArrayLike, n: int | None = None) -> Floats:
+    """A column of finite numbers, n of them if n is given."""
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"{name} must be a column of numbers; got {values!r:.100}") from None
+    _check_column(name, column)
+    if n is not None and len(column) != n:
+        raise DataError(f"{n} rows need {n} values in {name}; got {len(column)}")
+    return column
+
+
+def _check_column(name: str, column: NDArray[Any]) -> None:
+    if column.ndim != 1:
+        raise DataError(f"{name} must be one column; got an array of shape {column.shape}")
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        raise DataError(f"{name}[{int((~np.isfinite(column)).argmax())}] is not a finite number")
+
+
+def weights(name: str, values: ArrayLike, n: int) -> Floats:
+    """n weights, none negative and not all zero."""
+    weight = numbers(name, values, n)
+    if (weight < 0).any():
+        raise DataError(f"{name}[{int((weight < 0).argmax())}] is negative")
+    if not weight.any():
+        raise DataError(f"{name} must not be zero for every row")
+    return weight
+
+
+def positions(what: str, ids: Sequence[str]) -> dict[str, int]:
+    """The position of each id; an id that occurs twice raises DataError."""
+    position: dict[str, int] = {}
     for number, one in enumerate(ids):
-        if place.setdefault(one, number) != number:
-            raise DataError(f"{what} id {one!r} occurs more than once, at {place[one]} and {number}")
-    return place
+        if position.setdefault(one, number) != number:
+            raise DataError(f"{what} id {one!r} occurs more than once, at {position[one]} and {number}")
+    return position
 
 
-def judged(
-    qrels: Mapping[str, Mapping[str, float]], row_of: dict[str, int], place: dict[str, int], drop: bool, drop_self: bool
+def judgments(
+    qrels: Mapping[str, Mapping[str, float]],
+    query_position: dict[str, int],
+    doc_position: dict[str, int],
+    drop: bool,
+    drop_self: bool,
 ) -> Iterator[tuple[int, int, float]]:
-    """(query, document, grade) of every judgment whose ids are known; others are dropped or refused.
+    """(query, document, grade) of every judgment whose ids are known; unknown ids are dropped or raise DataError.
 
-    With drop_self a query's own document has grade infinity: it is in the group, so that it never loses as one of the
-    rest, and in no window.
+    With drop_self a query's own document has grade infinity: it belongs to the group, so that it does not lose as an
+    unjudged document, and to no window.
     """
-    for query, judged in qrels.items():
-        if query not in row_of:
+    for query, documents in qrels.items():
+        if query not in query_position:
             if not drop:
                 raise DataError(f"judged query {query!r} is not among the queries; missing='drop' skips it")
             continue
-        if drop_self and query in place:
-            yield row_of[query], place[query], np.inf
-        for doc, grade in judged.items():
+        if drop_self and query in doc_position:
+            yield query_position[query], doc_position[query], np.inf
+        for doc, grade in documents.items():
             level = _grade(query, doc, grade)
-            if doc not in place:
+            if doc not in doc_position:
                 if not drop:
                     raise DataError(
                         f"document {doc!r}, judged for query {query!r}, is not in the collection; "
                         "missing='drop' skips it"
                     )
             elif not (drop_self and doc == query):
-                yield row_of[query], place[doc], level
+                yield query_position[query], doc_position[doc], level
 
 
 def _grade(query: str, doc: str, grade: Any) -> float:
@@ -76,47 +108,30 @@ def _grade(query: str, doc: str, grade: Any) -> float:
     raise DataError(f"the grade of document {doc!r} for query {query!r} is not a finite number: {grade!r}")
 
 
-def numbers(name: str, values: ArrayLike) -> Floats:
-    """One column of finite numbers."""
-    try:
-        column = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise DataError(f"{name} must be a column of numbers; got {values!r:.100}") from None
-    if column.ndim != 1:
-        raise DataError(f"{name} must be one column; got an array of shape {column.shape}")
-    if not np.isfinite(column).all():
-        raise DataError(f"{name}[{int(np.flatnonzero(~np.isfinite(column))[0])}] is not a finite number")
-    return column
-
-
-def weights(values: ArrayLike, n: int) -> Floats:
-    """n weights, none negative and not all zero."""
-    weight = numbers("weight", values)
-    if len(weight) != n:
-        raise DataError(f"{n} items need {n} weights; got {len(weight)}")
-    if (weight < 0).any() or not weight.any():
-        raise DataError("weights must not be negative, and not all zero")
-    return weight
+def level_starts(code: Ints, grade: Floats) -> tuple[Ints, Ints]:
+    """Where each query starts, and where each grade of a query starts, of rows sorted by query and falling grade."""
+    new_query = np.diff(code, prepend=-1) != 0
+    return np.flatnonzero(new_query), np.flatnonzero(new_query | (np.diff(grade, prepend=np.nan) != 0))
 
 
 def triples(
     query: ArrayLike, better: ArrayLike, worse: ArrayLike, weight: ArrayLike | None
 ) -> tuple[Ints, Ints, Ints, Floats | None]:
-    """Columns of equal length, at least one row, in which nothing is better than itself."""
-    q, plus, minus = (whole_numbers(name, a) for name, a in (("query", query), ("better", better), ("worse", worse)))
+    """Columns of equal length, at least one row, in which no item is better than itself."""
+    q, plus, minus = (row_numbers(name, a) for name, a in (("query", query), ("better", better), ("worse", worse)))
     n = len(q)
     if not n == len(plus) == len(minus):
         raise DataError(f"triples need three columns of equal length; got {n}, {len(plus)} and {len(minus)}")
     if n == 0:
         raise DataError("no triples")
     if (plus == minus).any():
-        at = int(np.flatnonzero(plus == minus)[0])
+        at = int((plus == minus).argmax())
         raise DataError(f"triple {at}: item {plus[at]} cannot be better than itself")
-    return q, plus, minus, None if weight is None else weights(weight, n)
+    return q, plus, minus, None if weight is None else weights("weight", weight, n)
 
 
-def whole_numbers(name: str, values: ArrayLike) -> Ints:
-    """One column of whole numbers from 0 on."""
+def row_numbers(name: str, values: ArrayLike) -> Ints:
+    """A column of whole numbers from 0."""
     column = np.asarray(values)
     if column.ndim != 1 or (column.size and column.dtype.kind not in "iu"):
         raise DataError(f"{name} must be one column of whole numbers; got {column.dtype} of shape {column.shape}")

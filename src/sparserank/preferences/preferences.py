@@ -1,7 +1,7 @@
-"""Who should beat whom, as windows: O(n) memory, never O(n²) pairs.
+"""Preferences between items, stored as windows: O(n) memory, never O(n²) pairs.
 
-Row r says: for `query[r]`, every item of the window `better[r]` of `order` should beat every item of the window
-`worse[r]` and, where `rest` is set, every item that is not in the window `group[r]`.
+Row r means: for `query[r]`, every item of the window `better[r]` of `order` should beat every item of the window
+`worse[r]` and, if `rest` is set, every item outside the window `group[r]`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
+from ..deprecated import renamed_parameters
 from ..errors import DataError
-from .columns import Floats, Ints, groups_of, judged, numbers, places, triples, weights
+from .columns import Floats, Ints, factorize, judgments, level_starts, numbers, positions, triples, weights
 
 EACH = -1
-"""In place of a query: every item of the row's better window is a query of its own, and does not beat itself."""
+"""Instead of a query: every item of the row's better window is a query of its own, and does not beat itself."""
 
 
 class Triples(NamedTuple):
@@ -34,13 +35,33 @@ class Triples(NamedTuple):
 class Preferences:
     """Preferences over items 0 … n_items - 1; made by one of the `from_…` constructors.
 
-    `chance` is how often a draw takes each row; `weight`, if given, how much each place of `order` counts as a winner.
-    `skipped` counts the queries (or classes) that prefer nothing: one grade only, one member only.
+    Attributes
+    ----------
+    query : ndarray of int
+        The query of each row, or `EACH`.
+    order : ndarray of int
+        Items; the windows are slices of it.
+    better, worse, group : ndarray of shape (n_rows, 2)
+        Start and end of each row's windows in `order`.
+    n_items, n_queries : int
+        Number of items and queries.
+    chance : ndarray
+        The probability that a draw takes each row.
+    weight : ndarray or None
+        The weight of each position of `order` as a winner.
+    rest : bool
+        Whether items outside the group lose too.
+    skipped : int
+        Queries (or classes) without a preference: only one grade, or only one member.
+    query_ids : ndarray
+        The queries' ids.
 
-    >>> prefs = Preferences.from_grades([2, 0, 1, 0], qid=[7, 7, 7, 8])
-    >>> prefs.n_pairs, prefs.skipped
+    Examples
+    --------
+    >>> preferences = Preferences.from_grades([2, 0, 1, 0], qid=[7, 7, 7, 8])
+    >>> preferences.n_pairs, preferences.skipped
     (3, 1)
-    >>> prefs.first(3).better.tolist(), prefs.first(3).worse.tolist()
+    >>> preferences.first(3).better.tolist(), preferences.first(3).worse.tolist()
     ([0, 0, 2], [2, 1, 1])
     """
 
@@ -64,16 +85,28 @@ class Preferences:
                 frozen.setflags(write=False)
                 object.__setattr__(self, name, frozen)
 
-    # ---- the four constructors
-
     @classmethod
     def from_labels(cls, y: ArrayLike) -> Preferences:
-        """An item prefers its own class: the triples of paper C.
+        """Prefer items of the same class (the triples of Chen et al., 2010).
 
-        A draw takes the query uniformly, d⁺ uniformly from its class (not the query itself) and d⁻ uniformly from the
-        other classes. A class with one member never asks (it has no d⁺) and counts as skipped; it still loses.
+        A draw takes the query uniformly, d⁺ uniformly from its class without the query, and d⁻ uniformly from the other
+        classes. A class with one member has no d⁺: it is counted in `skipped`, and its item only loses.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_items,)
+            Class labels.
+
+        Returns
+        -------
+        Preferences
+
+        Examples
+        --------
+        >>> Preferences.from_labels([0, 0, 1]).n_pairs
+        2
         """
-        classes, code = groups_of("labels", y)
+        classes, code = factorize("labels", y)
         if len(classes) < 2:
             raise DataError(f"preferences need at least two classes; got {len(classes)}")
         n = len(code)
@@ -81,10 +114,10 @@ class Preferences:
         size = np.bincount(code)
         stop = np.cumsum(size)
         start = stop - size
-        asks = size > 1
-        if not asks.any():
+        has_pairs = size > 1
+        if not has_pairs.any():
             raise DataError("every class has one member, so no item has another one to prefer")
-        start, stop, size = start[asks], stop[asks], size[asks]
+        start, stop, size = start[has_pairs], stop[has_pairs], size[has_pairs]
         return cls(
             query=np.full(len(size), EACH, np.int64),
             order=np.concatenate([by_class, by_class]),
@@ -94,7 +127,7 @@ class Preferences:
             n_items=n,
             n_queries=n,
             chance=size / size.sum(),
-            skipped=int(np.sum(~asks)),
+            skipped=int(np.sum(~has_pairs)),
             query_ids=classes,
         )
 
@@ -102,18 +135,36 @@ class Preferences:
     def from_grades(
         cls, grades: ArrayLike, qid: ArrayLike | None = None, weight: ArrayLike | None = None
     ) -> Preferences:
-        """Row i is an item with a grade; within a qid every higher grade beats every lower one.
+        """Prefer higher grades to lower ones within each query; row i is item i.
 
-        Qids may be unsorted and of any type; without them all rows are one query. A draw takes the query uniformly,
-        then a winner by weight, then a loser uniformly. A qid with one document or one grade is skipped and counted.
+        A draw takes the query uniformly, then a winner by weight, then a loser uniformly. A query with one document or
+        one grade is counted in `skipped`.
+
+        Parameters
+        ----------
+        grades : array-like of shape (n_rows,)
+            Grades.
+        qid : array-like of shape (n_rows,), default=None
+            Query ids, in any order. None means that all rows are one query.
+        weight : array-like of shape (n_rows,), default=None
+            Weights of the rows as winners.
+
+        Returns
+        -------
+        Preferences
+
+        Examples
+        --------
+        >>> Preferences.from_grades([2, 0, 1], qid=["a", "a", "b"]).n_pairs
+        1
         """
         grade = numbers("grades", grades)
         n = len(grade)
-        ids, code = groups_of("qid", np.zeros(n, np.int64) if qid is None else qid)
+        ids, code = factorize("qid", np.zeros(n, np.int64) if qid is None else qid)
         if len(code) != n:
             raise DataError(f"{n} grades need {n} qids; got {len(code)}")
         order = np.lexsort((np.arange(n), -grade, code)).astype(np.int64)
-        winner = None if weight is None else weights(weight, n)[order]
+        winner = None if weight is None else weights("weight", weight, n)[order]
         return cls._graded(code[order], order, grade[order], winner, n_items=n, query_ids=ids)
 
     @classmethod
@@ -127,43 +178,78 @@ class Preferences:
         missing: str = "error",
         drop_self: bool = False,
     ) -> Preferences:
-        """Judgments {query id: {document id: grade}}; queries and documents are numbered by their place in the lists.
+        """Prefer documents with higher grades; queries and documents are numbered by their position in the lists.
 
-        unjudged : 'worse' – documents not judged for a query count as grade 0 (and so do grades below 0), or 'ignore'.
-        missing : 'error' – an id that is not in the lists is a DataError – or 'drop'.
-        drop_self : a document that has the query's own id takes no part in that query.
+        Parameters
+        ----------
+        qrels : {query id: {document id: grade}}
+            Judgments.
+        query_ids, doc_ids : sequence of str
+            All queries and all documents.
+        unjudged : {'worse', 'ignore'}, default='worse'
+            'worse': documents without a judgment count as grade 0, and so do grades below 0.
+        missing : {'error', 'drop'}, default='error'
+            Whether an id that is not in the lists raises DataError or is dropped.
+        drop_self : bool, default=False
+            Leave the document that has the query's own id out of that query.
+
+        Returns
+        -------
+        Preferences
+
+        Examples
+        --------
+        >>> Preferences.from_qrels({"q": {"a": 1}}, ["q"], ["a", "b", "c"]).n_pairs
+        2
         """
         validation.choice("unjudged", unjudged, ("worse", "ignore"))
         validation.choice("missing", missing, ("error", "drop"))
-        row_of, place = places("query", query_ids), places("document", doc_ids)
-        rows = list(judged(qrels, row_of, place, missing == "drop", drop_self))
+        query_position, doc_position = positions("query", query_ids), positions("document", doc_ids)
+        rows = list(judgments(qrels, query_position, doc_position, missing == "drop", drop_self))
         code, item = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
         level = np.array([grade for _, _, grade in rows], np.float64)
         if unjudged == "worse":
             positive = level > 0
             code, item, level = code[positive], item[positive], level[positive]
         order = np.lexsort((item, -level, code))
-        prefs = cls._graded(
+        preferences = cls._graded(
             code[order], item[order], level[order], None,
-            n_items=len(place), query_ids=np.array(query_ids, dtype=object), rest=unjudged == "worse",
+            n_items=len(doc_position), query_ids=np.array(query_ids, dtype=object), rest=unjudged == "worse",
         )  # fmt: skip
-        if len(prefs.query) == 0:
+        if len(preferences) == 0:
             raise DataError("no query prefers any document: no judgment is above another")
-        return prefs
+        return preferences
 
     @classmethod
     def from_triples(
         cls, query: ArrayLike, better: ArrayLike, worse: ArrayLike, weight: ArrayLike | None = None
     ) -> Preferences:
-        """Triple i says that for query[i] item better[i] should beat item worse[i]; drawn in proportion to weight."""
+        """For query[i], prefer item better[i] to item worse[i].
+
+        Parameters
+        ----------
+        query, better, worse : array-like of shape (n_triples,)
+            Row numbers, from 0.
+        weight : array-like of shape (n_triples,), default=None
+            Draws are proportional to it.
+
+        Returns
+        -------
+        Preferences
+
+        Examples
+        --------
+        >>> Preferences.from_triples([0, 0], better=[1, 2], worse=[2, 3]).n_pairs
+        2
+        """
         q, plus, minus, w = triples(query, better, worse, weight)
         n = len(q)
-        places = np.arange(2 * n, dtype=np.int64).reshape(n, 2)
+        at = np.arange(2 * n, dtype=np.int64)
         return cls(
             query=q,
             order=np.stack([plus, minus], axis=1).ravel(),
-            better=np.stack([places[:, 0], places[:, 0] + 1], axis=1),
-            worse=np.stack([places[:, 1], places[:, 1] + 1], axis=1),
+            better=np.stack([at[::2], at[::2] + 1], axis=1),
+            worse=np.stack([at[1::2], at[1::2] + 1], axis=1),
             group=np.zeros((n, 2), np.int64),
             n_items=int(max(plus.max(), minus.max())) + 1,
             n_queries=int(q.max()) + 1,
@@ -175,16 +261,27 @@ class Preferences:
     def stream(
         cls, batches: Iterable[Any], query_ids: Sequence[str], doc_ids: Sequence[str], missing: str = "error"
     ) -> Iterator[Preferences]:
-        """Preferences batch by batch, from records with columns query, better, worse (and weight).
+        """Yield the preferences of each batch of triples, for a log that may be larger than memory.
 
-        `batches` is what `sparserank.data.stream_triples(path)` yields, of a log that may be larger than memory; ids
-        become places in the two lists. A batch that has nothing to draw – no known id, no positive weight – is skipped.
+        Parameters
+        ----------
+        batches : iterable
+            Records with columns query, better, worse and weight, as `sparserank.data.stream_triples(path)` yields them.
+        query_ids, doc_ids : sequence of str
+            All queries and all documents.
+        missing : {'error', 'drop'}, default='error'
+            Whether an id that is not in the lists raises DataError or is dropped.
+
+        Yields
+        ------
+        Preferences
+            A batch without a known id or a positive weight is skipped.
         """
         validation.choice("missing", missing, ("error", "drop"))
-        row_of, place = places("query", query_ids), places("document", doc_ids)
+        query_position, doc_position = positions("query", query_ids), positions("document", doc_ids)
         for batch in batches:
-            named = ((batch.query, row_of), (batch.better, place), (batch.worse, place))
-            columns = np.array([[place_of.get(i, -1) for i in ids] for ids, place_of in named], np.int64)
+            named = (batch.query, query_position), (batch.better, doc_position), (batch.worse, doc_position)
+            columns = np.array([[position.get(i, -1) for i in ids] for ids, position in named], np.int64)
             known = (columns >= 0).all(axis=0)
             if missing == "error" and not known.all():
                 at = int(np.flatnonzero(~known)[0])
@@ -193,8 +290,8 @@ class Preferences:
             weight = None if batch.weight is None else numbers("weight", batch.weight)[known]
             if known.any() and (weight is None or weight.any()):
                 query, better, worse = columns[:, known]
-                prefs = cls.from_triples(query, better, worse, weight)
-                yield replace(prefs, n_items=len(doc_ids), n_queries=len(query_ids))
+                preferences = cls.from_triples(query, better, worse, weight)
+                yield replace(preferences, n_items=len(doc_ids), n_queries=len(query_ids))
 
     @classmethod
     def _graded(
@@ -208,22 +305,21 @@ class Preferences:
         query_ids: NDArray[Any],
         rest: bool = False,
     ) -> Preferences:
-        """Rows from items sorted by query, then falling grade: one row for each grade that has something below it."""
+        """One row for each grade with a lower one, from items sorted by query and falling grade."""
         n = len(order)
-        new_query = np.flatnonzero(np.diff(code, prepend=-1))
-        new_level = np.flatnonzero((np.diff(code, prepend=-1) != 0) | (np.diff(grade, prepend=np.nan) != 0))
+        new_query, new_level = level_starts(code, grade)
         level_end = np.append(new_level, n)[1:]
         of_query = np.searchsorted(new_query, new_level, side="right") - 1
         begin, end = new_query[of_query], np.append(new_query, n)[1:][of_query]
-        beats = (level_end < end) | (rest & (end - begin < n_items))
-        rows = beats & np.isfinite(grade[new_level])
+        has_losers = (level_end < end) | (rest & (end - begin < n_items))
+        rows = has_losers & np.isfinite(grade[new_level])
         better = np.stack([new_level, level_end], axis=1)[rows].astype(np.int64)
         total = np.concatenate([[0.0], np.cumsum(np.ones(n) if weight is None else weight)])
         mass = total[better[:, 1]] - total[better[:, 0]]
         owner = code[better[:, 0]] if len(better) else np.zeros(0, np.int64)
         per_query = np.bincount(owner, weights=mass, minlength=len(query_ids))
         chance = np.divide(mass, per_query[owner], out=np.zeros_like(mass), where=per_query[owner] > 0)
-        asking = int(np.count_nonzero(per_query))
+        n_with_pairs = int(np.count_nonzero(per_query))
         return cls(
             query=owner,
             order=order,
@@ -232,41 +328,55 @@ class Preferences:
             group=np.stack([begin, end], axis=1)[rows].astype(np.int64),
             n_items=n_items,
             n_queries=len(query_ids),
-            chance=chance / max(asking, 1),
+            chance=chance / max(n_with_pairs, 1),
             weight=weight,
             rest=rest,
-            skipped=len(query_ids) - asking,
+            skipped=len(query_ids) - n_with_pairs,
             query_ids=query_ids,
         )
-
-    # ---- what solvers ask for
 
     def __len__(self) -> int:
         return len(self.query)
 
     @cached_property
     def losers(self) -> Ints:
-        """How many items each winner of a row beats."""
+        """The number of items that each winner of a row beats."""
         window = self.worse[:, 1] - self.worse[:, 0]
         return window + (self.n_items - (self.group[:, 1] - self.group[:, 0])) if self.rest else window
 
     @cached_property
     def pairs(self) -> Ints:
-        """How many (query, better, worse) triples each row stands for."""
+        """The number of (query, better, worse) triples of each row."""
         winners = self.better[:, 1] - self.better[:, 0]
-        asked = np.where(self.query == EACH, winners * (winners - 1), winners)
-        return np.asarray(asked * self.losers, np.int64)
+        query_winner_pairs = np.where(self.query == EACH, winners * (winners - 1), winners)
+        return np.asarray(query_winner_pairs * self.losers, np.int64)
 
     @property
     def n_pairs(self) -> int:
-        """How many triples all rows stand for."""
+        """The number of triples of all rows."""
         return int(self.pairs.sum())
 
-    def draw(self, n: int, seed: int, first: int = 0) -> Triples:
-        """Draws first … first + n - 1 of the sequence that `seed` names, with replacement.
+    @renamed_parameters({"seed": "random_state"})
+    def draw(self, n: int, random_state: int, first: int = 0) -> Triples:
+        """Draw triples with replacement.
 
-        >>> prefs = Preferences.from_labels([0, 0, 1, 1, 2])
-        >>> one, two = prefs.draw(6, seed=1), prefs.draw(3, seed=1, first=3)
+        Parameters
+        ----------
+        n : int
+            Number of triples.
+        random_state : int
+            Seed: it fixes an endless sequence of draws.
+        first : int, default=0
+            The first draw of that sequence to return.
+
+        Returns
+        -------
+        Triples
+
+        Examples
+        --------
+        >>> preferences = Preferences.from_labels([0, 0, 1, 1, 2])
+        >>> one, two = preferences.draw(6, random_state=1), preferences.draw(3, random_state=1, first=3)
         >>> bool((one.query[3:] == two.query).all())
         True
         """
@@ -275,14 +385,31 @@ class Preferences:
         if len(self) == 0 or not self.chance.any():
             raise DataError("there is nothing to draw: no query prefers any item")
         out = np.empty((validation.count("n", n), 3), np.int64)
-        seed, first = validation.count("seed", seed), validation.count("first", first, high=2**62)
+        seed, first = validation.count("random_state", random_state), validation.count("first", first, high=2**62)
         chance = np.concatenate([[0.0], np.cumsum(self.chance)])
         weight = np.empty(0) if self.weight is None else np.concatenate([[0.0], np.cumsum(self.weight)])
         draw_triples(np.uint64(seed % 2**64), first, out, *self._windows, chance, weight)
         return Triples(*np.ascontiguousarray(out.T))
 
     def first(self, n: int, skip: int = 0) -> Triples:
-        """Triples skip … skip + n - 1 in order: row by row, winner by winner, loser by loser; fewer where they end."""
+        """List triples in order: row by row, winner by winner, loser by loser.
+
+        Parameters
+        ----------
+        n : int
+            The most triples.
+        skip : int, default=0
+            Triples to skip first.
+
+        Returns
+        -------
+        Triples
+
+        Examples
+        --------
+        >>> Preferences.from_triples([0, 0], [1, 2], [2, 3]).first(5).worse.tolist()
+        [2, 3]
+        """
         from .._kernels.preferences import list_triples
 
         skip = min(validation.count("skip", skip), self.n_pairs)
@@ -292,10 +419,39 @@ class Preferences:
 
     @cached_property
     def _windows(self) -> tuple[Ints, ...]:
-        """The arrays the kernels read; `members` is `order` with every group sorted, to count past it."""
+        """The arrays that the kernels read; `members` is `order` with every group sorted."""
         members = self.order
         if self.rest:
             bounds = np.unique(self.group)
             group_of = np.searchsorted(bounds, np.arange(len(self.order)), side="right")
             members = self.order[np.lexsort((self.order, group_of))]
         return self.query, self.order, self.better, self.worse, self.group, members, self.losers
+
+
+def classes_of(preferences: Preferences) -> Ints | None:
+    """Return the class of each item of `Preferences.from_labels`.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        Preferences.
+
+    Returns
+    -------
+    ndarray of int or None
+        The number of each item's class, in the order of the labels; None if the preferences are not from labels.
+
+    Examples
+    --------
+    >>> classes_of(Preferences.from_labels(["b", "a", "c", "b", "a"])).tolist()
+    [1, 0, 2, 1, 0]
+    """
+    n = preferences.n_items
+    if len(preferences) == 0 or (preferences.query != EACH).any() or len(preferences.order) != 2 * n:
+        return None
+    is_first = np.ones(n, bool)  # the items are sorted by class; an item in no window is alone in its class
+    for start, stop in preferences.better:
+        is_first[start + 1 : stop] = False
+    out = np.empty(n, np.int64)
+    out[preferences.order[:n]] = np.cumsum(is_first) - 1
+    return out

@@ -1,7 +1,7 @@
-"""Graded rows by query, in the order that rankers learn from: by query, then by falling grade.
+"""Graded rows sorted by query, then by falling grade: the order that LETOR rankers train on.
 
-Rows of one query stand together, and in them rows of one grade: a *level*. A row's losers are every row of its query
-below its level, so a suffix of its query. Nothing here grows with the number of pairs.
+The rows of one query are adjacent, and in them the rows of one grade: a *level*. A row beats every row of its query
+below its level, which is a suffix of its query. No array here grows with the number of pairs.
 """
 
 from __future__ import annotations
@@ -14,20 +14,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
-from .columns import Floats, Ints, groups_of, numbers
+from .columns import Floats, Ints, factorize, level_starts, numbers, weights
 
 
 @dataclass(frozen=True)
 class Queries:
-    """The rows of a training set, sorted. *Places* are positions in `order`; *rows* are those of the user's matrix.
+    """The sorted rows of a training set. A *place* is a position in `order`; a *row* is one of the user's matrix.
 
-    order : order[p] is the row at place p; rows of one query and one grade keep the order they came in.
-    grade, weight : of the row at each place; a weight is what the row's term counts as a winner (ones, unless given).
-    margin : s of the row at each place, for losses with a separable margin Δ(i, j) = s(i) - s(j) (zeros, unless given).
-    level : level l holds the places level[l] … level[l + 1] - 1.
-    query_levels : query q has the levels query_levels[q] … query_levels[q + 1] - 1, the best first.
-    ids : the queries' own names, sorted.
+    Attributes
+    ----------
+    order : ndarray of int
+        order[p] is the row at place p; rows of one query and one grade keep their order.
+    grade, weight : ndarray
+        Grade of the row at each place, and its weight as a winner (1 by default).
+    margin : ndarray
+        s of the row at each place, for a separable margin Δ(i, j) = s(i) - s(j) (0 by default).
+    level : ndarray of int
+        Level l holds the places level[l] … level[l + 1] - 1.
+    query_levels : ndarray of int
+        Query q has the levels query_levels[q] … query_levels[q + 1] - 1, the best first.
+    ids : ndarray
+        The query ids, sorted.
 
+    Examples
+    --------
     >>> queries = Queries.of([0, 2, 1, 0, 1], qid=["b", "a", "a", "a", "b"])
     >>> queries.order.tolist(), queries.start.tolist(), queries.level.tolist()
     ([1, 2, 3, 4, 0], [0, 3, 5], [0, 1, 2, 3, 4, 5])
@@ -57,22 +67,35 @@ class Queries:
         weight: ArrayLike | None = None,
         margin: ArrayLike | None = None,
     ) -> Queries:
-        """Grades (any finite numbers), qids (unsorted, of any one kind; None: all rows are one query), weights, s."""
+        """Sort rows by query and grade.
+
+        Parameters
+        ----------
+        grades : array-like of shape (n_rows,)
+            Finite numbers.
+        qid : array-like of shape (n_rows,), default=None
+            Query ids, in any order. None means that all rows are one query.
+        weight, margin : array-like of shape (n_rows,), default=None
+            Weight and margin of each row.
+
+        Returns
+        -------
+        Queries
+        """
         grade = numbers("y", grades)
         n = len(grade)
-        ids, code = groups_of("qid", np.zeros(n, np.int64) if qid is None else qid)
+        ids, code = factorize("qid", np.zeros(n, np.int64) if qid is None else qid)
         if len(code) != n:
             raise DataError(f"{n} rows need {n} qids; got {len(code)}")
         order = np.lexsort((-grade, code)).astype(np.int64, copy=False)
         grade, code = grade[order], code[order]
-        new_query = np.diff(code, prepend=-1) != 0
-        new_level = np.flatnonzero(new_query | (np.diff(grade, prepend=np.nan) != 0))
-        query_levels = np.searchsorted(new_level, np.flatnonzero(new_query))
+        new_query, new_level = level_starts(code, grade)
+        query_levels = np.searchsorted(new_level, new_query)
         return cls(
             order,
             grade,
-            np.ones(n) if weight is None else _weights(weight, n)[order],
-            np.zeros(n) if margin is None else _margins(margin, n)[order],
+            np.ones(n) if weight is None else weights("sample_weight", weight, n)[order],
+            np.zeros(n) if margin is None else numbers("margins", margin, n)[order],
             np.append(new_level, n).astype(np.int64),
             np.append(query_levels, len(new_level)).astype(np.int64),
             ids,
@@ -82,8 +105,8 @@ class Queries:
         return len(self.query_levels) - 1
 
     def with_margins(self, margins: ArrayLike) -> Queries:
-        """The same rows with these margins, one a row."""
-        return replace(self, margin=_margins(margins, len(self.order))[self.order])
+        """The same rows with other margins, one per row."""
+        return replace(self, margin=numbers("margins", margins, len(self.order))[self.order])
 
     @cached_property
     def start(self) -> Ints:
@@ -92,7 +115,7 @@ class Queries:
 
     @cached_property
     def place(self) -> Ints:
-        """place[row] = where the row stands in `order`."""
+        """place[row] = the position of the row in `order`."""
         out = np.empty_like(self.order)
         out[self.order] = np.arange(len(self.order))
         return out
@@ -114,20 +137,20 @@ class Queries:
 
     @property
     def n_pairs(self) -> int:
-        """How many pairs (better, worse) there are."""
+        """The number of pairs (better, worse)."""
         return int((self.query_end - self.first_loser).sum())
 
     @cached_property
     def skipped(self) -> int:
-        """How many queries have one grade only (or one row), so prefer nothing."""
+        """The number of queries with only one grade or one row, which have no pairs."""
         return int((np.diff(self.query_levels) < 2).sum())
 
     def by_row(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values that stand by place, put back in the order of the rows."""
+        """Values by place, in the order of the rows."""
         return values[self.place]
 
-    def asking(self) -> Queries:
-        """Itself, or a DataError where no row has another one to beat."""
+    def require_pairs(self) -> Queries:
+        """Itself, or a DataError if no row has another one to beat."""
         if self.skipped == len(self):
             n = len(self.order)
             raise DataError(
@@ -135,23 +158,5 @@ class Queries:
                 f"{len(self)} quer{'ies' if len(self) > 1 else 'y'})"
             )
         if not self.weight[self.first_loser < self.query_end].any():
-            raise DataError("sample_weight is zero for every row that has another one to beat; weights are winners'")
+            raise DataError("sample_weight is zero for every row that has another one to beat; weights count winners")
         return self
-
-
-def _margins(values: ArrayLike, n: int) -> Floats:
-    margin = numbers("margins", values)
-    if len(margin) != n:
-        raise DataError(f"{n} rows need {n} numbers in margins; got {len(margin)}")
-    return margin
-
-
-def _weights(values: ArrayLike, n: int) -> Floats:
-    weight = numbers("sample_weight", values)
-    if len(weight) != n:
-        raise DataError(f"{n} rows need {n} weights in sample_weight; got {len(weight)}")
-    if (weight < 0).any():
-        raise DataError(f"sample_weight[{int((weight < 0).argmax())}] is negative")
-    if not weight.any():
-        raise DataError("sample_weight must not be zero for every row")
-    return weight

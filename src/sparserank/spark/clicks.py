@@ -103,7 +103,7 @@ def known_triples(triples: DataFrame, queries: DataFrame, documents: DataFrame) 
 
 
 def triple_grades(triples: DataFrame) -> DataFrame:
-    """query, document, grade: the weight a document won over all it won or lost (`preferences.won_shares`).
+    """query, document, grade: the weight a document won over all it won or lost (`preferences.win_rates`).
 
     Weights are added from the smallest on, so that the sums are the same however the triples are partitioned.
     """

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DataError, SparseRankError
 from ..optim.scores import Bilinear
 from ..preferences import Preferences, Triples
-from ..preferences.columns import groups_of, triples
+from ..preferences.columns import factorize, triples
 from ..preferences.preferences import EACH
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Shard:
             return self.prefs
         if self.triples is not None:
             return Preferences.from_triples(*self.triples)
-        distinct = groups_of("labels", self.labels if self.labels is not None else [])[0]
+        distinct = factorize("labels", self.labels if self.labels is not None else [])[0]
         if len(distinct) == 1:
             raise DataError(
                 f"all {self.Q.shape[0]} rows are of class {distinct[0]!s}, so none has another one to beat; spread the "

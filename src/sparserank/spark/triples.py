@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..optim.scores import Bilinear
-from ..preferences.columns import places
+from ..preferences.columns import positions
 from .refusals import told_plainly
 from .shards import LARGEST, Columns, Shard, Source
 
@@ -102,7 +102,7 @@ def _refuse_schema(frame: Any, ids: Sequence[Sequence[str] | None]) -> str:
 def _places(what: str, ids: Sequence[str] | None, rows: Any) -> Place:
     if ids is not None and len(ids) != rows.shape[0]:
         raise DataError(f"{rows.shape[0]} {what} rows need as many ids; got {len(ids)}")
-    return None if ids is None else places(what, ids)
+    return None if ids is None else positions(what, ids)
 
 
 def _numbered(batch: Any, queries: Place, documents: Place, n_queries: int, n_documents: int) -> Any:

@@ -16,7 +16,7 @@ from ..errors import DataError
 from ..optim.pattern_ridge import PatternRidge
 from ..optim.problems import ListProblem
 from ..optim.pruning import PairBudget
-from ..preferences import won_shares
+from ..preferences import win_rates
 from .constraints import PairEdits
 from .fixed_pairs import Edits
 from .lexical import LexicalRanker
@@ -79,7 +79,7 @@ class Lesson:
         """
         queries, triples = queries or {}, None
         if isinstance(qrels, Triples):
-            triples, qrels = qrels, won_shares(qrels.query, qrels.better, qrels.worse, qrels.weight)
+            triples, qrels = qrels, win_rates(qrels.query, qrels.better, qrels.worse, qrels.weight)
         qrels = qrels or {}
         unknown = [q for q in qrels if q not in queries]
         if unknown:

@@ -54,9 +54,9 @@ def test_nothing_downstream_can_write_into_it():
     [
         ({"grades": [1, 0], "qid": [1]}, "2 rows need 2 qids; got 1"),
         ({"grades": [1, np.nan]}, r"y\[1\] is not a finite number"),
-        ({"grades": [1, 0], "qid": [1.0, np.inf]}, r"qid\[1\] is not finite"),
-        ({"grades": [1, 0], "qid": [1, None]}, "all numbers or all texts"),
-        ({"grades": [1, 0], "weight": [1]}, "2 weights in sample_weight; got 1"),
+        ({"grades": [1, 0], "qid": [1.0, np.inf]}, r"qid\[1\] is not a finite number"),
+        ({"grades": [1, 0], "qid": [1, None]}, "all numbers or all strings"),
+        ({"grades": [1, 0], "weight": [1]}, "2 rows need 2 values in sample_weight; got 1"),
         ({"grades": [1, 0], "weight": [1, -1]}, r"sample_weight\[1\] is negative"),
         ({"grades": [1, 0], "weight": [0, 0]}, "must not be zero for every row"),
     ],
@@ -77,4 +77,4 @@ def test_what_cannot_be_read_is_refused_by_place(arguments, match):
 )
 def test_rows_that_prefer_nothing_are_refused_where_preferences_are_wanted(y, qid, weight, match):
     with pytest.raises(DataError, match=match):
-        Queries.of(y, qid, weight).asking()
+        Queries.of(y, qid, weight).require_pairs()
