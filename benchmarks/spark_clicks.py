@@ -113,11 +113,11 @@ def timed(call: Any) -> float:
 def run(quick: bool = False) -> dict[str, Any]:
     """Seconds and rows a second of both, for grades and for pairs, from Parquet to a result."""
     from sparserank.spark import click_grades, click_preferences, read_clicks
-    from sparserank.spark.session import opened
+    from sparserank.spark.session import temporary_session
 
     events = 100_000 if quick else 10_000_000
     settings = {"spark.executor.memory": "2g", "spark.sql.shuffle.partitions": 8}
-    with TemporaryDirectory() as name, Tree() as tree, opened(MASTER, **settings) as spark:
+    with TemporaryDirectory() as name, Tree() as tree, temporary_session(MASTER, **settings) as spark:
         folder = Path(name)
         write_log(folder, events)
 

@@ -72,13 +72,13 @@ def row(spark: Any, folder: Path, ranker: Any, documents: Documents, queries: di
 
 def run(quick: bool = False) -> dict[str, Any]:
     """Three sizes; a first, small one starts the workers."""
-    from sparserank.spark.session import opened
+    from sparserank.spark.session import temporary_session
 
     collection = data.load("nfcorpus")
     queries = dict(list(collection.queries.items())[:QUERIES])
     ranker = sr.TextRanker("bm25").fit(collection.documents)
     conf = {"spark.executor.memory": "2g", "spark.sql.shuffle.partitions": 4}
-    with TemporaryDirectory() as folder, opened(MASTER, **conf) as spark:
+    with TemporaryDirectory() as folder, temporary_session(MASTER, **conf) as spark:
         row(spark, Path(folder), ranker, repeated(collection.documents, 1), queries, 2)
         rows = [
             row(spark, Path(folder), ranker, repeated(collection.documents, times), queries, max(2, times))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sparserank.errors import ConfigError
-from sparserank.spark.masters import java
+from sparserank.spark.masters import java_version
 from sparserank.spark.session import session
 
 MASTER = "local-cluster[2,1,1024]"
@@ -21,7 +21,7 @@ def runs_spark() -> None:
     if importlib.util.find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed: pip install 'sparserank[spark]'")
     try:
-        java()
+        java_version()
     except ConfigError as error:
         pytest.skip(str(error))
 

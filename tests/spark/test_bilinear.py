@@ -9,7 +9,7 @@ import sparserank as sr
 from sparserank.errors import ConfigError, DataError
 from sparserank.spark import SparkBilinearRanker
 from sparserank.spark.mixing import Plan, shrunk
-from sparserank.spark.shards import Found, Shard
+from sparserank.spark.shards import Shard, ShardSummary
 
 from .small_worlds import labelled_rows
 
@@ -91,7 +91,7 @@ def test_shards_of_labels_are_joined_and_taken_in_proportion(spark):
 
 
 def test_steps_are_shared_out_by_what_is_drawn_from_and_none_is_lost():
-    found = [Found(p, (1, 1), mass, 10**6, (1.0, 1.0), (0, 0)) for p, mass in ((0, 1.0), (2, 3.0))]
+    found = [ShardSummary(p, (1, 1), mass, 10**6, (1.0, 1.0), (0, 0)) for p, mass in ((0, 1.0), (2, 3.0))]
     plan = Plan.of(found, 3, 1001, 2, 100, seed=0, together=False, shuffle=True)
     assert plan.ends.tolist() == [[0, 0, 0], [100, 0, 300], [250, 0, 751]]
     assert len(set(plan.seeds)) == 3
@@ -101,7 +101,7 @@ def test_steps_are_shared_out_by_what_is_drawn_from_and_none_is_lost():
 
 
 def test_in_order_no_partition_takes_more_triples_than_it_has():
-    found = [Found(p, (1, 1), 1.0, 30, (1.0, 1.0), (0, 0)) for p in (0, 1)]
+    found = [ShardSummary(p, (1, 1), 1.0, 30, (1.0, 1.0), (0, 0)) for p in (0, 1)]
     plan = Plan.of(found, 2, 1000, 1, 100, seed=0, together=False, shuffle=False)
     assert plan.steps(0).tolist() == [30, 30]
 
@@ -173,7 +173,7 @@ def test_partitions_that_do_not_fit_together_are_refused(spark):
     with pytest.raises(DataError, match="more than one shard of preferences"):
         cluster.fit_shards(spark, context.parallelize([triples, triples], 1))
     short = Shard.of_triples(X[:2], X[:2], [0], [1], [2])
-    with pytest.raises(DataError, match="partition 0 of 1: the preferences speak of 3 rows of D; it has 2"):
+    with pytest.raises(DataError, match="partition 0 of 1: the preferences need 3 rows of D; it has 2"):
         cluster.fit_shards(spark, context.parallelize([short], 1))
 
 

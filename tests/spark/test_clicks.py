@@ -11,7 +11,7 @@ from sparserank.data import read_triples
 from sparserank.errors import DataError
 from sparserank.preferences import ClickLog, Propensity, win_rates
 from sparserank.spark import click_grades, click_preferences, click_sessions, read_clicks
-from sparserank.spark.clicks import LONGEST, triple_grades
+from sparserank.spark.clicks import MAX_POSITION, triple_grades
 from sparserank.spark.clicks import read_triples as read_triples_of
 
 SCHEMA = "session string, query string, document string, position int, clicked boolean"
@@ -118,7 +118,7 @@ def test_with_a_propensity_a_pair_weighs_more_the_deeper_the_click(spark):
 
 
 def test_a_position_past_32_bits_counts_as_the_deepest(spark):
-    rows = [("s", "q", "a", 1, False), ("s", "q", "b", 3_000_000_000, True), ("t", "q", "b", LONGEST, True)]
+    rows = [("s", "q", "a", 1, False), ("s", "q", "b", 3_000_000_000, True), ("t", "q", "b", MAX_POSITION, True)]
     visits = spark.createDataFrame(rows, SCHEMA.replace("position int", "position bigint"))
     assert grades_in(click_grades(visits)) == {"q": {"b": pytest.approx(1 / Propensity().least)}}
     assert pairs_in(click_preferences(visits, Propensity())) == [("q", "b", "a", pytest.approx(1 / Propensity().least))]
@@ -146,7 +146,7 @@ def test_what_is_no_click_log_is_refused_in_one_sentence(spark, schema, row, sai
 
 
 def test_an_empty_log_and_a_path_without_one_are_refused(spark, tmp_path):
-    with pytest.raises(DataError, match="click log: no row in it"):
+    with pytest.raises(DataError, match="click log: it has no rows"):
         click_grades(spark.createDataFrame([], SCHEMA))
     with pytest.raises(DataError, match="cannot be read as Parquet"):
         read_clicks(spark, str(tmp_path / "none.parquet"))

@@ -71,7 +71,7 @@ def deadly_shards(spark, folder, kills):
 
     def shard(number):
         whole = Shard.of_labels(X[thirds[number]], labels[thirds[number]])
-        out = Deadly(whole.Q, whole.D, None, whole.mass, whole.labels)
+        out = Deadly(whole.Q, whole.D, None, whole.sampling_weight, whole.labels)
         object.__setattr__(out, "folder", folder)
         object.__setattr__(out, "kills", kills and number == 1)
         return out

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sparserank.errors import ConfigError, DataError
 from sparserank.spark import SparkTextFeatures, fit_features
-from sparserank.spark.features import _blocks, _counter
+from sparserank.spark.features import _batch_counter, _blocks
 from sparserank.text import Analyzer, TextFeatures
 
 TEXTS = [
@@ -115,7 +115,7 @@ def test_a_batch_is_counted_word_by_word_and_the_row_without_a_word_counts_its_t
 
     features = TextFeatures(hashing=hashing, columns=None).fit(["learned before"])
     texts = ["red apple", "red red", ""]
-    (found,) = _counter(features, [2.0])([pa.RecordBatch.from_pydict({"text": texts})])
+    (found,) = _batch_counter(features, [2.0])([pa.RecordBatch.from_pydict({"text": texts})])
     *words, whole = found.to_pylist()
     assert whole == {"word": None, "df": 3, "frequency": 0.0}
     local = TextFeatures(hashing=hashing).fit(texts)

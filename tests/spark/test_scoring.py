@@ -13,7 +13,7 @@ from sparserank.data.records import Documents
 from sparserank.errors import ConfigError, DataError, NotFitted
 from sparserank.search import Index
 from sparserank.spark import score_topk
-from sparserank.spark.scoring import _Question, _searcher
+from sparserank.spark.scoring import _partition_search, _Request
 from sparserank.text_ranker.lexical import LexicalRanker
 from sparserank.text_ranker.model import TextModel
 from sparserank.text_ranker.query_words import QueryWords
@@ -112,7 +112,7 @@ def test_what_cannot_be_searched_is_refused_before_work(spark, model):
 
 
 def test_what_is_no_text_model_is_refused_without_a_cluster():
-    with pytest.raises(NotFitted, match="this ranker has seen no documents yet; call fit first"):
+    with pytest.raises(NotFitted, match="this TextRanker is not fitted; call fit first"):
         score_topk(sr.TextRanker("bm25"), None, {"q": "red"})
     with pytest.raises(DataError, match=r"a TextRanker or TextModel scores .* got BilinearRanker"):
         score_topk(sr.BilinearRanker(), None, {"q": "red"})
@@ -127,10 +127,10 @@ def test_one_partition_in_several_batches_is_one_index(collection, model):
         pa.RecordBatch.from_pylist(rows[a:b], pa.schema([(name, pa.string()) for name in ("id", "title", "text")]))
         for a, b in ((0, 50), (50, 50), (50, len(rows)))
     ]
-    question = _Question(model, tuple(queries), tuple(queries.values()), 7, False)
-    (found,) = _searcher(SimpleNamespace(value=question))(iter(batches))
+    question = _Request(model, tuple(queries), tuple(queries.values()), 7, False)
+    (found,) = _partition_search(SimpleNamespace(value=question))(iter(batches))
     ours = {}
     for row in found.to_pylist():
         ours.setdefault(row["query"], []).append((row["document"], row["score"]))
     assert ours == expected(model, docs, queries, 7)
-    assert list(_searcher(SimpleNamespace(value=question))(iter([]))) == []
+    assert list(_partition_search(SimpleNamespace(value=question))(iter([]))) == []

@@ -14,8 +14,8 @@ import pytest
 
 from sparserank.errors import ConfigError, NotInstalled
 from sparserank.spark import session
-from sparserank.spark.masters import java, reached
-from sparserank.spark.session import _executors_answer, _started, _version_there
+from sparserank.spark.masters import check_master, java_version
+from sparserank.spark.session import _check_executors, _executor_version, _start
 
 from .conftest import MASTER
 
@@ -49,9 +49,9 @@ def test_the_same_master_gives_the_same_session_and_another_is_refused(spark):
 
 def test_executors_with_another_version_of_this_package_are_refused(spark, monkeypatch):
     monkeypatch.setattr(sys.modules["sparserank.spark.session"], "__version__", "9.9")
-    assert _version_there(spark) != "9.9"
+    assert _executor_version(spark) != "9.9"
     with pytest.raises(ConfigError, match=r"they need sparserank 9\.9, as here: install it on every node"):
-        _executors_answer(spark, MASTER)
+        _check_executors(spark, MASTER)
 
 
 def test_executors_that_do_not_answer_in_time_are_told_of_and_no_longer_waited_for(spark, monkeypatch):
@@ -63,7 +63,7 @@ def test_executors_that_do_not_answer_in_time_are_told_of_and_no_longer_waited_f
         with suppress(Exception):  # it is cancelled
             context.parallelize(range(2), 2).foreach(lambda _: sleep(300))
 
-    monkeypatch.setattr(sys.modules["sparserank.spark.session"], "EXECUTORS", 3.0)
+    monkeypatch.setattr(sys.modules["sparserank.spark.session"], "EXECUTOR_TIMEOUT_S", 3.0)
     other = Thread(target=keep_busy)
     other.start()
     while len(context.statusTracker().getActiveStageIds()) == 0:
@@ -73,7 +73,7 @@ def test_executors_that_do_not_answer_in_time_are_told_of_and_no_longer_waited_f
         with pytest.raises(
             ConfigError, match=r"no executor of 'local-cluster.+' has answered in 3 s; has it workers with"
         ):
-            _executors_answer(spark, MASTER)
+            _check_executors(spark, MASTER)
         assert other.is_alive()
     finally:
         context.cancelJobsWithTag("busy")
@@ -90,7 +90,7 @@ def test_what_spark_says_of_a_failed_start_is_one_line(spark, monkeypatch):
     monkeypatch.setattr(SparkContext, "getOrCreate", fails)
     monkeypatch.setattr("pyspark.sql.SparkSession._instantiatedSession", None)
     with pytest.raises(ConfigError, match="no Spark session on 'local': SparkException: Asked to") as refused:
-        _started("local", "sparserank", True, {})
+        _start("local", "sparserank", True, {})
     assert "\n" not in str(refused.value)
 
 
@@ -107,7 +107,7 @@ def test_what_spark_says_of_a_failed_start_is_one_line(spark, monkeypatch):
 )
 def test_what_is_no_master_is_refused(master, said):
     with pytest.raises(ConfigError) as refused:
-        reached(master)
+        check_master(master)
     assert said in str(refused.value)
 
 
@@ -116,13 +116,13 @@ def test_what_is_no_master_is_refused(master, said):
 )
 def test_a_master_that_does_not_answer_is_refused(form, closed_port):
     with pytest.raises(ConfigError, match=r"cannot be reached \(127\.0\.0\.1:\d+: .+\); is it running there\?"):
-        reached(form.format(closed_port))
+        check_master(form.format(closed_port))
 
 
-def test_a_master_that_answers_is_reached():
+def test_a_master_that_answers_is_check_master():
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        reached(f"spark://127.0.0.1:1,127.0.0.1:{listener.getsockname()[1]}")
-        reached(f"k8s://https://127.0.0.1:{listener.getsockname()[1]}")
+        check_master(f"spark://127.0.0.1:1,127.0.0.1:{listener.getsockname()[1]}")
+        check_master(f"k8s://https://127.0.0.1:{listener.getsockname()[1]}")
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Illegal character\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n"])
@@ -132,7 +132,7 @@ def test_what_answers_as_no_spark_master_does_is_told_of_at_once(answer):
         other.start()
         port = listener.getsockname()[1]
         with pytest.raises(ConfigError, match=rf"something answers at 127\.0\.0\.1:{port}, but it is no Spark master"):
-            reached(f"spark://127.0.0.1:{port}")
+            check_master(f"spark://127.0.0.1:{port}")
         other.join()
 
 
@@ -148,9 +148,9 @@ def test_a_real_master_is_reached_and_its_web_page_is_refused(spark):
     conf = virtual.org.apache.spark.SparkConf()
     running = virtual.org.apache.spark.deploy.master.Master.startRpcEnvAndEndpoint("127.0.0.1", 0, 0, conf)
     try:
-        reached(f"spark://127.0.0.1:{running._1().address().port()}")
+        check_master(f"spark://127.0.0.1:{running._1().address().port()}")
         with pytest.raises(ConfigError, match="it is no Spark master"):
-            reached(f"spark://127.0.0.1:{running._2()}")
+            check_master(f"spark://127.0.0.1:{running._2()}")
     finally:
         running._1().shutdown()
         running._1().awaitTermination()
@@ -160,19 +160,19 @@ def test_yarn_needs_the_settings_of_its_cluster(monkeypatch, tmp_path):
     for name in ("YARN_CONF_DIR", "HADOOP_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ConfigError, match="needs HADOOP_CONF_DIR or YARN_CONF_DIR to name the folder"):
-        reached("yarn")
+        check_master("yarn")
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    reached("yarn")
+    check_master("yarn")
 
 
 def test_no_java_is_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(ConfigError, match="Spark needs Java 17 or newer, and there is no java on the PATH; install it"):
-        java()
+        java_version()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(ConfigError, match=r"cannot be run \(No such file or directory\); set JAVA_HOME"):
-        java()
+        java_version()
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_no_java_is_one_sentence(monkeypatch, tmp_path):
     [
         ('openjdk version "1.8.0_392"', "is Java 8; set JAVA_HOME to a newer one"),
         ('openjdk version "11.0.21" 2023-10-17', "is Java 11; set"),
-        ("no idea", "does not tell its version"),
+        ("no idea", "does not print its version"),
     ],
 )
 def test_an_old_java_is_refused_by_its_version(monkeypatch, tmp_path, version, said):
@@ -190,7 +190,7 @@ def test_an_old_java_is_refused_by_its_version(monkeypatch, tmp_path, version, s
     program.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(ConfigError, match=said):
-        java()
+        java_version()
 
 
 def test_without_pyspark_the_command_to_install_it_is_told(monkeypatch):

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 import sparserank as sr
 from sparserank.errors import DataError
 from sparserank.spark import SparkBilinearRanker, shards, triples
-from sparserank.spark.shards import Columns, Shard
+from sparserank.spark.shards import Shard, TripleColumns
 
 from .small_worlds import labelled_rows
 
@@ -38,7 +38,7 @@ def share_of_errors(W):
 
 def packed(*columns, names=("query", "better", "worse", "weight")):
     batch = pa.RecordBatch.from_arrays([pa.array(one) for one in columns], names=names[: len(columns)])
-    return [pickle.loads(one.column(0)[0].as_py()) for one in triples._packed(iter([batch, batch.slice(0, 0)]))]
+    return [pickle.loads(one.column(0)[0].as_py()) for one in triples._pack_partition(iter([batch, batch.slice(0, 0)]))]
 
 
 def test_after_a_shuffle_every_fit_gives_the_same_bits(spark):
@@ -106,7 +106,7 @@ def test_a_wrong_dataframe_is_refused_before_anything_is_learned(spark, schema, 
     [
         ((["a"], ["b"], ["?"]), "id '.' of a triple is not among those given"),
         ((["a"], ["b"], ["b"]), "item 'b' cannot be better than itself"),
-        ((["a"], ["a"], ["b"], [np.nan]), "a triple has the weight nan; weights are finite numbers, and not negative"),
+        ((["a"], ["a"], ["b"], [np.nan]), "a triple has the weight nan; weights must be finite numbers, 0 or more"),
         ((["a"], ["a"], ["b"], [-1.5]), "a triple has the weight -1.5"),
         ((["a"], ["a"], ["b"], pa.array([None], pa.int64())), "a triple has the weight None"),
     ],
@@ -116,12 +116,12 @@ def test_triples_of_ids_are_judged_by_their_ids(columns, words):
         [pa.array(one) for one in columns], names=[*triples.NAMES, "weight"][: len(columns)]
     )
     with pytest.raises(DataError, match=words):
-        triples._numbered(batch, {"a": 0, "b": 1}, {"a": 0, "b": 1}, 2, 2)
+        triples._number_rows(batch, {"a": 0, "b": 1}, {"a": 0, "b": 1}, 2, 2)
 
 
 def test_ids_that_occur_twice_are_refused():
     with pytest.raises(DataError, match="document id 'a' occurs more than once"):
-        triples._places("document", ["a", "a"], csr_array((2, 1)))
+        triples._row_numbers("document", ["a", "a"], csr_array((2, 1)))
 
 
 def test_a_partition_puts_its_triples_in_order_and_keeps_twelve_bytes_of_each_and_its_weight():
@@ -129,7 +129,7 @@ def test_a_partition_puts_its_triples_in_order_and_keeps_twelve_bytes_of_each_an
     weight = np.array([1.0, 4.0, 3.0, 2.0], np.float32)
     (found,) = packed(query, better, worse, weight)
     assert [one.tolist() for one in found] == [[0, 0, 0, 1], [1, 2, 2, 0], [2, 1, 1, 1], [3.0, 2.0, 4.0, 1.0]]
-    assert (found.nbytes, found.mass) == (4 * 16, 10.0)
+    assert (found.nbytes, found.total_weight) == (4 * 16, 10.0)
     assert packed(query, better, worse)[0].nbytes == 4 * 12
     assert packed(query, better, worse, np.zeros(4)) == []
     assert packed(query[:0], better[:0], worse[:0]) == []
@@ -137,13 +137,13 @@ def test_a_partition_puts_its_triples_in_order_and_keeps_twelve_bytes_of_each_an
 
 def test_what_spark_cannot_pass_on_in_one_piece_is_refused(monkeypatch):
     many = np.arange(1000, dtype=np.int32)
-    monkeypatch.setattr(triples, "LARGEST", 11_999)
+    monkeypatch.setattr(triples, "MAX_PARTITION_BYTES", 11_999)
     with pytest.raises(DataError, match=r"more than 11,999 bytes of triples, .* among more .partitions=.$"):
         packed(many, many, many + 1)
     shard = Shard.of_triples(X, X, [0], [1], [2])
-    monkeypatch.setattr(shards, "LARGEST", shard.nbytes - 1)
+    monkeypatch.setattr(shards, "MAX_PARTITION_BYTES", shard.nbytes - 1)
     with pytest.raises(DataError, match=f"a partition has {shard.nbytes:,} bytes of rows and preferences"):
-        list(shards._joined([shard]))
+        list(shards._concatenate([shard]))
 
 
 @pytest.mark.parametrize("weight", [None, np.ones(20_000, np.float32), np.ones(20_000)])
@@ -159,5 +159,5 @@ def test_a_shard_of_triples_is_sent_as_their_columns_even_after_it_was_drawn_fro
 
 
 def test_row_numbers_that_no_shard_can_have_are_refused():
-    with pytest.raises(DataError, match="a triple speaks of row 2147483648"):
-        Columns.of([0], [1], [2**31])
+    with pytest.raises(DataError, match="a triple refers to row 2147483648"):
+        TripleColumns.of([0], [1], [2**31])

@@ -32,7 +32,7 @@ def train_on_spark(
     exclude_self: bool | None = None,
 ) -> None:  # fmt: skip
     """Train the ranker that `ranker` describes, and write it."""
-    from ..spark.session import opened
+    from ..spark.session import temporary_session
 
     started = perf_counter()
     given = dict(_setting(one) for one in conf)
@@ -40,7 +40,7 @@ def train_on_spark(
     excluded = bool(exclude_self) or (exclude_self is None and collection is not None and collection.drop_self)
     with telling() as tell:
         tell(f"starting Spark on {master}")
-        with opened(master, **given) as spark:
+        with temporary_session(master, **given) as spark:
             if ranker.ranker == "text":
                 known, left_out = _collected(spark, tables, collection, split)
                 known = excluding_self(known, known.split("train"), exclude_self)
@@ -90,16 +90,15 @@ def _documents(spark: SparkSession, path: str) -> DataFrame:
     """id, title, text: ids as text, and empty titles where there are none."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    from ..spark.frames import judged, refuse_nulls, table
-    from ..spark.scoring import refuse_twice
+    from ..spark.frames import check_no_nulls, check_unique_ids, read_parquet, select_columns
 
-    found = table(spark, path)
+    found = read_parquet(spark, path)
     titled = {"title": "text"} if "title" in found.columns else {}
-    documents = judged(found, {"id": "id"} | titled | {"text": "text"}, path)
+    documents = select_columns(found, {"id": "id"} | titled | {"text": "text"}, path)
     title = F.coalesce("title", F.lit("")) if titled else F.lit("")
     named = documents.select(F.col("id").cast("string").alias("id"), title.alias("title"), "text")
-    refuse_nulls(named, path)
-    refuse_twice(named)
+    check_no_nulls(named, path)
+    check_unique_ids(named)
     return named
 
 
@@ -109,10 +108,10 @@ def _frame(spark: SparkSession, documents: Documents) -> DataFrame:
 
 
 def _sent(spark: SparkSession, rows: Sequence[tuple[str, ...]], schema: str) -> DataFrame:
-    from ..spark.sent import Sent
+    from ..spark.broadcast import BroadcastParts
 
     parts = spark.sparkContext.defaultParallelism
-    sent = Sent(spark, [rows[part::parts] for part in range(parts)])
+    sent = BroadcastParts(spark, [rows[part::parts] for part in range(parts)])
     return spark.createDataFrame(sent.flat_map(lambda _, part: part), schema)
 
 
@@ -124,14 +123,14 @@ def _collected(
     known : the collection, where the documents are a folder's. What is learned from is the split 'train' of what is
     handed back, with how many rows are left out of it.
     """
-    from ..spark.frames import judged, refuse_nulls, table
+    from ..spark.frames import check_no_nulls, read_parquet, select_columns
 
-    tables = tables.settled(lambda path: table(spark, path).columns)
+    tables = tables.settled(lambda path: read_parquet(spark, path).columns)
     documents = None if known else _documents(spark, tables.data)
     queries = None
     if tables.queries:
-        queries = judged(table(spark, tables.queries), {"id": "id", "text": "text"}, tables.queries)
-        refuse_nulls(queries, tables.queries)
+        queries = select_columns(read_parquet(spark, tables.queries), {"id": "id", "text": "text"}, tables.queries)
+        check_no_nulls(queries, tables.queries)
     told = _told(spark, tables)
     if known is None:
         found = cast("DataFrame", documents).toArrow()
@@ -148,15 +147,15 @@ def _collected(
 def _told(spark: SparkSession, tables: Tables) -> DataFrame | None:
     """The table that says what is relevant; None where there is none."""
     from ..spark.clicks import read_clicks, read_triples
-    from ..spark.frames import judged, refuse_nulls, table
+    from ..spark.frames import check_no_nulls, read_parquet, select_columns
 
     if tables.clicks:
         return read_clicks(spark, tables.clicks)
     if tables.triples:
         return read_triples(spark, tables.triples)
     if tables.judgments:
-        grades = judged(table(spark, tables.judgments), JUDGMENTS, tables.judgments)
-        refuse_nulls(grades, tables.judgments)
+        grades = select_columns(read_parquet(spark, tables.judgments), JUDGMENTS, tables.judgments)
+        check_no_nulls(grades, tables.judgments)
         return grades
     return None
 

@@ -26,11 +26,11 @@ from ..optim.penalties import GroupL1
 from ..optim.scores import Bilinear
 from ..optim.solver import LearningCurve, TrainingState
 from ..preferences import Preferences
-from .blocks import Csr
+from .blocks import compact_csr, csr_bytes
+from .errors import executor_errors
 from .mixing import Partitioned, Plan, Said, Start, finished, mean_hinge, mixed, unit_for
-from .refusals import told_plainly
-from .shards import Found, Shard, Source, of_rdd, same_for_all
-from .triples import of_triples
+from .shards import Shard, ShardSource, ShardSummary, source_of_preferences, source_of_shards
+from .triples import source_of_triples
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -84,7 +84,7 @@ class Mixed(TrainingState):
         self.peak_nonzeros = max(self.peak_nonzeros, said.peak_nonzeros)
         self.curve.record(said.steps, said.violations, said.loss)
         self.curve.add_point(
-            steps=self.steps, objective=objective, nonzeros=int(W.nnz), megabytes=Csr.of(W).nbytes / 1e6,
+            steps=self.steps, objective=objective, nonzeros=int(W.nnz), megabytes=csr_bytes(compact_csr(W)) / 1e6,
             alpha=self.alpha, seconds=self.seconds,
         )  # fmt: skip
 
@@ -134,10 +134,10 @@ class SparkBilinearRanker:
         if isinstance(preferences, Preferences):
             score = self.ranker._checked(score.queries, score.items, preferences)
             partitions = self.partitions or spark.sparkContext.defaultParallelism
-            source = same_for_all(spark, score.queries, score.items, preferences, partitions)
             watched = Shard.of_preferences(score.queries, score.items, preferences)
+            source = source_of_preferences(spark, watched, partitions)
         elif hasattr(preferences, "mapInArrow"):
-            source, watched = of_triples(preferences, Q, D, query_ids, document_ids, self.partitions), None
+            source, watched = source_of_triples(preferences, Q, D, query_ids, document_ids, self.partitions), None
         else:
             raise DataError(f"Preferences or a DataFrame of triples is wanted; got {type(preferences).__name__}")
         return self._fitted(spark, source, words, watched, tell)
@@ -156,7 +156,7 @@ class SparkBilinearRanker:
         A partition may be empty. One whose rows are all of one class is refused by its number.
         """
         self._judged()
-        return self._fitted(spark, of_rdd(shards), (query_words, document_words), None, tell)
+        return self._fitted(spark, source_of_shards(shards), (query_words, document_words), None, tell)
 
     def _judged(self) -> None:
         validation.count("rounds", self.rounds, low=1)
@@ -177,12 +177,12 @@ class SparkBilinearRanker:
             settings.held_pairs(ranker.slack, 1, (1, 1))
 
     def _fitted(
-        self, spark: SparkSession, source: Source, words: tuple[Any, Any], watched: Shard | None,
+        self, spark: SparkSession, source: ShardSource, words: tuple[Any, Any], watched: Shard | None,
         tell: Callable[[str], None],
     ) -> BilinearRanker:  # fmt: skip
         try:
-            with told_plainly():
-                found = source.survey()
+            with executor_errors():
+                found = source.summarize()
                 shape = found[0].shape
                 words = named(*words, shape)
                 return self._learned(spark, source, found, words, watched, tell)
@@ -190,13 +190,20 @@ class SparkBilinearRanker:
             source.close()
 
     def _learned(
-        self, spark: SparkSession, source: Source, found: Sequence[Found], words: tuple[Any, Any],
+        self, spark: SparkSession, source: ShardSource, found: Sequence[ShardSummary], words: tuple[Any, Any],
         watched: Shard | None, tell: Callable[[str], None],
     ) -> BilinearRanker:  # fmt: skip
         out = BilinearRanker(**self.ranker.get_params(deep=False))
         seed = secrets.randbits(62) if out.random_state is None else int(out.random_state)
         plan = Plan.of(
-            found, source.partitions, out.max_iter, self.rounds, out.shrink_every, seed, source.together, out.shuffle
+            found,
+            source.partitions,
+            out.max_iter,
+            self.rounds,
+            out.shrink_every,
+            seed,
+            source.shared_preferences,
+            out.shuffle,
         )
         longest = max(1, int(plan.ends[-1].max()))
         there = BilinearRanker(
@@ -213,12 +220,12 @@ class SparkBilinearRanker:
             out.refit_curve_ = tuple(more.curve.points)
         out.seed_, (out.query_words_, out.document_words_) = seed, words
         out._take(W, told, (sum(f.empty[0] for f in found), sum(f.empty[1] for f in found)))
-        if source.same_rows:
+        if source.shared_rows:
             out.n_empty_queries_, out.n_empty_documents_ = found[0].empty
         return out
 
     def _rounds(
-        self, spark: SparkSession, source: Source, found: Sequence[Found], work: Partitioned, W: csr_array,
+        self, spark: SparkSession, source: ShardSource, found: Sequence[ShardSummary], work: Partitioned, W: csr_array,
         told: Mixed, seen: Watch, tell: Callable[[str], None],
     ) -> tuple[csr_array, tuple[Round, ...]]:  # fmt: skip
         out: list[Round] = []
@@ -227,7 +234,7 @@ class SparkBilinearRanker:
         for number in taking:
             started = perf_counter()
             unit = unit_for(work.ranker, work.plan, number, W, found)
-            start = Start(Csr.of(W), number, alpha, last, unit)
+            start = Start(compact_csr(W), number, alpha, last, unit)
             block = _reduced(spark, source, work, start)
             mean, said = mixed(block)
             union = int(mean.nnz)
@@ -237,12 +244,12 @@ class SparkBilinearRanker:
             point = told.curve.points[-1]
             out.append(Round(
                 len(out) + 1, said.steps, int(np.count_nonzero(work.plan.steps(number))), union, int(W.nnz),
-                start.W.nbytes, block.nbytes, point.violations, point.loss, said.alpha, seconds,
+                csr_bytes(start.W), block.nbytes, point.violations, point.loss, said.alpha, seconds,
                 said.peak_bytes, said.resident,
             ))  # fmt: skip
             tell(
                 f"round {len(out)} of {len(taking)}: {told.steps:,} triples, {W.nnz:,} pairs, "
-                f"{start.W.nbytes / 1e6:.1f} MB out, {block.nbytes / 1e6:.1f} MB in, {seconds:.1f} s"
+                f"{csr_bytes(start.W) / 1e6:.1f} MB out, {block.nbytes / 1e6:.1f} MB in, {seconds:.1f} s"
             )
         return W, tuple(out)
 
@@ -263,7 +270,7 @@ class Watch:
         return mean_hinge(W, self.shard, triples, settings.hinge(self.ranker.loss))
 
 
-def _reduced(spark: SparkSession, source: Source, work: Partitioned, start: Start) -> Any:
+def _reduced(spark: SparkSession, source: ShardSource, work: Partitioned, start: Start) -> Any:
     """The sum of what all partitions have learned in a round, by a tree of additions on the executors."""
     sent, planned = spark.sparkContext.broadcast(start), spark.sparkContext.broadcast(work)
 
@@ -271,7 +278,7 @@ def _reduced(spark: SparkSession, source: Source, work: Partitioned, start: Star
         return planned.value(partition, shard, sent.value)
 
     try:
-        return source.each(learn).mapPartitions(_there).treeReduce(operator.add)
+        return source.map(learn).mapPartitions(_there).treeReduce(operator.add)
     finally:
         sent.destroy()
         planned.destroy()

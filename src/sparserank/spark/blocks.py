@@ -1,8 +1,8 @@
-"""What partitions send one another: matrices as CSR arrays and sums of them that come out the same in any order.
+"""Sums over partitions that do not depend on the order of additions.
 
-Floating-point sums depend on their order, and a cluster adds what arrives first. So a `Block` that is added to another
-one counts in whole multiples of a fixed unit: integers, whose sum is exact. Dense vectors are added in the order of
-their partitions, `ordered_sum`.
+Floating-point sums depend on their order, and a cluster adds what arrives first. So a `WeightedSum` that is added to
+another counts in whole multiples of a fixed unit: integers, whose sum is exact. `ordered_sum` adds dense vectors in the
+order of their partitions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ConfigError
 
@@ -20,90 +19,72 @@ if TYPE_CHECKING:
     from pyspark import RDD
     from scipy.sparse import csr_array
 
-BITS = 62
-"""Bits that a sum may fill."""
-LARGEST = 2**31 - 1
-"""Bytes of one message between Python and Spark."""
+SUM_BITS = 62
+MAX_MESSAGE_BYTES = 2**31 - 1
+"""Limit of one message between Python and Spark."""
 
 
-@dataclass(frozen=True)
-class Csr:
-    """A matrix as its three arrays, indices in 32 bits where that is enough."""
+def compact_csr(W: csr_array) -> csr_array:
+    """W with sorted columns, and with 32-bit indices if they fit: the form that is sent."""
+    from scipy.sparse import csr_array
 
-    indptr: NDArray[Any]
-    indices: NDArray[Any]
-    data: NDArray[Any]
-    shape: tuple[int, int]
-
-    @classmethod
-    def of(cls, W: csr_array) -> Csr:
-        """The arrays of a CSR matrix; columns rise in every row."""
-        if not W.has_sorted_indices:
-            W = W.sorted_indices()
-        narrow = np.int32 if max(W.nnz, *W.shape) <= np.iinfo(np.int32).max else np.int64
-        return cls(W.indptr.astype(narrow, copy=False), W.indices.astype(narrow, copy=False), W.data, W.shape)
-
-    def matrix(self) -> csr_array:
-        """As scipy's."""
-        from scipy.sparse import csr_array
-
-        return csr_array((self.data, self.indices, self.indptr), shape=self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return self.indptr.nbytes + self.indices.nbytes + self.data.nbytes
+    W = W if W.has_sorted_indices else W.sorted_indices()
+    index = np.int32 if max(W.nnz, *W.shape) <= np.iinfo(np.int32).max else np.int64
+    arrays = W.data, W.indices.astype(index, copy=False), W.indptr.astype(index, copy=False)
+    return csr_array(arrays, shape=W.shape)
 
 
-def unit_of(largest: float, steps: int) -> float:
+def csr_bytes(W: csr_array) -> int:
+    """Bytes of the three arrays."""
+    return int(W.indptr.nbytes + W.indices.nbytes + W.data.nbytes)
+
+
+def exact_unit(largest: float, steps: int) -> float:
     """A power of two in which numbers up to `largest`, counted `steps` times in all, add up without rounding.
 
-    >>> unit_of(1.0, 1) == 2.0**-60
+    >>> exact_unit(1.0, 1) == 2.0**-60
     True
     """
     if not 0.0 < largest < math.inf:
         raise ConfigError(f"weights up to {largest} cannot be added up; is eta0 too large for these rows?")
-    return 2.0 ** (math.frexp(largest)[1] + math.frexp(float(max(steps, 1)))[1] - BITS)
+    return 2.0 ** (math.frexp(largest)[1] + math.frexp(float(max(steps, 1)))[1] - SUM_BITS)
 
 
 @dataclass(frozen=True)
-class Block:
-    """steps · W of one partition, or the sum of some; `told` is what each partition says besides, by its number.
+class WeightedSum:
+    """steps · W of one partition, or the sum over several; `reports` has one report for each partition number.
 
-    A block that was never added to another has the float32 numbers of its partition, so nothing is rounded there.
+    The W of a single partition stays in float32, so nothing is rounded there.
     """
 
-    W: Csr
+    W: csr_array
     steps: int
     unit: float
-    told: dict[int, Any]
+    reports: dict[int, Any]
     nbytes: int
 
     @classmethod
-    def of(cls, W: csr_array, steps: int, unit: float, told: dict[int, Any]) -> Block:
-        """What one partition has learned in `steps` steps."""
-        held = Csr.of(W)
-        if held.nbytes > LARGEST:
-            raise ConfigError(
-                f"W has {W.nnz} entries, which is more than one message of Spark holds; ask for a lower density"
-            )
-        return cls(held, steps, unit, told, held.nbytes)
+    def of(cls, W: csr_array, steps: int, unit: float, reports: dict[int, Any]) -> WeightedSum:
+        """The result of one partition after `steps` steps."""
+        W = compact_csr(W)
+        if csr_bytes(W) > MAX_MESSAGE_BYTES:
+            raise ConfigError(f"W has {W.nnz} entries, more than one message of Spark holds; ask for a lower density")
+        return cls(W, steps, unit, reports, csr_bytes(W))
 
-    def counted(self) -> csr_array:
-        """The sum in whole units."""
-        W = self.W.matrix()
+    def _in_units(self) -> csr_array:
+        W = self.W.copy()
         if W.data.dtype != np.int64:
             W.data = np.rint(W.data.astype(np.float64) / self.unit).astype(np.int64) * self.steps
         return W
 
-    def __add__(self, other: Block) -> Block:
-        total = (self.counted() + other.counted()).tocsr()
+    def __add__(self, other: WeightedSum) -> WeightedSum:
+        total = compact_csr((self._in_units() + other._in_units()).tocsr())
         steps, nbytes = self.steps + other.steps, self.nbytes + other.nbytes
-        return Block(Csr.of(total), steps, self.unit, self.told | other.told, nbytes)
+        return WeightedSum(total, steps, self.unit, self.reports | other.reports, nbytes)
 
     def mean(self) -> csr_array:
-        """The mean over all steps."""
-        W = self.W.matrix()
+        """The mean of W over all steps."""
+        W = self.W.copy()
         if W.data.dtype == np.int64:
             W.data = (W.data.astype(np.float64) * (self.unit / self.steps)).astype(np.float32)
             W.eliminate_zeros()
@@ -111,19 +92,19 @@ class Block:
 
 
 def ordered_sum(parts: RDD[tuple[int, Any]], fan: int = 16) -> Any:
-    """The sum of numbered values, by a tree whose shape only depends on their numbers: the same bits always.
+    """The sum of numbered values by a tree that depends on their numbers only: always the same bits.
 
-    Values with the numbers 0 … fan - 1 are added first, in that order, and so on; None where there is no value.
+    The values 0 … fan - 1 are added first, in that order, and so on; the sum of no values is None.
     """
     count = parts.getNumPartitions()
     while count > fan:
         count = -(-count // fan)
         grouped = parts.map(lambda one: (one[0] // fan, one)).groupByKey(count)
-        parts = grouped.map(lambda group: (group[0], _added(list(group[1]))))
-    return _added(parts.collect())
+        parts = grouped.map(lambda group: (group[0], _sum_by_number(list(group[1]))))
+    return _sum_by_number(parts.collect())
 
 
-def _added(numbered: list[tuple[int, Any]]) -> Any:
+def _sum_by_number(numbered: list[tuple[int, Any]]) -> Any:
     total = None
     for _, value in sorted(numbered, key=lambda one: one[0]):
         total = value if total is None else total + value

@@ -25,8 +25,8 @@ from ..optim.penalties import Separable
 from ..optim.scores import Linear
 from ..preferences.queries import Queries
 from .blocks import ordered_sum
-from .refusals import told_plainly
-from .sent import Sent
+from .broadcast import BroadcastParts
+from .errors import executor_errors
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -63,7 +63,7 @@ class SparkDominationRanker:
         kind = _Topics if topics else _Queries
         fitting = kind(**self.ranker.get_params())
         fitting.spark, fitting.partitions = spark, self.partitions or spark.sparkContext.defaultParallelism
-        with told_plainly():
+        with executor_errors():
             fitting.fit(X, y, qid, sample_weight=sample_weight, margins=margins)
         out = DominationRanker(**self.ranker.get_params())
         for name, value in vars(fitting).items():
@@ -111,7 +111,7 @@ class _Queries(_OnSpark):
         from scipy.sparse import csc_array
 
         rows = csc_array((score.values, score.rows.view(score.pointer.dtype), score.pointer), shape=score.shape).tocsr()
-        parts = Sent(self.spark, list(_parts(rows, queries, self.partitions)))
+        parts = BroadcastParts(self.spark, list(_parts(rows, queries, self.partitions)))
         try:
             return solve(self.spark, parts, score.shape[1], self._loss, self._penalty, self._settings)
         finally:
@@ -148,7 +148,7 @@ def _parts(X: Any, queries: Queries, partitions: int) -> Iterator[Part]:
 
 
 def solve(
-    spark: Any, parts: Sent, width: int, loss: Domination, penalty: Separable, settings: CoordinateDescent
+    spark: Any, parts: BroadcastParts, width: int, loss: Domination, penalty: Separable, settings: CoordinateDescent
 ) -> LinearSolution:  # fmt: skip
     """The minimum over one w of the parts' losses and the penalty."""
     from pyspark import StorageLevel

@@ -1,9 +1,9 @@
-"""Text features of a DataFrame: words are counted where the texts lie, and the columns are those of a local fit.
+"""Text features of a DataFrame: the executors count words, and the columns equal those of a local fit.
 
-Every batch of texts is counted by `TextFeatures` itself; Spark adds the counts up, word by word. So only the words that
-are kept, with one number each, come to the driver, and the same texts give the same columns, document frequencies and
-mean length to the bit, however they are partitioned. (Where fields are weighted by other than whole numbers that holds
-up to about 2^28 weighted words: as long as sums in 64 bits are exact.)
+`TextFeatures` counts every batch of texts, and Spark adds the counts by word. So the driver receives only the selected
+words with one number each, and the same texts give the same columns, document frequencies and mean length to the bit,
+whatever the partitions. (With fractional field weights this holds up to about 2^28 weighted words, as long as 64-bit
+sums are exact.)
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from .. import validation
 from ..errors import ConfigError
 from ..text import TextFeatures
-from .frames import judged, refuse_nulls
-from .refusals import told_plainly
+from .errors import executor_errors
+from .frames import check_no_nulls, select_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from scipy.sparse import csr_array
 
-BLOCK = 4096
-"""Texts that become one block of rows."""
+BLOCK_ROWS = 4096
 
 
 def fit_features(
@@ -39,15 +38,35 @@ def fit_features(
     *,
     field_weights: Sequence[float] | None = None,
 ) -> TextFeatures:
-    """`TextFeatures.fit` over the texts of a DataFrame: the same object, with the same words in the same columns.
+    """Fit `TextFeatures` on the texts of a DataFrame; words and columns equal those of a local fit.
 
-    columns : the column of the texts, or several fields, whose counts are added, each times its weight.
+    Parameters
+    ----------
+    frame : DataFrame
+        The texts.
+    columns : str or sequence of str, default "text"
+        One column, or several fields whose counts are added.
+    features : TextFeatures, optional
+        The settings; `TextFeatures()` by default.
+    field_weights : sequence of float, optional
+        Factor of the counts of each field; 1 by default.
+
+    Returns
+    -------
+    TextFeatures
+        The given features, fitted.
     """
     return SparkTextFeatures(features or TextFeatures()).fit(frame, columns, field_weights=field_weights)
 
 
 class SparkTextFeatures:
-    """The features of one model over the partitions of DataFrames: `fit` learns them, `rows` applies them."""
+    """Text features over the partitions of DataFrames: `fit` learns them, `rows` applies them.
+
+    Parameters
+    ----------
+    features : TextFeatures
+        The settings, or fitted features.
+    """
 
     def __init__(self, features: TextFeatures) -> None:
         self.features = features
@@ -55,13 +74,13 @@ class SparkTextFeatures:
     def fit(
         self, frame: DataFrame, columns: str | Sequence[str] = "text", *, field_weights: Sequence[float] | None = None
     ) -> TextFeatures:
-        """Learn the vocabulary and the document frequencies of one or more fields; returns the features given."""
+        """Learn the vocabulary and the document frequencies, with the parameters of `fit_features`."""
         fields, weights = _fields(columns, field_weights)
-        texts = judged(frame, dict.fromkeys(fields, "text"), "texts")
-        copy(self.features).fit([])  # settings are judged here, not on an executor
-        refuse_nulls(texts, "texts")
-        with told_plainly():
-            words, df, documents, length = _tallied(texts, self.features, weights)
+        texts = select_columns(frame, dict.fromkeys(fields, "text"), "texts")
+        copy(self.features).fit([])  # validates the settings here, not on an executor
+        check_no_nulls(texts, "texts")
+        with executor_errors():
+            words, df, documents, length = _count_words(texts, self.features, weights)
         return self.features.restore(words, df, documents, length / max(documents, 1))
 
     def rows(
@@ -71,14 +90,32 @@ class SparkTextFeatures:
         *,
         id: str = "id",
         field_weights: Sequence[float] | None = None,
-        block: int = BLOCK,
+        block: int = BLOCK_ROWS,
     ) -> RDD[tuple[list[Any], csr_array]]:
-        """Blocks of (ids, weighted rows) in the order of the DataFrame, each row as the local `transform` gives it."""
+        """Transform texts into blocks of (ids, weighted rows), in the order of the DataFrame.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Ids and texts.
+        columns : str or sequence of str, default "text"
+            One column, or several fields whose counts are added.
+        id : str, default "id"
+            The column of the ids.
+        field_weights : sequence of float, optional
+            Factor of the counts of each field; 1 by default.
+        block : int, default 4096
+            Rows per block.
+
+        Returns
+        -------
+        RDD of (list, csr_array)
+            Each row equals that of the local `transform`.
+        """
         fields, weights = _fields(columns, field_weights)
         validation.count("block", block, low=1)
-        kinds = {id: "id"} | dict.fromkeys(fields, "text")
-        texts = judged(frame, kinds, "texts")
-        refuse_nulls(texts, "texts")
+        texts = select_columns(frame, {id: "id"} | dict.fromkeys(fields, "text"), "texts")
+        check_no_nulls(texts, "texts")
         shared = frame.sparkSession.sparkContext.broadcast(self.features)
 
         return texts.rdd.mapPartitions(lambda rows: _blocks(shared.value, rows, weights, block))
@@ -87,68 +124,70 @@ class SparkTextFeatures:
 def _blocks(
     features: TextFeatures, rows: Iterable[Any], weights: list[float], size: int
 ) -> Iterator[tuple[list[Any], csr_array]]:
-    left = iter(rows)
-    while some := list(islice(left, size)):
-        ids, *parts = zip(*some, strict=True)
+    remaining = iter(rows)
+    while block := list(islice(remaining, size)):
+        ids, *parts = zip(*block, strict=True)
         yield list(ids), features.weighted(features.field_counts(*parts, field_weights=weights))
 
 
 def _fields(columns: str | Sequence[str], weights: Sequence[float] | None) -> tuple[list[str], list[float]]:
     fields = [columns] if isinstance(columns, str) else list(columns)
-    given = [1.0] * len(fields) if weights is None else [validation.number("field weight", w, low=0) for w in weights]
-    if not fields or len(given) != len(fields):
-        raise ConfigError(f"{len(fields)} fields need {len(fields)} weights, and one field at least; got {len(given)}")
-    return fields, given
+    factors = [1.0] * len(fields) if weights is None else [validation.number("field weight", w, low=0) for w in weights]
+    if not fields or len(factors) != len(fields):
+        raise ConfigError(
+            f"{len(fields)} fields need {len(fields)} weights, and one field at least; got {len(factors)}"
+        )
+    return fields, factors
 
 
-def _tallied(
+def _count_words(
     texts: DataFrame, features: TextFeatures, weights: list[float]
 ) -> tuple[tuple[str, ...], NDArray[np.int64], int, float]:
-    """Words kept, document frequencies (hashed: of all columns), number of documents, sum of their lengths."""
+    """The selected words, document frequencies (hashed: of all columns), number of documents, sum of their lengths."""
     from pyspark.sql import functions as F  # noqa: N812
 
     hashed = features.hashing is not None
-    kind = "int" if hashed else "string"
-    counted = texts.mapInArrow(_counter(features, weights), f"word {kind}, df bigint, frequency double")
+    type_name = "int" if hashed else "string"
+    counted = texts.mapInArrow(_batch_counter(features, weights), f"word {type_name}, df bigint, frequency double")
     sums = counted.groupBy("word").agg(F.sum("df").alias("df"), F.sum("frequency").alias("frequency")).persist()
     try:
-        texts_counted = sums.where("word is null").first()
-        kept = sums.where("word is not null")
+        totals = sums.where("word is null").first()
+        selected = sums.where("word is not null")
         if features.columns is not None:
-            kept = kept.orderBy(F.desc("frequency"), "word").limit(features.columns)
-        found = kept.toArrow().sort_by("word")
+            selected = selected.orderBy(F.desc("frequency"), "word").limit(features.columns)
+        table = selected.toArrow().sort_by("word")
     finally:
         sums.unpersist()
-    documents = 0 if texts_counted is None else int(texts_counted["df"])
-    df = found.column("df").to_numpy().astype(np.int64)
-    length = float(found.column("frequency").to_numpy().sum())
+    documents = 0 if totals is None else int(totals["df"])
+    df = table.column("df").to_numpy().astype(np.int64)
+    length = float(table.column("frequency").to_numpy().sum())
     if not hashed:
-        return tuple(found.column("word").to_pylist()), df, documents, length
-    everywhere = np.zeros(1 << (features.hashing or 0), np.int64)
-    everywhere[found.column("word").to_numpy()] = df
-    return (), everywhere, documents, length
+        return tuple(table.column("word").to_pylist()), df, documents, length
+    all_df = np.zeros(1 << (features.hashing or 0), np.int64)
+    all_df[table.column("word").to_numpy()] = df
+    return (), all_df, documents, length
 
 
-def _counter(features: TextFeatures, weights: list[float]) -> Any:
-    """Batches of texts to batches of (word or column, df, frequency); the row without a word counts the texts."""
+def _batch_counter(features: TextFeatures, weights: list[float]) -> Any:
+    """A function from batches of texts to batches of (word or column, df, frequency); the null word counts texts."""
     settings = copy(features)
-    settings.columns = None  # which words are kept is known when all are counted
-    for learned in [name for name in vars(settings) if name.endswith("_")]:
-        delattr(settings, learned)
+    settings.columns = None  # words are selected after all are counted
+    for name in [name for name in vars(settings) if name.endswith("_")]:
+        delattr(settings, name)
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         for batch in batches:
             part = copy(settings)
-            total = part.fit_counts(*(column.to_pylist() for column in batch.columns), field_weights=weights)
-            there = np.flatnonzero(part.df_)
-            frequency = np.bincount(total.indices, total.data, total.shape[1])[there]
-            words: list[Any] = there.tolist() if part.hashing is not None else [part.words_[i] for i in there]
+            counts = part.fit_counts(*(column.to_pylist() for column in batch.columns), field_weights=weights)
+            present = np.flatnonzero(part.df_)
+            frequency = np.bincount(counts.indices, counts.data, counts.shape[1])[present]
+            words: list[Any] = present.tolist() if part.hashing is not None else [part.words_[i] for i in present]
             yield pa.RecordBatch.from_arrays(
                 [
                     pa.array([*words, None], pa.int32() if part.hashing is not None else pa.string()),
-                    pa.array([*part.df_[there].tolist(), part.documents_], pa.int64()),
+                    pa.array([*part.df_[present].tolist(), part.documents_], pa.int64()),
                     pa.array([*frequency.tolist(), 0.0], pa.float64()),
                 ],
                 names=["word", "df", "frequency"],

@@ -1,4 +1,4 @@
-"""Java and the master, tried within seconds before Spark starts: Spark itself would try for minutes."""
+"""Checks of Java and of the master, within seconds and before Spark starts: Spark itself would try for minutes."""
 
 from __future__ import annotations
 
@@ -12,38 +12,37 @@ from urllib.parse import urlsplit
 
 from ..errors import ConfigError
 
-OLDEST_JAVA = 17
-REACH = 5.0
-"""Seconds that a master has to answer in."""
+MIN_JAVA_VERSION = 17
+MASTER_TIMEOUT_S = 5.0
 MASTERS = "local[*], local[N], local-cluster[N,CORES,MEGABYTES], spark://HOST:PORT, k8s://https://HOST:PORT or yarn"
-_NO_FILE = b"/files/sparserank"
+_MISSING_FILE = b"/files/sparserank"
 _TLS_ALERT = 0x15
 
 
-def java() -> int:
-    """The major version of the Java that Spark would run on; none, or one before 17, is refused.
+def java_version() -> int:
+    """The major version of the Java that Spark would use; raise ConfigError without Java 17 or newer.
 
-    JAVA_HOME is looked at first, then the PATH, as Spark does it.
+    Like Spark, this looks at JAVA_HOME first and then at the PATH.
     """
     home = os.environ.get("JAVA_HOME")
-    found = str(Path(home, "bin", "java")) if home else shutil.which("java")
-    wanted = f"Spark needs Java {OLDEST_JAVA} or newer"
-    if found is None:
-        raise ConfigError(f"{wanted}, and there is no java on the PATH; install it, or set JAVA_HOME")
+    program = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    need = f"Spark needs Java {MIN_JAVA_VERSION} or newer"
+    if program is None:
+        raise ConfigError(f"{need}, and there is no java on the PATH; install it, or set JAVA_HOME")
     try:
-        said = subprocess.run([found, "-version"], capture_output=True, text=True, timeout=60)
+        output = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60)
     except OSError as error:
-        raise ConfigError(f"{wanted}, and {found} cannot be run ({error.strerror}); set JAVA_HOME") from None
-    version = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+        raise ConfigError(f"{need}, and {program} cannot be run ({error.strerror}); set JAVA_HOME") from None
+    version = re.search(r'version "(?:1\.)?(\d+)', output.stderr + output.stdout)
     if version is None:
-        raise ConfigError(f"{wanted}, and {found} does not tell its version; set JAVA_HOME")
-    if int(version[1]) < OLDEST_JAVA:
-        raise ConfigError(f"{wanted}; {found} is Java {version[1]}; set JAVA_HOME to a newer one")
+        raise ConfigError(f"{need}, and {program} does not print its version; set JAVA_HOME")
+    if int(version[1]) < MIN_JAVA_VERSION:
+        raise ConfigError(f"{need}; {program} is Java {version[1]}; set JAVA_HOME to a newer one")
     return int(version[1])
 
 
-def reached(master: str, seconds: float = REACH) -> None:
-    """Refuse a master that is none, that does not answer, or that answers as something else does."""
+def check_master(master: str, timeout_s: float = MASTER_TIMEOUT_S) -> None:
+    """Raise ConfigError for a master that is not valid, does not answer, or is no Spark master."""
     if master == "yarn":
         folder = os.environ.get("YARN_CONF_DIR") or os.environ.get("HADOOP_CONF_DIR")
         if folder is None or not Path(folder).is_dir():
@@ -55,7 +54,7 @@ def reached(master: str, seconds: float = REACH) -> None:
     failures = []
     for host, port in _addresses(master):
         try:
-            with socket.create_connection((host, port), timeout=seconds) as connection:
+            with socket.create_connection((host, port), timeout=timeout_s) as connection:
                 if not master.startswith("spark://") or _may_be_spark(connection):
                     return
             failures.append(f"something answers at {host}:{port}, but it is no Spark master")
@@ -86,15 +85,15 @@ def _addresses(master: str) -> list[tuple[str, int]]:
 
 
 def _may_be_spark(connection: socket.socket) -> bool:
-    """False where the other side speaks first, or answers a question of Spark's protocol with something else.
+    """False if the other side speaks first, or answers a request of Spark's protocol with something else.
 
-    Asked for a file that there is none of, a master says so in a frame that begins with its length in 8 bytes. One that
-    wants to be spoken to in secret is silent, or sends an alert of TLS; Spark is left to find out about that.
+    A master answers a request for a missing file with a frame that starts with its length in 8 bytes. A master that
+    requires encryption is silent or sends a TLS alert; Spark itself reports that.
     """
-    question = b"\x06" + len(_NO_FILE).to_bytes(4, "big") + _NO_FILE
+    request = b"\x06" + len(_MISSING_FILE).to_bytes(4, "big") + _MISSING_FILE
     try:
-        connection.sendall((8 + len(question)).to_bytes(8, "big") + question)
-        answer = connection.recv(4096)  # all of it: a connection closed on unread bytes is a warning there
+        connection.sendall((8 + len(request)).to_bytes(8, "big") + request)
+        answer = connection.recv(4096)  # read all: closing on unread bytes logs a warning there
     except OSError:
         return True
     return not answer or answer[0] in (0, _TLS_ALERT)

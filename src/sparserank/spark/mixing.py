@@ -26,8 +26,8 @@ from ..optim.pattern_sgd import PatternTraining
 from ..optim.penalties import NoPenalty
 from ..optim.pruning import keep_largest
 from ..optim.sparse_sgd import Training
-from .blocks import Block, Csr, unit_of
-from .shards import Found, Shard, drawn
+from .blocks import WeightedSum, exact_unit
+from .shards import Shard, ShardSummary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -60,14 +60,16 @@ class Plan:
     seeds: tuple[int, ...]
 
     @classmethod
-    def of(cls, found: Sequence[Found], partitions: int, steps: int, rounds: int, every: int, seed: int, together: bool,
-           shuffle: bool) -> Plan:  # fmt: skip
+    def of(
+        cls, found: Sequence[ShardSummary], partitions: int, steps: int, rounds: int, every: int, seed: int,
+        together: bool, shuffle: bool,
+    ) -> Plan:  # fmt: skip
         """Steps in proportion to what each partition is drawn from; rounds end at multiples of `every`."""
         if together and not shuffle:
             steps = min(steps, found[0].pairs)
         mass = np.zeros(partitions)
         for one in found:
-            mass[one.partition] = one.mass
+            mass[one.partition] = one.sampling_weight
         bounds = np.floor(np.cumsum(mass) / mass.sum() * steps + 1e-9).astype(np.int64)
         count = np.diff(bounds, prepend=0)
         if not (together or shuffle):
@@ -93,7 +95,7 @@ class Plan:
 class Start:
     """What a round begins with, as it is sent to the executors."""
 
-    W: Csr
+    W: csr_array
     number: int
     alpha: float | None
     last: float
@@ -108,7 +110,7 @@ class Partitioned:
     plan: Plan
     refit: bool = False
 
-    def __call__(self, partition: int, shard: Shard, start: Start) -> Block | None:
+    def __call__(self, partition: int, shard: Shard, start: Start) -> WeightedSum | None:
         """What the partition has learned; None where it has no step to take."""
         begin, end = (int(self.plan.ends[start.number + more, partition]) for more in (0, 1))
         if begin == end:
@@ -116,7 +118,7 @@ class Partitioned:
         training = self._training(shard, start)
         training.steps, offset = begin, int(self.plan.offset[partition])
         seed, shuffle = self.plan.seeds[partition], self.ranker.shuffle
-        training.advance(drawn(shard, seed, offset + begin, offset + end, shuffle), every=end)
+        training.advance(shard.draw(seed, offset + begin, offset + end, shuffle), every=end)
         held = training.held if isinstance(training, Training) else 0.0
         last = training.controller.last_error if training.controller is not None else 0.0
         steps, loss = end - begin, training.curve.points[-1].loss
@@ -124,10 +126,10 @@ class Partitioned:
             steps, training.alpha, last, held, training.curve.total_violations, steps * loss,
             max(training.peak_bytes, _bytes(training)), training.peak_nonzeros, _resident(),
         )  # fmt: skip
-        return Block.of(training.weights(), steps, start.unit, {partition: said})
+        return WeightedSum.of(training.weights(), steps, start.unit, {partition: said})
 
     def _training(self, shard: Shard, start: Start) -> Training | PatternTraining:
-        W = start.W.matrix()
+        W = start.W.copy()
         if self.refit:
             hinge = settings.hinge(self.ranker.loss)
             return self.ranker._solver().training(shard.score, hinge, NoPenalty(), W, pattern=True)
@@ -150,14 +152,14 @@ def _resident() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def unit_for(ranker: BilinearRanker, plan: Plan, number: int, W: csr_array, found: Sequence[Found]) -> float:
+def unit_for(ranker: BilinearRanker, plan: Plan, number: int, W: csr_array, found: Sequence[ShardSummary]) -> float:
     """What W is counted in: no entry can grow beyond what every step of a partition together could add to it."""
     rates, solver = [], ranker._solver()
     for begin, end in set(zip(plan.ends[number].tolist(), plan.ends[number + 1].tolist(), strict=True)):
         rates.append(float(solver.rates(begin, end - begin).sum()))
     q, d = (max(one.largest[side] for one in found) for side in (0, 1))
     largest = [float(np.abs(M.data).max(initial=0.0)) for M in (W, centre_of(ranker, W.shape)) if M is not None]
-    return unit_of(2.0 * sum(largest) + 2.0 * q * d * max(rates) + 1e-30, int(plan.steps(number).sum()))
+    return exact_unit(2.0 * sum(largest) + 2.0 * q * d * max(rates) + 1e-30, int(plan.steps(number).sum()))
 
 
 def centre_of(ranker: BilinearRanker, shape: tuple[int, int]) -> csr_array | None:
@@ -165,9 +167,9 @@ def centre_of(ranker: BilinearRanker, shape: tuple[int, int]) -> csr_array | Non
     return None if ranker.centre is None else settings.matrix("centre", ranker.centre, shape)
 
 
-def mixed(block: Block) -> tuple[csr_array, Said]:
+def mixed(block: WeightedSum) -> tuple[csr_array, Said]:
     """The mean W, and what the partitions say on the whole: means weighted by steps, sums, and largest sizes."""
-    said = [block.told[p] for p in sorted(block.told)]
+    said = [block.reports[p] for p in sorted(block.reports)]
     alpha, last, held = (_mean([getattr(one, name) for one in said], said) for name in ("alpha", "last", "held"))
     return block.mean(), Said(
         sum(one.steps for one in said), alpha, last, held,

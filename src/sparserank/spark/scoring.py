@@ -1,8 +1,8 @@
-"""The best documents of many queries in a collection that lies in partitions: those of one local Index.
+"""Top-k search of many queries over a partitioned collection, equal to that of one local Index.
 
-Every partition makes an index of its own documents and gives the best k of each query; lists are merged by score and
-then by falling id, the order of an Index. A document's row depends on the model and on itself alone, so ids, scores and
-the order of equal scores are those of an index of all documents, to the bit.
+Every partition builds an index of its documents and returns the best k for each query; lists are merged by score and
+then by descending id, as in an Index. A document's row depends on the model and on itself alone, so ids, scores and the
+order of equal scores equal those of an index of all documents, to the bit.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from .. import validation
 from ..data.records import Documents
-from ..errors import DataError
+from ..errors import DataError, NotFitted
 from ..search import Index
 from ..search.encoded_query import EncodedQuery
 from ..text_ranker import TextRanker
 from ..text_ranker.model import TextModel
-from .frames import judged, refuse_nulls
+from .frames import check_no_nulls, check_unique_ids, select_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark import Broadcast
     from pyspark.sql import DataFrame
 
-AT_ONCE = 1024
-"""Queries whose lists of one partition are in memory at the same time."""
+QUERIES_PER_BATCH = 1024
 SCHEMA = "query string, document string, score float"
 
 
@@ -38,36 +37,45 @@ def score_topk(
     *,
     drop_self: bool = False,
 ) -> DataFrame:
-    """query, document, score, rank: the best k documents of every query, as `Index.top` of all documents has them.
+    """Find the best k documents of every query.
 
-    documents : a table `id, text` and, where it is there, `title`. queries : {id: text}, or a table `id, text`; they
-    are sent to every executor. drop_self : a query never finds the document of its own id. A query that nothing
-    answers has no row.
+    Parameters
+    ----------
+    ranker : TextRanker or TextModel
+        A fitted ranker.
+    documents : DataFrame
+        Columns id, text and, optionally, title.
+    queries : mapping or DataFrame
+        {id: text}, or columns id, text. All queries are sent to every executor.
+    k : int, default 10
+        Documents per query.
+    drop_self : bool, default False
+        Exclude the document whose id is the query's id.
+
+    Returns
+    -------
+    DataFrame
+        Columns query, document, score, rank; a query without results has no row.
     """
     validation.count("k", k, low=1)
-    model = ranker._fitted() if isinstance(ranker, TextRanker) else ranker
+    if isinstance(ranker, TextRanker) and not hasattr(ranker, "model_"):
+        raise NotFitted("this TextRanker is not fitted; call fit first")
+    model = ranker.model_ if isinstance(ranker, TextRanker) else ranker
     if not isinstance(model, TextModel):
         raise DataError(f"a TextRanker or TextModel scores documents by their texts; got {type(model).__name__}")
-    wanted = {"id": "text"} | ({"title": "text"} if "title" in documents.columns else {}) | {"text": "text"}
-    table = judged(documents, wanted, "documents")
-    asked = _asked(queries)
-    refuse_nulls(table, "documents")
-    refuse_twice(table)
+    columns = {"id": "text"} | ({"title": "text"} if "title" in documents.columns else {}) | {"text": "text"}
+    table = select_columns(documents, columns, "documents")
+    texts = _query_texts(queries)
+    check_no_nulls(table, "documents")
+    check_unique_ids(table)
     context = documents.sparkSession.sparkContext
-    shared = context.broadcast(_Question(model, tuple(asked), tuple(asked.values()), k, drop_self))
-    return _merged(table.mapInArrow(_searcher(shared), SCHEMA), k)
-
-
-def refuse_twice(documents: DataFrame) -> None:
-    """Refuse a collection in which an id stands twice, in whatever partitions."""
-    twice = documents.groupBy("id").count().where("count > 1").select("id").first()
-    if twice is not None:
-        raise DataError(f"document id {twice['id']!r} occurs more than once")
+    shared = context.broadcast(_Request(model, tuple(texts), tuple(texts.values()), k, drop_self))
+    return _merge(table.mapInArrow(_partition_search(shared), SCHEMA), k)
 
 
 @dataclass(frozen=True)
-class _Question:
-    """What every partition is asked."""
+class _Request:
+    """The model and the queries that every partition receives."""
 
     model: TextModel
     ids: tuple[str, ...]
@@ -75,35 +83,35 @@ class _Question:
     k: int
     drop_self: bool
 
-    def parts(self) -> Iterator[tuple[tuple[str, ...], EncodedQuery]]:
-        for start in range(0, len(self.ids), AT_ONCE):
-            some = slice(start, start + AT_ONCE)
-            yield self.ids[some], self.model.asked(self.texts[some])
+    def batches(self) -> Iterator[tuple[tuple[str, ...], EncodedQuery]]:
+        for start in range(0, len(self.ids), QUERIES_PER_BATCH):
+            batch = slice(start, start + QUERIES_PER_BATCH)
+            yield self.ids[batch], self.model.asked(self.texts[batch])
 
 
-def _asked(queries: Mapping[str, str] | DataFrame) -> dict[str, str]:
+def _query_texts(queries: Mapping[str, str] | DataFrame) -> dict[str, str]:
     if isinstance(queries, Mapping):
         return dict(queries)
-    table = judged(queries, {"id": "text", "text": "text"}, "queries")
-    refuse_nulls(table, "queries")
+    table = select_columns(queries, {"id": "text", "text": "text"}, "queries")
+    check_no_nulls(table, "queries")
     rows = table.collect()
-    out = {row["id"]: row["text"] for row in rows}
-    if len(out) < len(rows):
-        raise DataError(f"queries: {len(rows) - len(out):,} ids occur more than once")
-    return out
+    texts = {row["id"]: row["text"] for row in rows}
+    if len(texts) < len(rows):
+        raise DataError(f"queries: {len(rows) - len(texts):,} ids occur more than once")
+    return texts
 
 
-def _searcher(shared: Broadcast[_Question]) -> Any:
+def _partition_search(shared: Broadcast[_Request]) -> Any:
     def search(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        question = shared.value
-        index = _index(question.model, batches)
+        request = shared.value
+        index = _build_index(request.model, batches)
         if index is None:
             return
-        for ids, asked in question.parts():
-            skip = list(ids) if question.drop_self else None
-            numbers, scores, counts = index.top(asked, question.k, skip, n_jobs=1)
+        for ids, encoded in request.batches():
+            skip = list(ids) if request.drop_self else None
+            numbers, scores, counts = index.top(encoded, request.k, skip, n_jobs=1)
             names = [[index.id_at(one) for one in row[:n]] for row, n in zip(numbers.tolist(), counts, strict=True)]
             yield pa.RecordBatch.from_arrays(
                 [
@@ -117,8 +125,8 @@ def _searcher(shared: Broadcast[_Question]) -> Any:
     return search
 
 
-def _index(model: TextModel, batches: Iterable[pa.RecordBatch]) -> Index | None:
-    """An index of all documents of one partition, None where there are none; texts are let go batch by batch."""
+def _build_index(model: TextModel, batches: Iterable[pa.RecordBatch]) -> Index | None:
+    """An index of the documents of one partition, or None; only one batch of texts is in memory at a time."""
     from scipy.sparse import csr_array, vstack
 
     ids: list[str] = []
@@ -126,10 +134,10 @@ def _index(model: TextModel, batches: Iterable[pa.RecordBatch]) -> Index | None:
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        named = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-        titles = named.get("title", [""] * batch.num_rows)
-        parts.append(model.documents(Documents(tuple(named["id"]), tuple(titles), tuple(named["text"]))))
-        ids += named["id"]
+        columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+        titles = columns.get("title", [""] * batch.num_rows)
+        parts.append(model.documents(Documents(tuple(columns["id"]), tuple(titles), tuple(columns["text"]))))
+        ids += columns["id"]
     if not ids:
         return None
     empty = ("",) * len(ids)
@@ -137,7 +145,7 @@ def _index(model: TextModel, batches: Iterable[pa.RecordBatch]) -> Index | None:
     return Index.build(rows, Documents(tuple(ids), empty, empty))
 
 
-def _merged(lists: DataFrame, k: int) -> DataFrame:
+def _merge(lists: DataFrame, k: int) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -1,8 +1,8 @@
-"""A Spark session that is known to work before anything is computed.
+"""A Spark session that is checked before anything is computed.
 
-Java, the master and the executors are tried in this order, each for a limited time, and each failure is one sentence.
-On a machine's own masters (`local[…]`, `local-cluster[…]`) executors get this Python and this package, and everything
-binds to the loopback address; on a cluster both are its own matter, and `session` only looks whether they fit.
+Java, the master and the executors are checked in this order, each with a time limit; each failure is one sentence. On
+local masters (`local[…]`, `local-cluster[…]`) executors get this Python and this package, and everything binds to the
+loopback address. A cluster brings its own Python and package, and `session` only checks that they fit.
 """
 
 from __future__ import annotations
@@ -22,58 +22,76 @@ from uuid import uuid4
 
 from .. import __version__, validation
 from ..errors import ConfigError
-from .frames import reason
-from .masters import java, reached
+from .errors import first_cause
+from .masters import check_master, java_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-EXECUTORS = 300.0
-"""Seconds that a master has to start the first executor in, and that one to answer."""
+EXECUTOR_TIMEOUT_S = 300.0
+"""Time for the master to start the first executor and for that one to answer."""
 LOOPBACK = "127.0.0.1"
-_OWN = re.compile(r"local(\[(\*|[1-9]\d*)(, *\d+)?\])?|local-cluster\[ *[1-9]\d* *, *[1-9]\d* *, *[1-9]\d* *\]")
+_LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)(, *\d+)?\])?|local-cluster\[ *[1-9]\d* *, *[1-9]\d* *, *[1-9]\d* *\]")
 
 
 def session(master: str = "local[*]", *, app: str = "sparserank", **conf: Any) -> SparkSession:
-    """The session of this process on `master`, started where there is none yet.
+    """Return the Spark session of this process on `master`; start it if there is none.
 
-    conf : settings of Spark by their full names, `**{"spark.executor.memory": "4g"}`; they win over the defaults here.
-    Where a session runs already (a notebook of Databricks, `spark-submit`) pass that one to the functions of this
-    package, or ask for its own master.
+    If a session is already running (in a Databricks notebook, under `spark-submit`), pass that one to the functions of
+    this package, or give its master here.
+
+    Parameters
+    ----------
+    master : str, default "local[*]"
+        `local[N]`, `local-cluster[N,CORES,MEGABYTES]`, `spark://HOST:PORT`, `k8s://https://HOST:PORT` or `yarn`.
+    app : str, default "sparserank"
+        Name of the application.
+    **conf
+        Settings of Spark by their full names, `**{"spark.executor.memory": "4g"}`; they override the defaults.
+
+    Returns
+    -------
+    SparkSession
+        Its executors run Python and this version of SparseRank.
+
+    Raises
+    ------
+    ConfigError
+        If Java, the master or the executors do not work.
     """
     validation.installed("pyspark", extra="spark")
     validation.installed("pandas", extra="spark")
-    own = _OWN.fullmatch(master) is not None
-    if not own:
-        reached(master)
-    _refuse_another(master)
-    java()
-    started = _started(master, app, own, {name: str(value) for name, value in conf.items()})
+    local = _LOCAL.fullmatch(master) is not None
+    if not local:
+        check_master(master)
+    _check_no_other_session(master)
+    java_version()
+    spark = _start(master, app, local, {name: str(value) for name, value in conf.items()})
     try:
         if not master.startswith("local["):
-            _executors_answer(started, master)
+            _check_executors(spark, master)
     except BaseException:
-        started.stop()
+        spark.stop()
         raise
-    return started
+    return spark
 
 
 @contextmanager
-def opened(master: str = "local[*]", **conf: Any) -> Iterator[SparkSession]:
-    """`session`, stopped at the end where it was started here."""
+def temporary_session(master: str = "local[*]", **conf: Any) -> Iterator[SparkSession]:
+    """`session` as a context manager, which stops the session at the end if it was started here."""
     validation.installed("pyspark", extra="spark")
     from pyspark import SparkContext
 
-    there = SparkContext._active_spark_context is not None
+    running = SparkContext._active_spark_context is not None
     spark = session(master, **conf)
     try:
         yield spark
     finally:
-        if not there:
+        if not running:
             spark.stop()
 
 
-def _refuse_another(master: str) -> None:
+def _check_no_other_session(master: str) -> None:
     from pyspark import SparkContext
 
     running = SparkContext._active_spark_context
@@ -83,56 +101,56 @@ def _refuse_another(master: str) -> None:
         )
 
 
-def _started(master: str, app: str, own: bool, conf: dict[str, str]) -> SparkSession:
+def _start(master: str, app: str, local: bool, conf: dict[str, str]) -> SparkSession:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    settings = _defaults(master, own) | conf
+    settings = _defaults(master, local) | conf
     builder = SparkSession.builder.master(master).appName(app)
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        with _environment({"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK} if own else {}):
+        with _environment({"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK} if local else {}):
             _start_java({"spark.master": master} | settings)
-            found = builder.getOrCreate()
+            spark = builder.getOrCreate()
     except (PySparkException, Py4JJavaError) as error:
-        why = reason(error)
-        if master.startswith("spark://") and "stopped SparkContext" in why:
-            why = "something answers there, but takes no application; is it a Spark master, of this version?"
-        raise ConfigError(f"no Spark session on {master!r}: {why}") from None
+        cause = first_cause(error)
+        if master.startswith("spark://") and "stopped SparkContext" in cause:
+            cause = "something answers there, but accepts no application; is it a Spark master, of this version?"
+        raise ConfigError(f"no Spark session on {master!r}: {cause}") from None
     if master.startswith("local-cluster"):
-        atexit.register(_clear, found.sparkContext.applicationId)
-    return found
+        atexit.register(_remove_work_folder, spark.sparkContext.applicationId)
+    return spark
 
 
 def _start_java(settings: dict[str, str]) -> None:
-    """As pyspark does it, but for what Java says on stderr of its modules, which tells a user nothing."""
+    """Start Java as pyspark does, without the warning of Java about its modules on stderr."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
     if SparkContext._gateway is not None:
         return
-    there, here = os.pipe()
-    threading.Thread(target=_pass_on, args=(there,), daemon=True).start()
+    reader, writer = os.pipe()
+    threading.Thread(target=_forward_lines, args=(reader,), daemon=True).start()
     try:
         conf = SparkConf().setAll(list(settings.items()))
-        gateway = launch_gateway(conf, {"stderr": here})  # type: ignore[no-untyped-call]
+        gateway = launch_gateway(conf, {"stderr": writer})  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)
     finally:
-        os.close(here)
+        os.close(writer)
 
 
-def _pass_on(there: int) -> None:
-    """All lines that Java writes, to stderr as it is there, but for that one."""
-    with open(there, "rb", buffering=0) as lines:
+def _forward_lines(reader: int) -> None:
+    """Forward what Java writes to the current stderr, without that warning."""
+    with open(reader, "rb", buffering=0) as lines:
         for line in lines:
             if not line.startswith(b"WARNING: Using incubator modules"):
                 os.write(2, line)
 
 
-def _clear(application: str) -> None:
-    """Remove what the workers of this machine leave: in Spark's own folder, whatever spark.local.dir says."""
+def _remove_work_folder(application: str) -> None:
+    """Remove what local workers leave in Spark's own folder, whatever spark.local.dir is."""
     import pyspark
 
     running = pyspark.SparkContext._active_spark_context
@@ -142,38 +160,38 @@ def _clear(application: str) -> None:
     shutil.rmtree(home / "work" / application, ignore_errors=True)
 
 
-def _defaults(master: str, own: bool) -> dict[str, str]:
-    """Quiet, and without a web page; on this machine's own masters also where to write and what to import."""
-    # options are split at spaces, which an URI has none of
+def _defaults(master: str, local: bool) -> dict[str, str]:
+    """No log lines and no web page; for local masters also the folder to write to and the import path."""
+    # Spark splits options at spaces, which a URI does not contain
     quiet = Path(__file__).with_name("log4j2.properties").as_uri()
     out = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
     }
-    if master == "yarn":  # the default is to try for a quarter of an hour
+    if master == "yarn":  # the default is 15 minutes
         return out | {"spark.hadoop.yarn.resourcemanager.connect.max-wait.ms": "20000"}
-    if not own:
+    if not local:
         return out
-    room = tempfile.mkdtemp(prefix="sparserank-spark-")
-    atexit.register(shutil.rmtree, room, ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix="sparserank-spark-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     package = str(Path(__file__).parents[2])
-    found = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return out | {
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
-        "spark.local.dir": room,
-        "spark.sql.warehouse.dir": f"{room}/warehouse",
+        "spark.local.dir": folder,
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
         "spark.executor.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
-        "spark.executorEnv.PYTHONPATH": os.pathsep.join(dict.fromkeys(found)),
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
     }
 
 
 @contextmanager
-def _environment(wanted: dict[str, str]) -> Iterator[None]:
-    """Variables that are read once, when Spark starts; those the user has set are left alone."""
-    added = [name for name in wanted if name not in os.environ]
-    os.environ.update({name: wanted[name] for name in added})
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Set variables that Spark reads when it starts; variables that the user has set stay."""
+    added = [name for name in variables if name not in os.environ]
+    os.environ.update({name: variables[name] for name in added})
     try:
         yield
     finally:
@@ -181,38 +199,38 @@ def _environment(wanted: dict[str, str]) -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-def _executors_answer(spark: SparkSession, master: str) -> None:
-    """One task of nothing: the executors are there, run a Python like this one and have the same SparseRank."""
+def _check_executors(spark: SparkSession, master: str) -> None:
+    """Run an empty task: the executors exist, run a Python like this one and have the same SparseRank."""
     context, tag = spark.sparkContext, f"sparserank-{uuid4().hex}"
-    late = threading.Event()
+    timed_out = threading.Event()
 
-    def give_up() -> None:
-        late.set()
+    def cancel() -> None:
+        timed_out.set()
         context.cancelJobsWithTag(tag)
 
-    timer = threading.Timer(EXECUTORS, give_up)
+    timer = threading.Timer(EXECUTOR_TIMEOUT_S, cancel)
     timer.start()
     context.addJobTag(tag)
     try:
-        found = _version_there(spark)
+        version = _executor_version(spark)
     except ConfigError:
-        if not late.is_set():
+        if not timed_out.is_set():
             raise
         raise ConfigError(
-            f"no executor of {master!r} has answered in {EXECUTORS:.0f} s; has it workers with "
+            f"no executor of {master!r} has answered in {EXECUTOR_TIMEOUT_S:.0f} s; has it workers with "
             f"{context.getConf().get('spark.executor.memory', '1g')} of memory to give, and are they free?"
         ) from None
     finally:
         timer.cancel()
         context.removeJobTag(tag)
-    if found != __version__:
+    if version != __version__:
         raise ConfigError(
-            f"executors of {master!r} have {found}; they need sparserank {__version__}, as here: install it on every "
+            f"executors of {master!r} have {version}; they need sparserank {__version__}, as here: install it on every "
             "node, or send an environment that has it (spark.archives)"
         )
 
 
-def _version_there(spark: SparkSession) -> str:
+def _executor_version(spark: SparkSession) -> str:
     def look(_: Any) -> str:
         from importlib import import_module
 
@@ -226,4 +244,4 @@ def _version_there(spark: SparkSession) -> str:
     try:
         return spark.sparkContext.parallelize([0], 1).map(look).first()
     except Py4JJavaError as error:
-        raise ConfigError(f"executors cannot run Python as it is here: {reason(error)}") from None
+        raise ConfigError(f"executors cannot run Python as it is here: {first_cause(error)}") from None

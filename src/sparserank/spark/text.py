@@ -29,9 +29,9 @@ from ..optim.pruning import PairBudget
 from ..text_ranker.learning import How
 from ..text_ranker.ranker import TextRanker
 from ..text_ranker.searching import Docs
-from .blocks import Csr, ordered_sum
-from .refusals import told_plainly
-from .sent import Sent
+from .blocks import compact_csr, ordered_sum
+from .broadcast import BroadcastParts
+from .errors import executor_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,7 +84,7 @@ class SparkTextRanker:
         try:
             fitting = _Fitting(**self.ranker.get_params(deep=False))
             fitting.cluster_solver = PatternRidge(operator=operators)
-            with told_plainly():
+            with executor_errors():
                 fitting.fit(docs, queries, qrels, query_weight=query_weight, drop_self=drop_self, tell=tell)
         finally:
             operators.close()
@@ -125,7 +125,7 @@ class ClusterOperators:
     def __init__(self, spark: SparkSession, partitions: int, products: list[Product]) -> None:
         self._spark, self._partitions, self.products = spark, partitions, products
         self._key: Any = None
-        self._parts: Sent | None = None
+        self._parts: BroadcastParts | None = None
 
     @contextmanager
     def __call__(self, problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> Iterator[ClusterOperator]:
@@ -134,7 +134,7 @@ class ClusterOperators:
         if self._parts is None or self._key[0] is not problem or self._key[1] != ridge:
             self._send(problem, ridge, equations)
         assert self._parts is not None
-        pattern = self._spark.sparkContext.broadcast(Csr.of(W))
+        pattern = self._spark.sparkContext.broadcast(compact_csr(W))
         try:
             yield ClusterOperator(self._spark, self._parts, pattern, LocalOperator(equations, W), self.products)
         finally:
@@ -145,7 +145,7 @@ class ClusterOperators:
         entries = problem.D.indptr
         targets = np.linspace(0, entries[-1], self._partitions + 1)[1:-1]
         bounds = [0, *np.searchsorted(entries, targets).tolist(), problem.D.shape[0]]
-        self._parts = Sent(self._spark, [equations.select_documents(*span) for span in pairwise(bounds)])
+        self._parts = BroadcastParts(self._spark, [equations.select_documents(*span) for span in pairwise(bounds)])
         self._key = problem, ridge
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class ClusterOperator:
     """The normal equations on one pattern; sums over documents are computed on the cluster."""
 
     def __init__(
-        self, spark: SparkSession, parts: Sent, pattern: Any, local: LocalOperator, products: list[Product]
+        self, spark: SparkSession, parts: BroadcastParts, pattern: Any, local: LocalOperator, products: list[Product]
     ) -> None:
         self._context, self._parts, self._pattern, self._local = spark.sparkContext, parts, pattern, local
         self._products, self._name, self.diagonal = products, uuid4().hex, local.diagonal
@@ -201,5 +201,5 @@ def _cached_operator(key: tuple[str, int], part: NormalEquations, pattern: Any) 
     if key not in _OPERATORS:
         for old in [old for old in _OPERATORS if old[0] != key[0]]:
             del _OPERATORS[old]
-        _OPERATORS[key] = LocalOperator(part, pattern.value.matrix())
+        _OPERATORS[key] = LocalOperator(part, pattern.value)
     return _OPERATORS[key]

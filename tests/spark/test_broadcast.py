@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sparserank.spark.sent import Sent
+from sparserank.spark.broadcast import BroadcastParts
 
 
 def test_parts_are_worked_on_in_their_order_one_partition_each(spark):
-    sent = Sent(spark, [[1, 2], [], [3]])
+    sent = BroadcastParts(spark, [[1, 2], [], [3]])
     found = sent.flat_map(lambda number, part: [(number, one) for one in part])
     assert len(sent) == found.getNumPartitions() == 3
     assert found.collect() == [(0, 1), (0, 2), (2, 3)]
