@@ -28,8 +28,9 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# all benchmarks, written to docs/benchmarks.md; some of them, printed only: make bench ARGS="bm25_search --quick"
 bench: $(VENV)/dev.stamp
-	$(BIN)/python -m benchmarks.run $(ARGS)
+	$(BIN)/python -m benchmarks.run $(or $(ARGS),--markdown docs/benchmarks.md)
 
 # the service under load and faults, and 100,000 hostile requests; on this machine alone
 soak: $(VENV)/dev.stamp

@@ -1,9 +1,9 @@
-"""W from class labels, past the paper: MAP and error on the test split, the size of W, time and peak memory.
+"""W from class labels: MAP and error on the test split, the size of W, time and peak memory.
 
-20 Newsgroups (10,000 words, sublinear tf-idf, no stop list) with 10 %, 1 % and 0.1 % of all pairs of words, MNIST with
-half of all pairs of pixels. The ratio is our MAP to that of the cosine in the same run; `paper` is its Sparse-R, as MAP
-/ error. Each model is learned in a process of its own from features that are ready, kernels being compiled; `peak_mb`
-is that process's, data set and interpreter included, `extra_mb` what learning added to it.
+20 Newsgroups (10,000 words, sublinear tf-idf, no stop list) with 10 %, 1 % and 0.1 % of all word pairs, MNIST with half
+of all pixel pairs. The ratio is our MAP to that of the cosine in the same run; `paper` is Sparse-R of Chen et al., as
+MAP / error. Each model trains in its own process from ready features and compiled kernels; `peak_mb` is the memory of
+that process, including data and interpreter, and `extra_mb` is what training added.
 `python -m benchmarks.beyond_labels` prints a Markdown table.
 """
 

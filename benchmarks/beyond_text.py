@@ -1,10 +1,10 @@
-"""Learned word pairs beside BM25, against BM25 alone: nDCG@10 on queries that nothing was learned or chosen from.
+"""Learned word pairs with BM25, against BM25 alone: nDCG@10 on queries that were not used for training or tuning.
 
-NFCorpus and pydocs learn from the train split alone and are measured once on dev and test. Cranfield has no splits:
-five folds over its queries, each measured by a model of the other four. Seconds are those of `fit`, choosing included;
-for pydocs they begin with the raw docstrings. `python -m benchmarks.beyond_text` prints a Markdown table.
+NFCorpus and pydocs train on the train split alone and are measured once on dev and test. Cranfield has no splits: five
+folds over its queries, each measured by a model of the other four. Seconds are those of `fit`, including model
+selection; for pydocs they include reading the docstrings. `python -m benchmarks.beyond_text` prints a Markdown table.
 
-Where queries are documents (pydocs), `reverse_share` is the share of judgments whose reverse is in training, and
+In pydocs queries are documents: `reverse_share` is the share of judgments whose reverse is in training, and
 `ndcg_without` and `bm25_without` are the figures without these judgments (`sparserank.evaluation.Reverses`).
 """
 

@@ -1,4 +1,4 @@
-"""BM25 top 10 on 20 Newsgroups, each test post's subject line as a query: ours against bm25s with its numba backend."""
+"""BM25 top 10 on 20 Newsgroups with the subject lines of test posts as queries: ours against bm25s (Numba backend)."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""How the constants of the class-label solvers were chosen: each is varied alone, on training items set aside.
+"""How the constants of the class-label solvers were chosen: each varies alone, on held-out training items.
 
     python -m benchmarks.class_defaults words
     python -m benchmarks.class_defaults pixels
 
-print Markdown tables of MAP and error. Words: 20 Newsgroups at 0.1 % of all pairs, learned from the first two thirds of
-each class's training posts and measured on the last third (by their numbers, which rise as posts arrive; a random third
-would share threads with the others). Pixels: MNIST at half of all pairs, learned from all training images but 5,000
-drawn at random, and measured on those. No test item is read.
+print Markdown tables of MAP and error. Words: 20 Newsgroups at 0.1 % of all pairs, trained on the first two thirds of
+each class's training posts and measured on the last third (by number, which follows the date; a random third would
+share threads with the others). Pixels: MNIST at half of all pairs, trained on all training images but 5,000 random
+ones, and measured on those. No test item is read.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""DominationRanker: checked objectives, time against the number of items, liblinear on RCV1, gblinear on LETOR.
+"""DominationRanker: objectives, time against the number of items, liblinear on RCV1, gblinear on LETOR.
 
-1. Before anything is timed: the objective at our optimum against the sum over pairs, against L-BFGS of scipy on that
-   sum, and against Fig. 1.1 pair by pair until it comes to rest. A difference beyond 1e-6 is an error, and nothing is
-   timed.
-2. One query of up to a million items, 50 features of which a tenth is there, 1 % relevant: what happens to a pass over
-   the weights when the items double, and what the same pass costs pair by pair, where that still ends.
-3. RCV1, one model a topic: L1 logistic regression of liblinear and ours, on two threads, on all topics with at least 10
-   stories to learn from and 5 to test on.
-4. MQ2008 and OHSUMED, the five folds: XGBoost's gblinear with rank:pairwise for as many rounds as give its best
-   NDCG@10 on validation, and ours until it comes to rest, both on two threads.
+1. Before the measurement: the objective at our optimum equals the sum over pairs, the optimum of scipy's L-BFGS on that
+   sum, and that of Fig. 1.1 pair by pair, to 1e-6.
+2. One query of up to a million items, 50 features with 10 % nonzeros, 1 % relevant: the time of a pass over the weights
+   against that of half as many items, and against that of the same pass pair by pair, up to 40,000 items.
+3. RCV1, one model per topic: L1 logistic regression of liblinear and ours, on two threads, on all topics with at least
+   10 training and 5 test stories.
+4. MQ2008 and OHSUMED, five folds: XGBoost's gblinear with rank:pairwise and the number of rounds that is best on
+   validation, and ours until convergence, both on two threads.
 
-In 3 and 4 the peers minimise other objectives, so results cannot be equal: each side tries as many penalties, its best
-one on validation is timed (the search is not), and the quality of both on test data stands beside the ratio.
+In 3 and 4 the peers minimize other objectives, so results cannot be equal: each side tries as many penalties, the time
+is that of the best one on validation (without the search), and the table has the quality of both on test data.
 """
 
 from __future__ import annotations

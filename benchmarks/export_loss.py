@@ -1,9 +1,9 @@
-"""What each engine loses: nDCG@10 on NFCorpus dev, and how many of the exact top 10 it finds.
+"""The loss of each engine: nDCG@10 on NFCorpus dev, and the share of the exact top 10 that it finds.
 
-The model learns from the train split. Qdrant runs here, embedded; for the others, the very documents and requests that
-`sparserank export` writes are read as the engine's documentation says (sparserank.export.simulation). `within` rows
-are the curve that K is chosen from: how many of the best by positive weights are scored again with signs. The ratio is
-to exact scoring.
+The model trains on the train split. Qdrant runs embedded; for the other engines, `sparserank.export.simulation`
+evaluates the documents and requests that `sparserank export` writes, following the engine's documentation. `within`
+rows are the curve from which K is chosen: how many of the best by positive weights are rescored with signs. The ratio
+is to exact scoring.
 """
 
 from __future__ import annotations

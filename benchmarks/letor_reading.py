@@ -1,7 +1,7 @@
-"""LETOR text to arrays: ours against scikit-learn's load_svmlight_file, equal arrays out.
+"""LETOR text to arrays: ours against scikit-learn's load_svmlight_file, with equal arrays.
 
-Two files: MQ2007 (46 features, every one written out, six decimals, comments) and RCV1 (47,236 features, few a row,
-16 digits, as dump_svmlight_file writes them). Both lie unpacked in a temporary folder, so only reading is timed.
+Two files: MQ2007 (46 features, all of them written, six decimals, comments) and RCV1 (47,236 features, few per row,
+16 digits, as dump_svmlight_file writes them). Both are uncompressed files, so the benchmark measures reading alone.
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
-"""A benchmark's rows as a Markdown table, to be pasted into docs as it is printed."""
+"""Results of benchmarks as Markdown."""
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 
 def table(rows: Sequence[Mapping[str, Any]], first: str = "name") -> str:
-    """One column a key, in the order in which keys first appear; a missing value is an empty cell.
+    """One column per key, in the order in which keys first appear; a missing value is an empty cell.
 
     >>> print(table([{"name": "BM25", "ndcg": 0.5}, {"name": "learned", "ndcg": 0.6, "pairs": 1000}]))
     | | ndcg | pairs |
@@ -27,4 +30,43 @@ def table(rows: Sequence[Mapping[str, Any]], first: str = "name") -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return text.replace("|", "\\|")
+
+
+def section(result: Mapping[str, Any]) -> str:
+    """One benchmark: its description, its size, its peer, its rows and its other figures.
+
+    >>> print(section({"case": "loading", "size": "3 MB", "rows": [{"name": "ours", "ratio": 2.0}], "peak_mb": 9}))
+    ## Loading
+    <BLANKLINE>
+    Size: 3 MB.
+    <BLANKLINE>
+    | | ratio |
+    |---|---|
+    | ours | 2.0 |
+    <BLANKLINE>
+    - peak mb: 9
+    """
+    title = str(result["case"])
+    parts = [f"## {title[:1].upper()}{title[1:]}"]
+    parts += [str(result["about"])] if result.get("about") else []
+    parts += [f"Size: {result['size']}."] if result.get("size") else []
+    parts += [f"Compared with: {result['peer']}."] if result.get("peer") else []
+    parts += [f"Not measured: {result['error']}"] if "error" in result else []
+    parts += [table(result["rows"])] if result.get("rows") else []
+    others = [key for key in result if key not in ("case", "about", "size", "peer", "error", "rows")]
+    if others:
+        parts.append("\n".join(f"- {key.replace('_', ' ')}: {_cell(result[key])}" for key in others))
+    return "\n\n".join(parts)
+
+
+def document(results: Sequence[Mapping[str, Any]], command: str) -> str:
+    """All benchmarks as one page."""
+    names = ("sparserank", "numpy", "scipy", "numba")
+    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    lead = (
+        f"`{command}` writes this page. Each ratio compares with the named peer in the same run on the same data. "
+        f"This run: {os.cpu_count()} cores, Python {platform.python_version()}, {versions}."
+    )
+    return "\n\n".join(["# Benchmarks", lead, *(section(result) for result in results)]) + "\n"

@@ -1,4 +1,4 @@
-"""How a benchmark measures: the contestants take turns in one run, the best turn of each counts, memory at its peak."""
+"""How benchmarks measure: the contestants take turns in one run, the best time of each counts, and peak memory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A model file of 10 million word pairs: ours, against scipy's load_npz and pickle of the same W and words.
 
-Ours is read whole and judged – indices in range and rising, numbers finite, words as many as columns – and can run no
-code; load_npz looks at nothing but shapes, and pickle runs what the file says. What all three load is compared with
-what was saved before they are timed.
+Ours reads and validates the whole file (sorted indices in range, finite numbers, one word per column) and cannot run
+code; load_npz checks shapes only, and pickle can run code from the file. Before the measurement, what each of the three
+loads is compared with what was saved.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Is the learned ranker ever worse than BM25? Every text collection in five grouped folds, and collections of noise.
 
-Each fold is measured by a model of the other four. Folds are grouped, so that near-duplicates of a query are never on
-both sides: pages of one header (winapi) or one interface (mdn) stay together, elsewhere queries with similar words or
-the same relevant documents. Collections of more than 4,000 documents are sampled, whole groups of pages at a time.
+Each fold is measured by a model of the other four. Folds are grouped: near-duplicates of a query are always on one
+side. Pages of one header (winapi) or one interface (mdn) stay together; elsewhere queries with similar words or the
+same relevant documents. Collections of more than 4,000 documents are sampled by whole groups of pages.
 
-A collection of noise has real documents and queries, or made-up ones, and relevant documents drawn at random: a model
-that keeps word pairs there has mistaken chance for a gain.
+A collection of noise has real or synthetic documents and queries, and random relevant documents: a model that keeps
+word pairs there has mistaken chance for a gain.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""20 Newsgroups as two benchmarks use it."""
+"""20 Newsgroups in the form that two benchmarks use."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Top 10 through a learned W of a million pairs on 20 Newsgroups: ours by both plans, scipy's (QW)Dᵀ, and bm25s.
+"""Top 10 through a learned W of a million pairs on 20 Newsgroups: both plans of ours, scipy's (QW)Dᵀ, and bm25s.
 
-Queries are every fourth test post, whole and by its subject line; documents are the training posts. All start from
-features that are ready (bm25s from words that are split), on the same cores. The ratio is to scipy; `of_bm25s` is the
-share of bm25s's queries a second, which looks for nothing but the words themselves. Our two plans are checked, to the
-bit, against one another and against scipy before anything is timed. Then: how long a new process needs to
-import the package, to open the file (one below 128 MB is read and checked whole, a larger one is not), and to answer.
+Queries are every fourth test post, as a whole and by its subject line; documents are the training posts. All start from
+ready features (bm25s from tokens), on the same cores. The ratio is to scipy; `of_bm25s` is the ratio to bm25s, which
+searches for the words themselves only. Before the measurement, our two plans are compared with each other, to the bit,
+and with scipy. `start` has the seconds that a new process takes to import the package, to open the file (a file below
+128 MB is read and checked as a whole) and to return the first result.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A click log of 10⁷ events in Parquet: grades and skip-above pairs by Spark SQL, against ClickLog on one machine.
 
-Both read the same files; results are checked equal before anything is timed. Two worker processes of one core each
-(`local-cluster[2,1,2048]`) share this machine with the local run, so the ratio says what Spark costs where it is not
-needed; what it is for is a log that one machine cannot hold, and rows a second and core are what to plan by.
+Both read the same files, and the results are checked to be equal. Two worker processes of one core each
+(`local-cluster[2,1,2048]`) share the machine with the local run, so the ratio shows the overhead of Spark on a log that
+one machine can hold. Plan by rows per second and core.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def check_equal(log: ClickLog, grades: Any, pairs: Any) -> tuple[int, int]:
     """Refuse to time what differs; how many grades and pairs there are."""
     keys, values = of_spark(grades, 2)
     known = log.grades(Propensity())
-    wanted = np.array([(q, d, g) for q, row in known.items() for d, g in row.items()])
-    if not (np.array_equal(keys, wanted[:, :2].T) and np.allclose(values, wanted[:, 2], rtol=1e-12)):
+    expected = np.array([(q, d, g) for q, row in known.items() for d, g in row.items()])
+    if not (np.array_equal(keys, expected[:, :2].T) and np.allclose(values, expected[:, 2], rtol=1e-12)):
         raise AssertionError("the grades of Spark are not those of the local log")
     keys, weight = of_spark(pairs, 3)
     above = log.skip_above()
@@ -75,7 +75,7 @@ def check_equal(log: ClickLog, grades: Any, pairs: Any) -> tuple[int, int]:
         np.array_equal(keys, np.stack([above.query, above.better, above.worse])) and (weight == above.weight).all()
     ):
         raise AssertionError("the pairs of Spark are not those of the local log")
-    return len(wanted), len(weight)
+    return len(expected), len(weight)
 
 
 class Tree:

@@ -1,7 +1,7 @@
-"""Words counted and the best ten found over the partitions of Spark, and in one process: NFCorpus once, 4 and 16 times.
+"""Word counts and top 10 over the partitions of Spark, and in one process: NFCorpus once, 4 times and 16 times.
 
-Both are checked equal – words, frequencies, mean length; ids and scores – before anything is told. Times on two workers
-of one core each are mostly the floor of Spark's jobs; the rate of one process is what to plan by.
+Words, frequencies, mean length, ids and scores of both are checked to be equal. Times on two workers of one core each
+are mostly the fixed cost of Spark's jobs; plan by the rate of one process.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def row(spark: Any, folder: Path, ranker: Any, documents: Documents, queries: di
     if counted.words_ != here.words_ or (counted.df_ != here.df_).any() or counted.mean_length_ != here.mean_length_:
         raise AssertionError("the words of Spark are not those of one process")
     found, spark_top = timed(lambda: score_topk(ranker, frame, queries, K).collect())
-    wanted, local_seconds = timed(lambda: local_top(ranker, documents, queries))
+    expected, local_seconds = timed(lambda: local_top(ranker, documents, queries))
     if {(r.query, r.document, r.score) for r in found} != {
-        (q, d, s) for q, run in wanted.items() for d, s in run.items()
+        (q, d, s) for q, run in expected.items() for d, s in run.items()
     }:
         raise AssertionError("the best of Spark are not those of one process")
     frame.unpersist()

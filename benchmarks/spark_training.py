@@ -1,9 +1,9 @@
-"""Training on Spark beside training on one machine: three sizes, and the quality on 20 Newsgroups.
+"""Training on Spark against training on one machine: three sizes, and the quality on 20 Newsgroups.
 
 Two worker processes of one core each (`local-cluster[2,1,2048]`), and one process with two threads, take the same
-triples in the same run. Where both share one machine Spark cannot win; what is measured is what a round costs: seconds,
-bytes out and in, and memory, from which docs/cluster.md derives what a cluster would take. Training in rounds learns
-another W than training in one process, so nothing is checked equal here: `newsgroups` has the quality of both.
+triples in the same run. On one machine Spark cannot be faster; the table has the cost of a round: seconds, bytes out
+and in, and memory, from which docs/cluster.md derives the needs of a cluster. Training in rounds gives another W than
+training in one process, so results are not equal: `newsgroups` has the quality of both.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How many words a synonym rule adds and how heavy a pair must be, chosen on NFCorpus training queries set aside.
+"""How many words a synonym rule adds and the least weight of a pair, chosen on held-out NFCorpus training queries.
 
     python -m benchmarks.synonym_defaults
 
-The model learns from three quarters of the training queries; nDCG@10 is that of the last quarter, for BM25 of Lucene
-with the rules of every setting. A Markdown table: one row a number of words, one column a least weight.
+The model trains on three quarters of the training queries; nDCG@10 is that of the last quarter, for BM25 of Lucene with
+the rules of every setting. It prints a Markdown table: one row per number of words, one column per least weight.
 """
 
 from __future__ import annotations

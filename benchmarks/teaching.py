@@ -1,9 +1,9 @@
-"""How often one user's opinion about one query is learned in one round, and what that costs held-out judgments.
+"""How often one user's feedback on one query is learned in one round, and its cost on held-out judgments.
 
     python benchmarks/teaching.py MODEL [--data pydocs] [--queries 30]
 
 For queries drawn from the train and dev parts, the document at rank 3, 4 or 5 gets a thumbs-up and two clicks, or a
-thumbs-down; each opinion is learned alone, from MODEL as it is. Every round is checked on the dev judgments.
+thumbs-down; each piece of feedback is learned alone, starting from MODEL. Every round is measured on the dev judgments.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Told:
         return self.said[number:][:limit]
 
     def of_queries(self, queries: Collection[str]) -> list[Feedback]:
-        wanted = {plain(query) for query in queries}
-        return [one for one in self.said if plain(one.query) in wanted]
+        selected = {plain(query) for query in queries}
+        return [one for one in self.said if plain(one.query) in selected]
 
     def last(self) -> int:
         return len(self.said)

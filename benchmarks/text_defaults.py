@@ -1,11 +1,11 @@
-"""How the constants of the text ranker were chosen: each is varied alone, on training queries that were set aside.
+"""How the constants of the text ranker were chosen: each varies alone, on held-out training queries.
 
     python -m benchmarks.text_defaults [--collections nfcorpus pydocs] [--turns 1] [--only idf]
 
-prints a Markdown table: nDCG@10 of every value, and how far it is from the default's on the same queries, with the
-standard error of that difference. Defaults are chosen by the mean over NFCorpus and pydocs; Cranfield, which has no
-train split, is measured with `--collections cranfield`. The first block has W uncut and the penalty on the query side
-chosen; the second has W at `PAIRS` pairs and a fixed penalty, and ends with the losses that go on from there.
+prints a Markdown table: nDCG@10 of every value, and its difference from the default's on the same queries, with the
+standard error of that difference. Defaults are chosen by the mean over NFCorpus and pydocs; `--collections cranfield`
+measures Cranfield, which has no train split. The first block has W unpruned and the best penalty on the query side; the
+second has W at `PAIRS` pairs and a fixed penalty, and ends with the losses that start from there.
 """
 
 from __future__ import annotations

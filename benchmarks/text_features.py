@@ -1,4 +1,4 @@
-"""Raw posts to a tf-idf matrix: ours against scikit-learn's TfidfVectorizer, equal matrices out."""
+"""Raw posts to a tf-idf matrix: ours against scikit-learn's TfidfVectorizer, with equal matrices."""
 
 from __future__ import annotations
 

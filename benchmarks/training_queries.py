@@ -1,8 +1,8 @@
-"""Training queries that are set aside, and nDCG@10 on them for one part of the text ranker's recipe at a time.
+"""Held-out training queries, and nDCG@10 on them for one part of the text ranker's recipe at a time.
 
-A quarter of the judged training queries is set aside, near-duplicates together, and W is learned from the others. What
-is still to choose (the weight of the pairs, the penalty on the query side, the strength of a loss) is chosen on one
-half of the quarter and measured on the other, and the other way round. No other split is read.
+A quarter of the judged training queries is held out, near-duplicates together, and W is learned from the others. The
+remaining settings (the pair weight, the penalty on the query side, the strength of a loss) are chosen on one half of
+the quarter and measured on the other, and vice versa. No other split is read.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def unit_rows(rows: csr_array) -> csr_array:
     return csr_array(diags_array(scale.astype(np.float32)) @ rows)
 
 
-# ---- what a setting reaches
+# ---- the result of a setting
 
 
 @dataclass

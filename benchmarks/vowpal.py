@@ -6,7 +6,7 @@ The same in both: the triples and their order, the hinge with margin 1, the rate
 What Vowpal Wabbit cannot do (`DIFFERENCES`): its L1 penalty is a total that grows on steps that violate the margin
 only, and weights are read through a threshold by that total, where Algorithm 1 shrinks W by λ·Σ η of every step, once
 in T steps. A start other than one constant is not an option of its command line, so the identity comes in as each
-example's base score q·Δ, which the penalty does not reach. Pairs of words share 2²⁷ hashed places.
+example's base score q·Δ, which the penalty does not affect. Pairs of words share 2²⁷ hashed places.
 """
 
 from __future__ import annotations

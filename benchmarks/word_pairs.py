@@ -1,13 +1,13 @@
 """Algorithm 1 on 20 Newsgroups: ours, Vowpal Wabbit, and the literal dense algorithm, on the same triples.
 
-10,000 words, sublinear tf-idf, no stop list, T = 100, C = 200, a λ that ends near 8 % density. Before anything is
-timed, our W is compared with that of the literal dense algorithm, number by number, and, on fewer words and without a
-penalty, our scores with those of Vowpal Wabbit. With a penalty Vowpal Wabbit computes something else
-(`vowpal.DIFFERENCES`), so both have the share of test triples that they put in order beside the time.
+10,000 words, sublinear tf-idf, no stop list, T = 100, C = 200, a λ that ends near 8 % density. Before the measurement,
+our W is compared with that of the literal dense algorithm, number by number, and, on fewer words and without a penalty,
+our scores with those of Vowpal Wabbit. With a penalty Vowpal Wabbit computes something else (`vowpal.DIFFERENCES`), so
+the table also has the share of test triples that each ranks correctly.
 
-Against Vowpal Wabbit our time includes building the features from raw posts and its time the reading of its file;
-against the literal algorithm both have the features. Then the memory that training takes, and the speed with 100,000
-words (each post thinned at random to as many words as it has among the 10,000) and with a million hashed n-grams.
+Against Vowpal Wabbit, our time includes the features from raw posts, and its time includes reading its file; against
+the literal algorithm both start from features. Further rows have the memory of training, and the speed with 100,000
+words (each post sampled to as many words as it has among the 10,000) and with a million hashed n-grams.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import re
 
 import numpy as np
 import pytest
-from benchmarks import markdown, vowpal, word_pairs
+from benchmarks import markdown, run, vowpal, word_pairs
 from scipy.sparse import csr_array
 
 from sparserank import BilinearRanker, Preferences, data
@@ -48,3 +49,22 @@ def test_vowpal_wabbit_without_a_penalty_runs_algorithm_1(digits, tmp_path):
 
 def test_markdown_tables():
     assert doctest.testmod(markdown).failed == 0
+
+
+def test_the_page_has_every_benchmark_and_names_the_one_that_failed():
+    rows = [{"name": "ours", "ratio": 2.0, "queries_per_s": 1000}, {"name": "peer", "ratio": 1.0}]
+    results = [{"case": "search", "size": "10 posts", "peer": "bm25s", "rows": rows}, {"case": "load", "error": "x"}]
+    page = markdown.document(results, "make bench")
+    assert "## Search\n\nSize: 10 posts.\n\nCompared with: bm25s." in page
+    assert "| ours | 2.0 | 1,000 |" in page
+    assert "## Load\n\nNot measured: x" in page
+    assert not re.search(r"wanted|reach|dream", page)
+
+
+def test_run_writes_the_page(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(run, "run_case", lambda case, quick: {"case": case, "rows": [{"name": "ours", "ratio": 1.5}]})
+    monkeypatch.setattr("sys.argv", ["run", "--output", str(tmp_path / "b.json"), "--markdown", str(tmp_path / "b.md")])
+    run.main()
+    assert capsys.readouterr().out.count("1.50x") == len(run.CASES)
+    page = (tmp_path / "b.md").read_text()
+    assert page.count("\n## ") == len(run.CASES)

@@ -1,4 +1,4 @@
-"""The phases of a soak, each a record of what was wanted and what was seen."""
+"""The phases of a soak, each with its limits and its measurements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .service import Service
 from .stored import faults
 
 CONNECTIONS = 32
-WANTED = 50.0
+MAX_P99_MS = 50.0
 """Milliseconds that 99 of 100 requests may take at most."""
 WARM = 3.0
 """Seconds of load before anything counts."""
@@ -40,7 +40,7 @@ async def highest(
     tried, low, high, rate = [], 0.0, 0.0, start
     for number in range(steps):
         seen = await steady(service, users, rate, seconds, f"rate-{number}")
-        held = not seen["errors"] and seen["all"]["p99"] < WANTED
+        held = not seen["errors"] and seen["all"]["p99"] < MAX_P99_MS
         tried.append({"rate": round(rate), "held": held, **{k: seen[k] for k in ("all", "errors", "lag", "cores")}})
         tell(f"  {rate:5.0f} a second: p99 {seen['all']['p99']:7.1f} ms, {'held' if held else 'not held'}")
         low, high = (rate, high) if held else (low, rate)
