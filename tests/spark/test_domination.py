@@ -89,7 +89,7 @@ def test_topics_are_spread_over_the_partitions(spark):
 def test_bad_input_is_refused_before_anything_is_sent():
     with pytest.raises(ConfigError, match="max_features needs coordinate descent over all rows"):
         SparkDominationRanker(sr.DominationRanker(max_features=3)).fit(None, X, Y, QID)
-    with pytest.raises(ConfigError, match="a DominationRanker's settings are wanted; got PAMIR"):
+    with pytest.raises(ConfigError, match="'ranker' parameter must be a DominationRanker; got PAMIR"):
         SparkDominationRanker(sr.PAMIR()).fit(None, X, Y, QID)
     with pytest.raises(ConfigError, match="'partitions' parameter"):
         SparkDominationRanker(partitions=-1).fit(None, X, Y, QID)

@@ -7,7 +7,7 @@ in `_` are what was learned.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -43,6 +43,42 @@ class Rows:
         """The rows of one topic, with its column of the grades."""
         of_topic = self.margins[:, topic] if np.ndim(self.margins) == 2 else self.margins
         return Queries.of(grades[:, [topic]].toarray().ravel(), self.qid, self.weight, of_topic)
+
+
+@dataclass(frozen=True)
+class DominationSolver:
+    """Minimizes loss + penalty by coordinate descent on this machine; `sparserank.spark` has a solver for a cluster."""
+
+    loss: Domination
+    penalty: Separable
+    descent: CoordinateDescent
+    n_jobs: int | None = None
+
+    def solve(self, score: Linear, queries: Queries, max_features: int | None) -> LinearSolution:
+        """One w over all queries."""
+        descent = self.descent.descent(score, queries, self.loss)
+        if max_features is None:
+            return descent.to(self.penalty)
+        if isinstance(self.penalty, L1):
+            return descent.down_to(self.penalty, max_features)
+        return descent.cut_to(self.penalty, max_features)
+
+    def solve_topic(self, score: Linear, queries: Queries, max_features: int | None) -> LinearSolution | None:
+        """The w of one topic; None if all its grades are equal."""
+        if self.loss.select_windows(queries).skipped == len(queries):
+            return None
+        return DominationSolver.solve(self, score, queries, max_features)
+
+    def solve_topics(
+        self, score: Linear, grades: Any, rows: Rows, max_features: int | None
+    ) -> list[LinearSolution | None]:
+        """The w of every column of grades."""
+
+        def solve(topic: int) -> LinearSolution | None:
+            return self.solve_topic(score, rows.by_query(grades, topic), max_features)
+
+        with ThreadPoolExecutor(validation.threads(self.n_jobs)) as pool:
+            return list(pool.map(solve, range(grades.shape[1])))
 
 
 class DominationRanker(LinearRanker):
@@ -110,11 +146,20 @@ class DominationRanker(LinearRanker):
         self.share = share
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, qid: Any = None, **weights: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        qid: Any = None,
+        *,
+        solver: Callable[..., DominationSolver] = DominationSolver,
+        **weights: Any,
+    ) -> Self:
         """Learn one w from grades by query, or one w a topic from a matrix of items × topics.
 
         sample_weight : what a row's term counts as a winner.
         margins : s of each row, added to what `margin` gives for its grade; of items × topics where topics differ.
+        solver : called with the loss, the penalty, `CoordinateDescent` and n_jobs; its result solves.
 
         >>> X, clicks = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], [90, 10, 0]
         >>> ranker = DominationRanker(loss="base", penalty="l2", alpha=0.01)
@@ -122,39 +167,30 @@ class DominationRanker(LinearRanker):
         >>> bool(w[0] > 2 * w[1] > 0)
         True
         """
-        if not by_topic(y):
-            return super().fit(X, y, qid, **weights)
-        with self._refitting():
-            self._fit_topics(X, y, qid, weights)
-        return self
+        self._make_solver = solver
+        try:
+            if not by_topic(y):
+                return super().fit(X, y, qid, **weights)
+            with self._refitting():
+                self._fit_topics(X, y, qid, weights)
+            return self
+        finally:
+            del self._make_solver
 
     def _fit_topics(self, X: Any, y: Any, qid: Any, weights: dict[str, Any]) -> None:
-        self._judge()
+        solver = self._solver()
         grades = topic_grades(y)
         margins = _topic_margins(weights.pop("margins", None), grades.shape)
         X, _ = self._checked(X, np.zeros(grades.shape[0]), qid, dict(weights))
         score, worth = Linear.of(X), np.ones(X.shape[1])
         rows = Rows(qid, weights.get("sample_weight"), margins)
         if self.share > 0.0:
-            known = [one.w for one in self._each_topic(score, grades, rows, None) if one is not None]
+            known = [one.w for one in solver.solve_topics(score, grades, rows, None) if one is not None]
             worth = shared_worth(np.stack(known), self.share) if known else worth
             score = score.scaled(worth)
-        found = self._each_topic(score, grades, rows, self.max_features)
-        self._take_topics([None if one is None else replace(one, w=one.w * worth) for one in found], len(worth))
-
-    def _each_topic(self, score: Linear, grades: Any, rows: Rows, most: int | None) -> list[LinearSolution | None]:
-        """The solution of every column of grades."""
-
-        def learn(topic: int) -> LinearSolution | None:
-            return self._topic(score, rows.by_query(grades, topic), most)
-
-        with ThreadPoolExecutor(validation.threads(self.n_jobs)) as pool:
-            return list(pool.map(learn, range(grades.shape[1])))
-
-    def _topic(self, score: Linear, queries: Queries, most: int | None) -> LinearSolution | None:
-        """The solution of one topic; None where all its grades are equal."""
-        teaches = self._loss.select_windows(queries).skipped < len(queries)
-        return self._solved(score, queries, most) if teaches else None
+        found = solver.solve_topics(score, grades, rows, self.max_features)
+        scaled = [None if one is None else replace(one, w=one.w * worth) for one in found]
+        self._take_topics(scaled, len(worth), solver.penalty.alpha)
 
     def _checked(self, X: Any, y: Any, qid: Any, weights: dict[str, Any]) -> tuple[Any, Queries]:
         margins = weights.pop("margins", None)
@@ -162,16 +198,16 @@ class DominationRanker(LinearRanker):
         return X, queries if margins is None else queries.with_margins(margins)
 
     def _learn(self, X: Any, queries: Queries) -> None:
-        self._judge()
-        self.skipped_queries_ = self._loss.select_windows(queries).skipped
-        solution = self._solved(Linear.of(X), queries, self.max_features)
+        solver = self._solver()
+        self.skipped_queries_ = solver.loss.select_windows(queries).skipped
+        solution = solver.solve(Linear.of(X), queries, self.max_features)
         self.coef_, self.solution_, self.converged_ = solution.w, solution, solution.converged
         self.n_iter_, self.alpha_, self.objective_ = solution.epochs, solution.penalty.alpha, solution.objective
         self.violation_ = solution.relative_violation
         if not solution.converged:
             self._warn(solution.message)
 
-    def _take_topics(self, found: list[LinearSolution | None], n_features: int) -> None:
+    def _take_topics(self, found: list[LinearSolution | None], n_features: int, alpha: float) -> None:
         from scipy.sparse import csr_array, vstack
 
         empty = csr_array((1, n_features), dtype=np.float64)
@@ -182,7 +218,7 @@ class DominationRanker(LinearRanker):
         self.solution_, self.skipped_topics_ = tuple(found), len(found) - len(known)
         self.n_iter_ = max(solution.epochs for solution in known)
         self.converged_ = all(solution.converged for solution in known)
-        self.alpha_ = np.array([self._penalty.alpha if one is None else one.penalty.alpha for one in found])
+        self.alpha_ = np.array([alpha if one is None else one.penalty.alpha for one in found])
         self.objective_ = float(sum(solution.objective for solution in known))
         self.violation_ = max(solution.relative_violation for solution in known)
         if not self.converged_:
@@ -195,17 +231,18 @@ class DominationRanker(LinearRanker):
 
     # ---- settings made objects
 
-    def _judge(self) -> None:
-        """The settings, judged before anything is learned."""
+    def _solver(self) -> DominationSolver:
+        """Validate the settings and make the solver."""
         validation.number("alpha", self.alpha, low=0)
         validation.threads(self.n_jobs)
-        self._settings = CoordinateDescent(self.tol, self.max_iter)
-        self._loss = self.loss if isinstance(self.loss, Domination) else Domination(self.loss, self.margin)
-        self._penalty = self._penalised()
+        descent = CoordinateDescent(self.tol, self.max_iter)
+        loss = self.loss if isinstance(self.loss, Domination) else Domination(self.loss, self.margin)
+        penalty = self._penalised()
         if self.max_features is not None:
             validation.count("max_features", self.max_features, low=1)
-        if validation.number("share", self.share, low=0) > 0.0 and not self._penalty.l2 > 0.0:
+        if validation.number("share", self.share, low=0) > 0.0 and not penalty.l2 > 0.0:
             raise ConfigError("share needs a penalty on squares: penalty='l2' or 'elasticnet', with alpha above 0")
+        return self._make_solver(loss, penalty, descent, self.n_jobs)
 
     def _penalised(self) -> Separable:
         if isinstance(self.penalty, NoPenalty | L1 | L2 | ElasticNet):
@@ -214,14 +251,6 @@ class DominationRanker(LinearRanker):
         if kind == "elasticnet":
             return ElasticNet(self.alpha, self.l1_ratio)
         return NoPenalty() if kind == "none" else L1(self.alpha) if kind == "l1" else L2(self.alpha)
-
-    def _solved(self, score: Linear, queries: Queries, most: int | None) -> LinearSolution:
-        descent = self._settings.descent(score, queries, self._loss)
-        if most is None:
-            return descent.to(self._penalty)
-        if isinstance(self._penalty, L1):
-            return descent.down_to(self._penalty, most)
-        return descent.cut_to(self._penalty, most)
 
     # ---- scores and the model file
 

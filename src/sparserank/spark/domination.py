@@ -1,14 +1,15 @@
-"""SparkDominationRanker: the domination loss on a cluster, one w a topic or one w over many queries.
+"""SparkDominationRanker: the domination loss on a cluster, one w per topic or one w over many queries.
 
-Topics are independent, so each is solved by the coordinate descent of one machine, to the same bits. One w over all
-queries is found by L-BFGS: its loss and gradient are sums over queries, made by partitions of whole queries and added
-in the order of the partitions. An L1 penalty is smooth in the positive and the negative part of w, both bounded by 0.
+Topics are independent: executors solve them by coordinate descent, to the bits of one machine. L-BFGS finds one w over
+all queries: its loss and gradient are sums over queries, computed by partitions of whole queries and added in the order
+of the partitions. With an L1 penalty, the positive and the negative part of w are two nonnegative variables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..errors import ConfigError, DataError
 from ..letor.base import by_topic
-from ..letor.domination import DominationRanker, Rows
+from ..letor.domination import DominationRanker, DominationSolver, Rows
 from ..optim.coordinate_descent import CoordinateDescent, Descent, LinearSolution, Round
 from ..optim.losses import Domination
 from ..optim.penalties import Separable
@@ -33,16 +34,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Floats = NDArray[np.float64]
-MEMORY = 20
+LBFGS_MEMORY = 20
 """Steps that L-BFGS remembers."""
 
 
 class SparkDominationRanker:
     """Learns a `DominationRanker` on a cluster.
 
-    ranker : its settings. For one w, max_iter bounds the steps of L-BFGS, tol means what it does on one machine, and
-        max_features is not supported; topics take all settings.
-    partitions : of whole queries; by itself, the cluster's default parallelism.
+    Parameters
+    ----------
+    ranker : DominationRanker, optional
+        The settings. For one w, max_iter limits the steps of L-BFGS, and max_features raises ConfigError; topics take
+        all settings.
+    partitions : int, optional
+        Partitions of whole queries; by default the cluster's default parallelism.
     """
 
     def __init__(self, ranker: DominationRanker | None = None, *, partitions: int | None = None) -> None:
@@ -52,75 +57,75 @@ class SparkDominationRanker:
     def fit(
         self, spark: SparkSession, X: Any, y: Any, qid: Any = None, *, sample_weight: Any = None, margins: Any = None
     ) -> DominationRanker:
-        """Learn one w from grades by query, or one w a topic from a matrix of items × topics."""
+        """Learn one w from grades by query, or one w per topic from a matrix of items × topics.
+
+        Parameters
+        ----------
+        spark : SparkSession
+            The cluster.
+        X, y, qid, sample_weight, margins
+            As in `DominationRanker.fit`.
+
+        Returns
+        -------
+        DominationRanker
+            A fitted ranker.
+        """
         if self.partitions is not None:
             validation.count("partitions", self.partitions, low=1)
         if not isinstance(self.ranker, DominationRanker):
-            raise ConfigError(f"a DominationRanker's settings are wanted; got {type(self.ranker).__name__}")
-        topics = by_topic(y)
-        if self.ranker.max_features is not None and not topics:
+            raise ConfigError(f"The 'ranker' parameter must be a DominationRanker; got {type(self.ranker).__name__}")
+        if self.ranker.max_features is not None and not by_topic(y):
             raise ConfigError("max_features needs coordinate descent over all rows; on Spark set alpha instead")
-        kind = _Topics if topics else _Queries
-        fitting = kind(**self.ranker.get_params())
-        fitting.spark, fitting.partitions = spark, self.partitions or spark.sparkContext.defaultParallelism
+        ranker = DominationRanker(**self.ranker.get_params(deep=False))
+        partitions = self.partitions or spark.sparkContext.defaultParallelism
+        solver = partial(SparkDominationSolver, spark=spark, partitions=partitions)
         with executor_errors():
-            fitting.fit(X, y, qid, sample_weight=sample_weight, margins=margins)
-        out = DominationRanker(**self.ranker.get_params())
-        for name, value in vars(fitting).items():
-            if name.endswith("_"):
-                setattr(out, name, value)
-        return out
+            return ranker.fit(X, y, qid, sample_weight=sample_weight, margins=margins, solver=solver)
 
 
-class _OnSpark(DominationRanker):
-    """A DominationRanker that solves on a cluster."""
+@dataclass(frozen=True)
+class SparkDominationSolver(DominationSolver):
+    """Solves on a cluster: executors take topics, or partitions of whole queries give the loss and its gradient."""
 
-    spark: Any
-    partitions: int
+    spark: Any = None
+    partitions: int = 1
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in DominationRanker._get_param_names()}
-
-
-class _Topics(_OnSpark):
-    """A topic at a time, wherever there is room."""
-
-    def _each_topic(self, score: Linear, grades: Any, rows: Rows, most: int | None) -> list[LinearSolution | None]:
-        settings = DominationRanker(**self.get_params())
-        settings._judge()
+    def solve_topics(
+        self, score: Linear, grades: Any, rows: Rows, max_features: int | None
+    ) -> list[LinearSolution | None]:
+        """The w of every column of grades, each on one executor."""
         context = self.spark.sparkContext
-        sent = context.broadcast((settings, score, rows, grades))
+        local = DominationSolver(self.loss, self.penalty, self.descent)
+        broadcast = context.broadcast((local, score, rows, grades))
 
         def solve(topic: int) -> LinearSolution | None:
-            ranker: DominationRanker
-            ranker, columns, by_row, graded = sent.value
-            return ranker._topic(columns, by_row.by_query(graded, topic), most)
+            solver: DominationSolver
+            solver, columns, by_row, graded = broadcast.value
+            return solver.solve_topic(columns, by_row.by_query(graded, topic), max_features)
 
         try:
             found: list[LinearSolution | None]
             found = context.parallelize(range(grades.shape[1]), self.partitions).map(solve).collect()
             return found
         finally:
-            sent.destroy()
+            broadcast.destroy()
 
-
-class _Queries(_OnSpark):
-    """One w: partitions of whole queries give the loss and its gradient."""
-
-    def _solved(self, score: Linear, queries: Queries, most: int | None) -> LinearSolution:
+    def solve(self, score: Linear, queries: Queries, max_features: int | None) -> LinearSolution:
+        """One w over all queries."""
         from scipy.sparse import csc_array
 
         rows = csc_array((score.values, score.rows.view(score.pointer.dtype), score.pointer), shape=score.shape).tocsr()
-        parts = BroadcastParts(self.spark, list(_parts(rows, queries, self.partitions)))
+        parts = BroadcastParts(self.spark, list(_divide_queries(rows, queries, self.partitions)))
         try:
-            return solve(self.spark, parts, score.shape[1], self._loss, self._penalty, self._settings)
+            return minimize_lbfgs(self.spark, parts, score.shape[1], self.loss, self.penalty, self.descent)
         finally:
             parts.destroy()
 
 
 @dataclass(frozen=True)
-class Part:
-    """The rows of some queries, with their grades, the numbers of their queries, their weights and their margins."""
+class QueryPart:
+    """The rows of some queries with their grades, query numbers, weights and margins."""
 
     X: Any
     grade: Floats
@@ -129,7 +134,7 @@ class Part:
     margin: Floats
 
     def descent(self, loss: Domination) -> Descent | None:
-        """What gives the loss and its gradient; None where no row has another one to beat."""
+        """Gives the loss and its gradient; None if no row has another one to beat."""
         queries = Queries.of(self.grade, self.query, self.weight, self.margin) if len(self.grade) else None
         if queries is None or loss.select_windows(queries).skipped == len(queries):
             return None
@@ -137,124 +142,120 @@ class Part:
         return CoordinateDescent().descent(Linear.of(self.X), queries, loss) if queries.weight[wins].any() else None
 
 
-def _parts(X: Any, queries: Queries, partitions: int) -> Iterator[Part]:
-    """Whole queries, in their order, about as many rows in each part; a part may be empty."""
+def _divide_queries(X: Any, queries: Queries, partitions: int) -> Iterator[QueryPart]:
+    """Whole queries in their order, about equally many rows in each part; a part may be empty."""
     bounds = np.searchsorted(queries.start, np.linspace(0, queries.start[-1], partitions + 1)[1:-1])
     edges = queries.start[[0, *bounds.tolist(), len(queries)]]
     for first, last in pairwise(edges.tolist()):
-        here = slice(first, last)
-        grade, query, weight, margin = queries.grade, queries.query, queries.weight, queries.margin
-        yield Part(X[queries.order[here]], grade[here], query[here], weight[here], margin[here])
+        rows = slice(first, last)
+        columns = (queries.grade, queries.query, queries.weight, queries.margin)
+        yield QueryPart(X[queries.order[rows]], *(column[rows] for column in columns))
 
 
-def solve(
+def minimize_lbfgs(
     spark: Any, parts: BroadcastParts, width: int, loss: Domination, penalty: Separable, settings: CoordinateDescent
 ) -> LinearSolution:  # fmt: skip
     """The minimum over one w of the parts' losses and the penalty."""
     from pyspark import StorageLevel
     from scipy.optimize import minimize
 
-    sent = spark.sparkContext.broadcast(loss)
-    held = parts.flat_map(lambda number, part: _descents(number, part, sent.value))
-    held.persist(StorageLevel.MEMORY_AND_DISK)
-    search = Search(lambda w: _summed(spark, held, w), width, penalty, settings)
+    broadcast = spark.sparkContext.broadcast(loss)
+    descents = parts.flat_map(lambda number, part: _numbered_descent(number, part, broadcast.value))
+    descents.persist(StorageLevel.MEMORY_AND_DISK)
+    objective = Objective(lambda w: _sum_gradients(spark, descents, w), width, penalty, settings)
     try:
-        bounds = [(0.0, None)] * (2 * width) if penalty.l1 > 0.0 else None
-        most = {"maxiter": settings.max_iter, "maxfun": 3 * settings.max_iter + 100, "maxcor": MEMORY}
-        if not search.done():
+        split = penalty.l1 > 0.0
+        limits = {"maxiter": settings.max_iter, "maxfun": 3 * settings.max_iter + 100, "maxcor": LBFGS_MEMORY}
+        if not objective.last.converged:
             minimize(
-                search, np.zeros(2 * width if penalty.l1 > 0.0 else width), jac=True, method="L-BFGS-B", bounds=bounds,
-                callback=search.step, options=most | {"ftol": 0.0, "gtol": 0.0},
+                objective, np.zeros(2 * width if split else width), jac=True, method="L-BFGS-B",
+                bounds=[(0.0, None)] * (2 * width) if split else None, callback=objective.step,
+                options=limits | {"ftol": 0.0, "gtol": 0.0},
             )  # fmt: skip
-        return search.solution()
+        return replace(objective.last, rounds=tuple(objective.rounds))
     finally:
-        held.unpersist()
-        sent.destroy()
+        descents.unpersist()
+        broadcast.destroy()
 
 
-def _descents(number: int, part: Part, loss: Domination) -> list[tuple[int, Descent]]:
-    found = part.descent(loss)
-    return [] if found is None else [(number, found)]
+def _numbered_descent(number: int, part: QueryPart, loss: Domination) -> list[tuple[int, Descent]]:
+    descent = part.descent(loss)
+    return [] if descent is None else [(number, descent)]
 
 
-def _summed(spark: Any, held: RDD[tuple[int, Descent]], w: Floats) -> tuple[float, Floats]:
-    sent = spark.sparkContext.broadcast(w)
+def _sum_gradients(spark: Any, descents: RDD[tuple[int, Descent]], w: Floats) -> tuple[float, Floats]:
+    broadcast = spark.sparkContext.broadcast(w)
 
-    def at(one: tuple[int, Descent]) -> tuple[int, Floats]:
-        loss, gradient = one[1].at(sent.value)
-        return one[0], np.append(gradient, loss)
+    def evaluate(numbered: tuple[int, Descent]) -> tuple[int, Floats]:
+        loss, gradient = numbered[1].at(broadcast.value)
+        return numbered[0], np.append(gradient, loss)
 
     try:
-        total = ordered_sum(held.map(at))
+        total = ordered_sum(descents.map(evaluate))
     finally:
-        sent.destroy()
+        broadcast.destroy()
     if total is None:
         raise DataError("nothing to learn: no query has rows of two different grades")
     return float(total[-1]), total[:-1]
 
 
-class Search:
-    """The objective as L-BFGS asks for it, and the best point there was.
+class Objective:
+    """The objective for L-BFGS, and the last point that it accepted.
 
-    At w = 0 the gradient's largest entry sets the scale; L-BFGS is stopped where nothing violates optimality by more
-    than tol times that, as coordinate descent is.
+    The largest entry of the gradient at w = 0 sets the scale; as in coordinate descent, L-BFGS stops when no optimality
+    condition is violated by more than tol times that.
     """
 
     def __init__(
-        self, at: Callable[[Floats], tuple[float, Floats]], width: int, penalty: Separable, settings: CoordinateDescent
+        self,
+        evaluate: Callable[[Floats], tuple[float, Floats]],
+        width: int,
+        penalty: Separable,
+        settings: CoordinateDescent,
     ) -> None:
-        self._at, self._penalty, self._settings, self._steps = at, penalty, settings, 0
-        self._seen: dict[bytes, LinearSolution] = {}
-        self._rounds: list[Round] = []
-        loss, gradient = at(np.zeros(width))
+        self._evaluate, self._penalty, self._settings = evaluate, penalty, settings
+        self._evaluated: dict[bytes, LinearSolution] = {}
+        self.rounds: list[Round] = []
+        loss, gradient = evaluate(np.zeros(width))
         self._scale = float(np.abs(gradient).max(initial=0.0))
-        self._first = (loss, gradient)
-        self._last = self._noted(np.zeros(width), loss, gradient)
+        self._at_zero = loss, gradient
+        self.last = self._record(np.zeros(width), loss, gradient)
 
     def __call__(self, point: Floats) -> tuple[float, Floats]:
-        """Objective and gradient; of a point in two parts where there is an L1 penalty."""
+        """Objective and gradient; with an L1 penalty, of a point in two parts."""
         l1, l2 = self._penalty.l1, self._penalty.l2
-        w = self._joined(point)
-        loss, gradient = self._first if not w.any() else self._at(w)
-        found = self._noted(w, loss, gradient)
+        w = self._weights(point)
+        loss, gradient = self._at_zero if not w.any() else self._evaluate(w)
+        solution = self._record(w, loss, gradient)
         smooth = gradient + 2.0 * l2 * w
         if l1 == 0.0:
-            return found.objective, smooth
+            return solution.objective, smooth
         value = loss + l2 * float(np.square(w).sum()) + l1 * float(point.sum())
         return value, np.concatenate([smooth + l1, l1 - smooth])
 
-    def _joined(self, point: Floats) -> Floats:
+    def _weights(self, point: Floats) -> Floats:
         if self._penalty.l1 == 0.0:
             return np.array(point, dtype=np.float64)
         half = len(point) // 2
         return np.asarray(point[:half] - point[half:], dtype=np.float64)
 
-    def _noted(self, w: Floats, loss: float, gradient: Floats) -> LinearSolution:
+    def _record(self, w: Floats, loss: float, gradient: Floats) -> LinearSolution:
         l1, l2 = self._penalty.l1, self._penalty.l2
         g = gradient + 2.0 * l2 * w
-        missed = np.where(w == 0.0, np.maximum(np.abs(g) - l1, 0.0), np.abs(g + np.copysign(l1, w)))
-        worst, objective = float(missed.max(initial=0.0)), loss + self._penalty.value(w)
-        found = LinearSolution(
-            w.copy(), self._penalty, loss, objective, worst, self._scale, self._steps,
-            worst <= self._settings.tol * self._scale, (),
-        )  # fmt: skip
-        self._seen[w.tobytes()] = found
-        return found
+        violations = np.where(w == 0.0, np.maximum(np.abs(g) - l1, 0.0), np.abs(g + np.copysign(l1, w)))
+        worst, objective = float(violations.max(initial=0.0)), loss + self._penalty.value(w)
+        converged = worst <= self._settings.tol * self._scale
+        solution = LinearSolution(
+            w.copy(), self._penalty, loss, objective, worst, self._scale, len(self.rounds), converged, ()
+        )
+        self._evaluated[w.tobytes()] = solution
+        return solution
 
     def step(self, point: Floats) -> None:
-        """After each step of L-BFGS, from the point it has taken."""
-        self._steps += 1
-        self._last = replace(self._seen[self._joined(point).tobytes()], epochs=self._steps)
-        self._seen.clear()
-        last = self._last
-        self._rounds.append(Round(last.epochs, last.objective, last.violation, last.nonzeros, len(last.w)))
-        if self.done():
+        """Record the point of a step of L-BFGS; raise StopIteration at the optimum."""
+        epochs = len(self.rounds) + 1
+        self.last = last = replace(self._evaluated[self._weights(point).tobytes()], epochs=epochs)
+        self._evaluated.clear()
+        self.rounds.append(Round(epochs, last.objective, last.violation, last.nonzeros, len(last.w)))
+        if last.converged:
             raise StopIteration
-
-    def done(self) -> bool:
-        """Whether the last point is good enough."""
-        return self._last.converged
-
-    def solution(self) -> LinearSolution:
-        """The last point."""
-        return replace(self._last, rounds=tuple(self._rounds))
