@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 import sparserank as sr
 from sparserank.errors import ConfigError, DataError
 from sparserank.spark import SparkBilinearRanker
-from sparserank.spark.mixing import Plan, shrunk
+from sparserank.spark.mixing import StepPlan, shrink_towards
 from sparserank.spark.shards import Shard, ShardSummary
 
 from .small_worlds import labelled_rows
@@ -48,8 +48,8 @@ def test_one_partition_with_a_penalty_and_a_centre_is_one_machine(spark):
 
 def test_partitions_learn_as_well_as_one_machine_and_what_they_give_is_an_ordinary_ranker(spark, tmp_path):
     ranker, words = settings(max_iter=3000, density=0.2), [f"w{i}" for i in range(X.shape[1])]
-    cluster, told = SparkBilinearRanker(ranker, rounds=3, partitions=3), []
-    found = cluster.fit(spark, X, X, PREFS, query_words=words, document_words=words, tell=told.append)
+    cluster, messages = SparkBilinearRanker(ranker, rounds=3, partitions=3), []
+    found = cluster.fit(spark, X, X, PREFS, query_words=words, document_words=words, progress=messages.append)
     assert type(found) is sr.BilinearRanker
     assert share_of_errors(found.W_) <= share_of_errors(learned_here(ranker).W_) + 0.03
     assert found.W_.nnz == round(0.2 * X.shape[1] ** 2)
@@ -57,8 +57,8 @@ def test_partitions_learn_as_well_as_one_machine_and_what_they_give_is_an_ordina
     assert all(point.objective is not None for point in found.solution_.history)
     found.save(tmp_path / "model.safetensors")
     assert_array_equal(sr.load(tmp_path / "model.safetensors").scores(X[:2], X), found.scores(X[:2], X))
-    assert len(told) == 3
-    assert told[0].startswith("round 1 of 3: 900 triples")
+    assert len(messages) == 3
+    assert messages[0].startswith("round 1 of 3: 900 triples")
 
 
 def test_what_is_sent_is_bounded_by_the_entries(spark):
@@ -92,17 +92,17 @@ def test_shards_of_labels_are_joined_and_taken_in_proportion(spark):
 
 def test_steps_are_shared_out_by_what_is_drawn_from_and_none_is_lost():
     found = [ShardSummary(p, (1, 1), mass, 10**6, (1.0, 1.0), (0, 0)) for p, mass in ((0, 1.0), (2, 3.0))]
-    plan = Plan.of(found, 3, 1001, 2, 100, seed=0, together=False, shuffle=True)
+    plan = StepPlan.of(found, 3, 1001, 2, 100, seed=0, shared=False, shuffle=True)
     assert plan.ends.tolist() == [[0, 0, 0], [100, 0, 300], [250, 0, 751]]
     assert len(set(plan.seeds)) == 3
-    one = Plan.of(found, 3, 1001, 2, 100, seed=5, together=True, shuffle=True)
+    one = StepPlan.of(found, 3, 1001, 2, 100, seed=5, shared=True, shuffle=True)
     assert one.offset.tolist() == [0, 250, 250]
     assert set(one.seeds) == {5}
 
 
 def test_in_order_no_partition_takes_more_triples_than_it_has():
     found = [ShardSummary(p, (1, 1), 1.0, 30, (1.0, 1.0), (0, 0)) for p in (0, 1)]
-    plan = Plan.of(found, 2, 1000, 1, 100, seed=0, together=False, shuffle=False)
+    plan = StepPlan.of(found, 2, 1000, 1, 100, seed=0, shared=False, shuffle=False)
     assert plan.steps(0).tolist() == [30, 30]
 
 
@@ -120,7 +120,7 @@ def test_in_order_as_many_triples_are_taken_as_there_are(spark, partitions):
 
 def test_shrinking_goes_towards_the_centre():
     W, centre = csr_array([[3.0, 0.5], [0.0, -2.0]]), csr_array([[1.0, 0.0], [0.0, -1.5]])
-    assert shrunk(W, 1.0, centre).toarray().tolist() == [[2.0, 0.0], [0.0, -1.5]]
+    assert shrink_towards(W, 1.0, centre).toarray().tolist() == [[2.0, 0.0], [0.0, -1.5]]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_shrinking_goes_towards_the_centre():
         (sr.BilinearRanker(loss="softmax"), {}, "needs solver='low-rank'"),
         (sr.BilinearRanker(density=2), {}, "'density' parameter must be a number"),
         (sr.BilinearRanker(max_pairs=9, slack=0.5), {}, "'slack' parameter must be a number"),
-        (sr.PAMIR(), {}, "a BilinearRanker's settings are wanted; got PAMIR"),
+        (sr.PAMIR(), {}, "'ranker' parameter must be a BilinearRanker; got PAMIR"),
     ],
 )
 def test_settings_that_cannot_be_mixed_are_refused_without_a_cluster(ranker, options, words):
@@ -149,7 +149,7 @@ def test_settings_that_cannot_be_mixed_are_refused_without_a_cluster(ranker, opt
 
 
 def test_no_preferences_are_refused_without_a_cluster():
-    with pytest.raises(DataError, match="a DataFrame of triples is wanted; got list"):
+    with pytest.raises(DataError, match="expected Preferences or a DataFrame of triples; got list"):
         SparkBilinearRanker().fit(None, X, X, [])
     with pytest.raises(DataError, match="the preferences speak of 120 rows of Q; it has 5"):
         SparkBilinearRanker().fit(None, X[:5], X, PREFS)

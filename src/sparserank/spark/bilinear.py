@@ -1,9 +1,9 @@
-"""SparkBilinearRanker: W of s(q, d) = qᵀ W d learned on a cluster, by iterative parameter mixing.
+"""SparkBilinearRanker: W of s(q, d) = qᵀ W d on a cluster, by iterative parameter mixing.
 
-The same kernel, settings and draws as `BilinearRanker.fit` on one machine, in rounds (see `mixing`); what comes out is
-an ordinary `BilinearRanker`. A round is a function of W, the seed and the partitions alone, and sums are exact, so
-executors that are lost, slow or run twice change no bit. The triples of a DataFrame are divided and ordered by what
-they are (see `triples`), so that their partitions are the same each time as well.
+Kernel, settings and draws equal those of `BilinearRanker.fit`, in rounds (see `mixing`); the result is an ordinary
+`BilinearRanker`. A round depends on W, the seed and the partitions alone, and sums are exact, so executors that are
+lost, slow or run twice change no bit. The triples of a DataFrame are divided and sorted by their content (see
+`triples`), so their partitions are always the same as well.
 """
 
 from __future__ import annotations
@@ -18,17 +18,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import validation
-from ..bilinear import config as settings
+from ..bilinear import config
 from ..bilinear.ranker import HELD_OUT, BilinearRanker
 from ..bilinear.word_pairs import named
+from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
 from ..optim.penalties import GroupL1
 from ..optim.scores import Bilinear
 from ..optim.solver import LearningCurve, TrainingState
 from ..preferences import Preferences
-from .blocks import compact_csr, csr_bytes
+from .blocks import WeightedSum, compact_csr, csr_bytes
 from .errors import executor_errors
-from .mixing import Partitioned, Plan, Said, Start, finished, mean_hinge, mixed, unit_for
+from .mixing import (
+    PartitionReport,
+    PartitionTraining,
+    RoundStart,
+    StepPlan,
+    combine,
+    mean_hinge,
+    shrink_and_prune,
+    sum_unit,
+)
 from .shards import Shard, ShardSource, ShardSummary, source_of_preferences, source_of_shards
 from .triples import source_of_triples
 
@@ -37,17 +47,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from scipy.sparse import csr_array
 
-ROUNDS = 10
-"""Rounds where nobody says how many; see docs/cluster-figures.md for what more or fewer do."""
+DEFAULT_ROUNDS = 10
+"""docs/cluster-figures.md shows the effect of more or fewer rounds."""
+
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Round:
-    """One round: what was learned, what was sent, and what it took.
+    """One round.
 
-    union, nonzeros : entries of the mean as it came, and after it was shrunk and cut. bytes_out : of W as it is sent
-    to each executor. bytes_in : of all partitions' W together. peak_bytes : of the largest W while it was learned,
-    with all that is kept beside it; resident : the most memory that a Python worker had.
+    union, nonzeros : entries of the mean before and after it is shrunk and pruned. bytes_out : of W, sent to each
+    executor. bytes_in : of the W of all partitions. peak_bytes : of the largest W during training, with all state
+    beside it. resident : peak memory of a Python worker.
     """
 
     number: int
@@ -65,24 +77,24 @@ class Round:
     resident: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is printed."""
+        """The fields as a dictionary."""
         return asdict(self)
 
 
-class Mixed(TrainingState):
-    """What is told of a training in rounds, as `BilinearRanker` keeps it."""
+class MixedTraining(TrainingState):
+    """The state of a training in rounds, in the form that `BilinearRanker` stores."""
 
     def __init__(self) -> None:
         self.steps, self.alpha, self.seconds, self.peak_bytes, self.peak_nonzeros = 0, 0.0, 0.0, 0, 0
         self.curve = LearningCurve()
 
-    def take(self, W: csr_array, said: Said, objective: float | None, seconds: float) -> None:
-        """Add what one round has done."""
-        self.steps += said.steps
-        self.alpha, self.seconds = said.alpha, self.seconds + seconds
-        self.peak_bytes = max(self.peak_bytes, said.peak_bytes)
-        self.peak_nonzeros = max(self.peak_nonzeros, said.peak_nonzeros)
-        self.curve.record(said.steps, said.violations, said.loss)
+    def add_round(self, W: csr_array, report: PartitionReport, objective: float | None, seconds: float) -> None:
+        """Add the results of one round."""
+        self.steps += report.steps
+        self.alpha, self.seconds = report.alpha, self.seconds + seconds
+        self.peak_bytes = max(self.peak_bytes, report.peak_bytes)
+        self.peak_nonzeros = max(self.peak_nonzeros, report.peak_nonzeros)
+        self.curve.record(report.steps, report.violations, report.loss)
         self.curve.add_point(
             steps=self.steps, objective=objective, nonzeros=int(W.nnz), megabytes=csr_bytes(compact_csr(W)) / 1e6,
             alpha=self.alpha, seconds=self.seconds,
@@ -92,22 +104,31 @@ class Mixed(TrainingState):
 class SparkBilinearRanker:
     """Learns a `BilinearRanker` on a cluster.
 
-    ranker : its settings, those of one machine: max_iter triples in all, divided among the partitions. n_jobs is the
-        threads of one task (1 unless given). Group penalties are not mixed, and the solvers from class labels need no
-        cluster.
-    rounds : how often the partitions' W are combined. partitions : how many there are; by itself, where the data are
-        this machine's, the cluster's default parallelism, and as many as a DataFrame has. An RDD has its own.
+    Parameters
+    ----------
+    ranker : BilinearRanker, optional
+        The settings, as on one machine: max_iter triples in all, divided among the partitions. n_jobs is the number of
+        threads of one task, 1 by default. Group penalties raise ConfigError.
+    rounds : int, default 10
+        How often the W of all partitions are combined.
+    partitions : int, optional
+        Number of partitions. The default is the cluster's default parallelism for local data, and the number of
+        partitions of a DataFrame. An RDD has its own.
 
-    After `fit`: rounds_ (and refit_rounds_), one record each.
+    Attributes
+    ----------
+    rounds_, refit_rounds_ : tuple of Round
+        One record per round, after `fit`.
     """
 
     def __init__(
-        self, ranker: BilinearRanker | None = None, *, rounds: int = ROUNDS, partitions: int | None = None
+        self, ranker: BilinearRanker | None = None, *, rounds: int = DEFAULT_ROUNDS, partitions: int | None = None
     ) -> None:
         self.ranker = BilinearRanker() if ranker is None else ranker
         self.rounds = rounds
         self.partitions = partitions
 
+    @renamed_parameters({"tell": "progress"})
     def fit(
         self,
         spark: SparkSession,
@@ -119,29 +140,48 @@ class SparkBilinearRanker:
         document_ids: Sequence[str] | None = None,
         query_words: Sequence[str] | None = None,
         document_words: Sequence[str] | None = None,
-        tell: Callable[[str], None] = lambda message: None,
+        progress: Progress = lambda message: None,
     ) -> BilinearRanker:
         """Learn from preferences between rows of D for rows of Q.
 
-        preferences : `Preferences`, or a DataFrame with the columns query, better, worse (and weight): numbers of rows,
-            or ids where query_ids and document_ids name the rows. They are divided among the partitions by a hash, and
-            each partition takes them by rising row numbers where shuffle is False. How many partitions a DataFrame has
-            may be Spark's choice (after a groupBy): give `partitions` where every bit should be the same again.
+        Parameters
+        ----------
+        spark : SparkSession
+            The cluster.
+        Q, D : sparse or dense arrays
+            Query and document vectors, used as they are.
+        preferences : Preferences or DataFrame
+            A DataFrame has the columns query, better, worse and, optionally, weight. A hash divides its triples among
+            the partitions, and with shuffle=False each partition takes them in the order of row numbers. After a
+            groupBy, Spark chooses the number of partitions: give `partitions` for the same bits in every run.
+        query_ids, document_ids : sequences of str, optional
+            Ids of the rows of Q and D; without them the DataFrame has row numbers.
+        query_words, document_words : sequences of str, optional
+            Names of the columns of Q and D.
+        progress : callable, optional
+            Called with a line of text after every round.
+
+        Returns
+        -------
+        BilinearRanker
+            A fitted ranker.
         """
-        self._judged()
+        self._validate()
         score = Bilinear.of(Q, D)
         words = named(query_words, document_words, score.shape)
+        held_out = None
         if isinstance(preferences, Preferences):
             score = self.ranker._checked(score.queries, score.items, preferences)
+            held_out = Shard.of_preferences(score.queries, score.items, preferences)
             partitions = self.partitions or spark.sparkContext.defaultParallelism
-            watched = Shard.of_preferences(score.queries, score.items, preferences)
-            source = source_of_preferences(spark, watched, partitions)
+            source = source_of_preferences(spark, held_out, partitions)
         elif hasattr(preferences, "mapInArrow"):
-            source, watched = source_of_triples(preferences, Q, D, query_ids, document_ids, self.partitions), None
+            source = source_of_triples(preferences, Q, D, query_ids, document_ids, self.partitions)
         else:
-            raise DataError(f"Preferences or a DataFrame of triples is wanted; got {type(preferences).__name__}")
-        return self._fitted(spark, source, words, watched, tell)
+            raise DataError(f"expected Preferences or a DataFrame of triples; got {type(preferences).__name__}")
+        return self._fit(spark, source, words, held_out, progress)
 
+    @renamed_parameters({"tell": "progress"})
     def fit_shards(
         self,
         spark: SparkSession,
@@ -149,114 +189,150 @@ class SparkBilinearRanker:
         *,
         query_words: Sequence[str] | None = None,
         document_words: Sequence[str] | None = None,
-        tell: Callable[[str], None] = lambda message: None,
+        progress: Progress = lambda message: None,
     ) -> BilinearRanker:
-        """Learn from an RDD of `Shard`: each partition has rows and preferences of its own, and none is sent to it.
+        """Learn from an RDD of `Shard`: each partition has its own rows and preferences, which stay there.
 
-        A partition may be empty. One whose rows are all of one class is refused by its number.
+        Parameters
+        ----------
+        spark : SparkSession
+            The cluster.
+        shards : RDD of Shard
+            A partition may be empty; if all its rows are of one class, DataError names it.
+        query_words, document_words, progress
+            As in `fit`.
+
+        Returns
+        -------
+        BilinearRanker
+            A fitted ranker.
         """
-        self._judged()
-        return self._fitted(spark, source_of_shards(shards), (query_words, document_words), None, tell)
+        self._validate()
+        return self._fit(spark, source_of_shards(shards), (query_words, document_words), None, progress)
 
-    def _judged(self) -> None:
+    def _validate(self) -> None:
         validation.count("rounds", self.rounds, low=1)
         if self.partitions is not None:
             validation.count("partitions", self.partitions, low=1)
         ranker = self.ranker
         if not isinstance(ranker, BilinearRanker):
-            raise ConfigError(f"a BilinearRanker's settings are wanted; got {type(ranker).__name__}")
+            raise ConfigError(f"The 'ranker' parameter must be a BilinearRanker; got {type(ranker).__name__}")
         if ranker.solver != "sparse-sgd":
             raise ConfigError(f"solver={ranker.solver!r} runs on one machine; on Spark there is 'sparse-sgd'")
-        penalty = settings.penalty(ranker.penalty, ranker.alpha)
+        penalty = config.penalty(ranker.penalty, ranker.alpha)
         if isinstance(penalty, GroupL1):
             raise ConfigError("group penalties are not mixed over partitions; use penalty='l1'")
         validation.count("max_iter", ranker.max_iter, low=1)
         ranker._judge_settings()
-        settings.hinge(ranker.loss)
-        if settings.wanted_pairs(ranker.density, ranker.max_pairs, (1, 1), penalty) is not None:
-            settings.held_pairs(ranker.slack, 1, (1, 1))
+        config.hinge(ranker.loss)
+        if config.wanted_pairs(ranker.density, ranker.max_pairs, (1, 1), penalty) is not None:
+            config.held_pairs(ranker.slack, 1, (1, 1))
 
-    def _fitted(
-        self, spark: SparkSession, source: ShardSource, words: tuple[Any, Any], watched: Shard | None,
-        tell: Callable[[str], None],
+    def _fit(
+        self, spark: SparkSession, source: ShardSource, words: tuple[Any, Any], held_out: Shard | None,
+        progress: Progress,
     ) -> BilinearRanker:  # fmt: skip
+        ranker = BilinearRanker(**self.ranker.get_params(deep=False))
+        seed = secrets.randbits(62) if ranker.random_state is None else int(ranker.random_state)
         try:
             with executor_errors():
-                found = source.summarize()
-                shape = found[0].shape
-                words = named(*words, shape)
-                return self._learned(spark, source, found, words, watched, tell)
+                summaries = source.summarize()
+                words = named(*words, summaries[0].shape)
+                mixing = _Mixing(spark, source, summaries, HeldOutLoss(held_out, ranker, seed), progress)
+                self._train(ranker, seed, mixing)
         finally:
             source.close()
-
-    def _learned(
-        self, spark: SparkSession, source: ShardSource, found: Sequence[ShardSummary], words: tuple[Any, Any],
-        watched: Shard | None, tell: Callable[[str], None],
-    ) -> BilinearRanker:  # fmt: skip
-        out = BilinearRanker(**self.ranker.get_params(deep=False))
-        seed = secrets.randbits(62) if out.random_state is None else int(out.random_state)
-        plan = Plan.of(
-            found,
-            source.partitions,
-            out.max_iter,
-            self.rounds,
-            out.shrink_every,
-            seed,
-            source.shared_preferences,
-            out.shuffle,
-        )
-        longest = max(1, int(plan.ends[-1].max()))
-        there = BilinearRanker(
-            **out.get_params(deep=False) | {"n_jobs": out.n_jobs or 1, "max_iter": longest, "start": "zero"}
-        )
-        W = settings.matrix("start", out.start, found[0].shape)
-        W = settings.diagonal(W) if out.diagonal else W
-        told, seen = Mixed(), Watch(watched, out, seed)
-        W, self.rounds_ = self._rounds(spark, source, found, Partitioned(there, plan), W, told, seen, tell)
-        self.refit_rounds_: tuple[Round, ...] = ()
-        if out.refit:
-            again, more = Partitioned(there, plan, refit=True), Mixed()
-            W, self.refit_rounds_ = self._rounds(spark, source, found, again, W, more, seen, tell)
-            out.refit_curve_ = tuple(more.curve.points)
-        out.seed_, (out.query_words_, out.document_words_) = seed, words
-        out._take(W, told, (sum(f.empty[0] for f in found), sum(f.empty[1] for f in found)))
+        ranker.seed_, (ranker.query_words_, ranker.document_words_) = seed, words
         if source.shared_rows:
-            out.n_empty_queries_, out.n_empty_documents_ = found[0].empty
-        return out
+            ranker.n_empty_queries_, ranker.n_empty_documents_ = summaries[0].empty
+        return ranker
 
-    def _rounds(
-        self, spark: SparkSession, source: ShardSource, found: Sequence[ShardSummary], work: Partitioned, W: csr_array,
-        told: Mixed, seen: Watch, tell: Callable[[str], None],
-    ) -> tuple[csr_array, tuple[Round, ...]]:  # fmt: skip
-        out: list[Round] = []
-        taking = [number for number in range(work.plan.rounds) if work.plan.steps(number).any()]
-        alpha, last = None, 0.0
-        for number in taking:
-            started = perf_counter()
-            unit = unit_for(work.ranker, work.plan, number, W, found)
-            start = Start(compact_csr(W), number, alpha, last, unit)
-            block = _reduced(spark, source, work, start)
-            mean, said = mixed(block)
-            union = int(mean.nnz)
-            W = mean if work.refit else finished(mean, said, work.ranker, last=number == taking[-1])
-            alpha, last, seconds = said.alpha, said.last, perf_counter() - started
-            told.take(W, said, seen(W), seconds)
-            point = told.curve.points[-1]
-            out.append(Round(
-                len(out) + 1, said.steps, int(np.count_nonzero(work.plan.steps(number))), union, int(W.nnz),
-                csr_bytes(start.W), block.nbytes, point.violations, point.loss, said.alpha, seconds,
-                said.peak_bytes, said.resident,
-            ))  # fmt: skip
-            tell(
-                f"round {len(out)} of {len(taking)}: {told.steps:,} triples, {W.nnz:,} pairs, "
-                f"{csr_bytes(start.W) / 1e6:.1f} MB out, {block.nbytes / 1e6:.1f} MB in, {seconds:.1f} s"
-            )
-        return W, tuple(out)
+    def _train(self, ranker: BilinearRanker, seed: int, mixing: _Mixing) -> None:
+        source, summaries = mixing.source, mixing.summaries
+        plan = StepPlan.of(
+            summaries, source.partitions, ranker.max_iter, self.rounds, ranker.shrink_every, seed,
+            source.shared_preferences, ranker.shuffle,
+        )  # fmt: skip
+        longest = max(1, int(plan.ends[-1].max()))
+        changes = {"n_jobs": ranker.n_jobs or 1, "max_iter": longest, "start": "zero"}
+        local = BilinearRanker(**ranker.get_params(deep=False) | changes)
+        W = config.matrix("start", ranker.start, summaries[0].shape)
+        W = config.diagonal(W) if ranker.diagonal else W
+        state = MixedTraining()
+        W, self.rounds_ = mixing.run(PartitionTraining(local, plan), W, state)
+        self.refit_rounds_: tuple[Round, ...] = ()
+        if ranker.refit:
+            refit_state = MixedTraining()
+            W, self.refit_rounds_ = mixing.run(PartitionTraining(local, plan, refit=True), W, refit_state)
+            ranker.refit_curve_ = tuple(refit_state.curve.points)
+        empty = sum(one.empty[0] for one in summaries), sum(one.empty[1] for one in summaries)
+        ranker._take(W, state, empty)
 
 
 @dataclass(frozen=True)
-class Watch:
-    """Held-out triples that the objective is measured on after each round, where the rows are on this machine."""
+class _Mixing:
+    """The partitions, and the rounds over them."""
+
+    spark: SparkSession
+    source: ShardSource
+    summaries: Sequence[ShardSummary]
+    held_out: HeldOutLoss
+    progress: Progress
+
+    def run(
+        self, training: PartitionTraining, W: csr_array, state: MixedTraining
+    ) -> tuple[csr_array, tuple[Round, ...]]:
+        """All rounds from W."""
+        records: list[Round] = []
+        numbers = [number for number in range(training.plan.rounds) if training.plan.steps(number).any()]
+        alpha, last_error = None, 0.0
+        for number in numbers:
+            started = perf_counter()
+            unit = sum_unit(training.ranker, training.plan, number, W, self.summaries)
+            start = RoundStart(compact_csr(W), number, alpha, last_error, unit)
+            total = self._sum(training, start)
+            mean, report = combine(total)
+            union = int(mean.nnz)
+            last = number == numbers[-1]
+            W = mean if training.refit else shrink_and_prune(mean, report, training.ranker, last)
+            alpha, last_error, seconds = report.alpha, report.last_error, perf_counter() - started
+            state.add_round(W, report, self.held_out(W), seconds)
+            point, bytes_out = state.curve.points[-1], csr_bytes(start.W)
+            records.append(Round(
+                len(records) + 1, report.steps, int(np.count_nonzero(training.plan.steps(number))), union, int(W.nnz),
+                bytes_out, total.nbytes, point.violations, point.loss, report.alpha, seconds,
+                report.peak_bytes, report.resident,
+            ))  # fmt: skip
+            self.progress(
+                f"round {len(records)} of {len(numbers)}: {state.steps:,} triples, {W.nnz:,} pairs, "
+                f"{bytes_out / 1e6:.1f} MB out, {total.nbytes / 1e6:.1f} MB in, {seconds:.1f} s"
+            )
+        return W, tuple(records)
+
+    def _sum(self, training: PartitionTraining, start: RoundStart) -> WeightedSum:
+        """The sum of the results of all partitions, by a tree of additions on the executors."""
+        context = self.spark.sparkContext
+        sent_start, sent_training = context.broadcast(start), context.broadcast(training)
+
+        def train(partition: int, shard: Shard) -> WeightedSum | None:
+            result: WeightedSum | None = sent_training.value(partition, shard, sent_start.value)
+            return result
+
+        try:
+            total: WeightedSum = self.source.map(train).mapPartitions(_present).treeReduce(operator.add)
+            return total
+        finally:
+            sent_start.destroy()
+            sent_training.destroy()
+
+
+def _present(results: Iterable[Any]) -> Iterator[Any]:
+    return (result for result in results if result is not None)
+
+
+@dataclass(frozen=True)
+class HeldOutLoss:
+    """Mean loss of held-out triples after each round; None if the rows are not on this machine."""
 
     shard: Shard | None
     ranker: BilinearRanker
@@ -267,22 +343,4 @@ class Watch:
         if self.shard is None or not self.ranker.watch:
             return None
         triples = self.shard.preferences.draw(HELD_OUT, self.seed + 1)
-        return mean_hinge(W, self.shard, triples, settings.hinge(self.ranker.loss))
-
-
-def _reduced(spark: SparkSession, source: ShardSource, work: Partitioned, start: Start) -> Any:
-    """The sum of what all partitions have learned in a round, by a tree of additions on the executors."""
-    sent, planned = spark.sparkContext.broadcast(start), spark.sparkContext.broadcast(work)
-
-    def learn(partition: int, shard: Shard) -> Any:
-        return planned.value(partition, shard, sent.value)
-
-    try:
-        return source.map(learn).mapPartitions(_there).treeReduce(operator.add)
-    finally:
-        sent.destroy()
-        planned.destroy()
-
-
-def _there(blocks: Iterable[Any]) -> Iterator[Any]:
-    return (block for block in blocks if block is not None)
+        return mean_hinge(W, self.shard, triples, config.hinge(self.ranker.loss))

@@ -148,8 +148,8 @@ def _divide_queries(X: Any, queries: Queries, partitions: int) -> Iterator[Query
     edges = queries.start[[0, *bounds.tolist(), len(queries)]]
     for first, last in pairwise(edges.tolist()):
         rows = slice(first, last)
-        columns = (queries.grade, queries.query, queries.weight, queries.margin)
-        yield QueryPart(X[queries.order[rows]], *(column[rows] for column in columns))
+        grade, query, weight, margin = queries.grade, queries.query, queries.weight, queries.margin
+        yield QueryPart(X[queries.order[rows]], grade[rows], query[rows], weight[rows], margin[rows])
 
 
 def minimize_lbfgs(

@@ -1,11 +1,11 @@
-"""Iterative parameter mixing: what a partition does in a round, and what becomes of the sum.
+"""Iterative parameter mixing: the work of a partition in a round, and the mean of all partitions.
 
     W_p = Algorithm 1 from W on the triples of partition p,    W = sum_p steps_p W_p / sum_p steps_p
 
-Every partition counts its own steps, so its rates go on from round to round. The shrinking that follows the last batch
-of a round is held back by every partition and done to the mean instead: as much is shrunk as on one machine, and what
-only one partition has learned, which the mean has made small, goes. Where a number of entries is wanted, the mean is
-cut to it as well. So what is sent never exceeds the entries that one machine would hold.
+Every partition counts its own steps, so its rates continue from round to round. The shrinking that follows the last
+batch of a round is applied to the mean instead: the amount equals that of one machine, and entries that only one
+partition learned, which the mean has made small, vanish. If the number of entries is given, the mean is pruned to it.
+So the data sent never exceed the entries that one machine would hold.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ import resource
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bilinear import config as settings
+from ..bilinear import config
 from ..bilinear.ranker import BilinearRanker
 from ..optim.losses import Hinge
 from ..optim.pattern_sgd import PatternTraining
-from ..optim.penalties import NoPenalty
+from ..optim.penalties import L1, NoPenalty
 from ..optim.pruning import keep_largest
 from ..optim.sparse_sgd import Training
+from ..preferences import Triples
 from .blocks import WeightedSum, exact_unit
 from .shards import Shard, ShardSummary
 
@@ -33,14 +34,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-class Said(NamedTuple):
-    """What a partition tells of its round: the thermostat's alpha and memory, what is still to be shrunk, and how it
-    went."""
+class PartitionReport(NamedTuple):
+    """Of a partition in a round: alpha and the last error of its controller, the pending threshold, and statistics."""
 
     steps: int
     alpha: float
-    last: float
-    held: float
+    last_error: float
+    threshold: float
     violations: int
     loss: float
     peak_bytes: int
@@ -49,10 +49,10 @@ class Said(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Which draws each partition takes in each round: ends[r, p] are those it has taken before round r.
+class StepPlan:
+    """The draws of each partition in each round: partition p has taken ends[r, p] draws before round r.
 
-    offset : where the partition's draws begin in the one sequence of all, or 0 where it has a sequence of its own.
+    offset : where the draws of a partition begin in the common sequence, or 0 if it has its own sequence.
     """
 
     ends: NDArray[np.int64]
@@ -61,162 +61,160 @@ class Plan:
 
     @classmethod
     def of(
-        cls, found: Sequence[ShardSummary], partitions: int, steps: int, rounds: int, every: int, seed: int,
-        together: bool, shuffle: bool,
-    ) -> Plan:  # fmt: skip
-        """Steps in proportion to what each partition is drawn from; rounds end at multiples of `every`."""
-        if together and not shuffle:
-            steps = min(steps, found[0].pairs)
-        mass = np.zeros(partitions)
-        for one in found:
-            mass[one.partition] = one.sampling_weight
-        bounds = np.floor(np.cumsum(mass) / mass.sum() * steps + 1e-9).astype(np.int64)
+        cls, summaries: Sequence[ShardSummary], partitions: int, steps: int, rounds: int, every: int, seed: int,
+        shared: bool, shuffle: bool,
+    ) -> StepPlan:  # fmt: skip
+        """Divide steps in proportion to the sampling weights; rounds end at multiples of `every`.
+
+        shared : all partitions draw from one sequence.
+        """
+        if shared and not shuffle:
+            steps = min(steps, summaries[0].pairs)
+        weight = np.zeros(partitions)
+        for one in summaries:
+            weight[one.partition] = one.sampling_weight
+        bounds = np.floor(np.cumsum(weight) / weight.sum() * steps + 1e-9).astype(np.int64)
         count = np.diff(bounds, prepend=0)
-        if not (together or shuffle):
-            pairs = {one.partition: one.pairs for one in found}
+        if not (shared or shuffle):
+            pairs = {one.partition: one.pairs for one in summaries}
             count = np.minimum(count, [pairs.get(p, 0) for p in range(partitions)])
         ends = np.stack([count * r // rounds // every * every for r in range(rounds)] + [count])
-        if together:
+        if shared:
             return cls(ends, bounds - count, (seed,) * partitions)
         own = [int(np.random.SeedSequence((seed, p)).generate_state(1, np.uint64)[0] >> 1) for p in range(partitions)]
         return cls(ends, np.zeros(partitions, np.int64), (seed, *own[1:]))
 
     @property
     def rounds(self) -> int:
-        """How many."""
+        """Number of rounds."""
         return len(self.ends) - 1
 
     def steps(self, number: int) -> NDArray[np.int64]:
-        """What every partition takes in that round."""
+        """Steps of every partition in a round."""
         return np.asarray(self.ends[number + 1] - self.ends[number])
 
 
 @dataclass(frozen=True)
-class Start:
-    """What a round begins with, as it is sent to the executors."""
+class RoundStart:
+    """The state at the start of a round, as it is sent to the executors."""
 
     W: csr_array
     number: int
     alpha: float | None
-    last: float
+    last_error: float
     unit: float
 
 
 @dataclass(frozen=True)
-class Partitioned:
+class PartitionTraining:
     """The work of one partition in any round. refit : without penalty, on the entries of W alone."""
 
     ranker: BilinearRanker
-    plan: Plan
+    plan: StepPlan
     refit: bool = False
 
-    def __call__(self, partition: int, shard: Shard, start: Start) -> WeightedSum | None:
-        """What the partition has learned; None where it has no step to take."""
+    def __call__(self, partition: int, shard: Shard, start: RoundStart) -> WeightedSum | None:
+        """The result of the partition; None if it has no step to take."""
         begin, end = (int(self.plan.ends[start.number + more, partition]) for more in (0, 1))
         if begin == end:
             return None
         training = self._training(shard, start)
         training.steps, offset = begin, int(self.plan.offset[partition])
-        seed, shuffle = self.plan.seeds[partition], self.ranker.shuffle
-        training.advance(shard.draw(seed, offset + begin, offset + end, shuffle), every=end)
-        held = training.held if isinstance(training, Training) else 0.0
-        last = training.controller.last_error if training.controller is not None else 0.0
-        steps, loss = end - begin, training.curve.points[-1].loss
-        said = Said(
-            steps, training.alpha, last, held, training.curve.total_violations, steps * loss,
-            max(training.peak_bytes, _bytes(training)), training.peak_nonzeros, _resident(),
+        triples = shard.draw(self.plan.seeds[partition], offset + begin, offset + end, self.ranker.shuffle)
+        training.advance(triples, every=end)
+        threshold = training.held if isinstance(training, Training) else 0.0
+        last_error = training.controller.last_error if training.controller is not None else 0.0
+        nbytes = training.rows.nbytes if isinstance(training, Training) else training.nbytes
+        steps = end - begin
+        report = PartitionReport(
+            steps, training.alpha, last_error, threshold, training.curve.total_violations,
+            steps * training.curve.points[-1].loss, max(training.peak_bytes, nbytes), training.peak_nonzeros,
+            _peak_resident_bytes(),
         )  # fmt: skip
-        return WeightedSum.of(training.weights(), steps, start.unit, {partition: said})
+        return WeightedSum.of(training.weights(), steps, start.unit, {partition: report})
 
-    def _training(self, shard: Shard, start: Start) -> Training | PatternTraining:
+    def _training(self, shard: Shard, start: RoundStart) -> Training | PatternTraining:
         W = start.W.copy()
         if self.refit:
-            hinge = settings.hinge(self.ranker.loss)
-            return self.ranker._solver().training(shard.score, hinge, NoPenalty(), W, pattern=True)
+            loss = config.hinge(self.ranker.loss)
+            return self.ranker._solver().training(shard.score, loss, NoPenalty(), W, pattern=True)
         training = self.ranker._new_training(shard.score, start=W)
         if isinstance(training, Training):
             training.holds_back = True
         if start.alpha is not None:
             training.alpha = start.alpha
             if training.controller is not None:
-                training.controller.alpha, training.controller.last_error = start.alpha, start.last
+                training.controller.alpha, training.controller.last_error = start.alpha, start.last_error
         return training
 
 
-def _bytes(training: Training | PatternTraining) -> int:
-    return training.rows.nbytes if isinstance(training, Training) else training.nbytes
-
-
-def _resident() -> int:
-    """The most bytes this process has held."""
+def _peak_resident_bytes() -> int:
+    """The peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def unit_for(ranker: BilinearRanker, plan: Plan, number: int, W: csr_array, found: Sequence[ShardSummary]) -> float:
-    """What W is counted in: no entry can grow beyond what every step of a partition together could add to it."""
-    rates, solver = [], ranker._solver()
-    for begin, end in set(zip(plan.ends[number].tolist(), plan.ends[number + 1].tolist(), strict=True)):
-        rates.append(float(solver.rates(begin, end - begin).sum()))
-    q, d = (max(one.largest[side] for one in found) for side in (0, 1))
-    largest = [float(np.abs(M.data).max(initial=0.0)) for M in (W, centre_of(ranker, W.shape)) if M is not None]
-    return exact_unit(2.0 * sum(largest) + 2.0 * q * d * max(rates) + 1e-30, int(plan.steps(number).sum()))
+def sum_unit(
+    ranker: BilinearRanker, plan: StepPlan, number: int, W: csr_array, summaries: Sequence[ShardSummary]
+) -> float:
+    """The unit of the sums of a round: no entry can exceed what all steps of a partition together could add to it."""
+    solver = ranker._solver()
+    spans = set(zip(plan.ends[number].tolist(), plan.ends[number + 1].tolist(), strict=True))
+    rate = max(float(solver.rates(begin, end - begin).sum()) for begin, end in spans)
+    q, d = (max(one.largest[side] for one in summaries) for side in (0, 1))
+    matrices = [M for M in (W, _centre(ranker, W.shape)) if M is not None]
+    largest = sum(float(np.abs(M.data).max(initial=0.0)) for M in matrices)
+    return exact_unit(2.0 * largest + 2.0 * q * d * rate + 1e-30, int(plan.steps(number).sum()))
 
 
-def centre_of(ranker: BilinearRanker, shape: tuple[int, int]) -> csr_array | None:
-    """What W is shrunk towards, if not towards zero."""
-    return None if ranker.centre is None else settings.matrix("centre", ranker.centre, shape)
+def _centre(ranker: BilinearRanker, shape: tuple[int, int]) -> csr_array | None:
+    """The matrix that the penalty shrinks towards; None for zero."""
+    return None if ranker.centre is None else config.matrix("centre", ranker.centre, shape)
 
 
-def mixed(block: WeightedSum) -> tuple[csr_array, Said]:
-    """The mean W, and what the partitions say on the whole: means weighted by steps, sums, and largest sizes."""
-    said = [block.reports[p] for p in sorted(block.reports)]
-    alpha, last, held = (_mean([getattr(one, name) for one in said], said) for name in ("alpha", "last", "held"))
-    return block.mean(), Said(
-        sum(one.steps for one in said), alpha, last, held,
-        sum(one.violations for one in said), sum(one.loss for one in said),
-        max(one.peak_bytes for one in said), max(one.peak_nonzeros for one in said), max(one.resident for one in said),
+def combine(total: WeightedSum) -> tuple[csr_array, PartitionReport]:
+    """The mean W, and one report: means weighted by steps, sums, and largest sizes."""
+    reports = [total.reports[p] for p in sorted(total.reports)]
+    steps = sum(one.steps for one in reports)
+
+    def mean(name: str) -> float:
+        values = [getattr(one, name) for one in reports]
+        if min(values) == max(values):  # without rounding
+            return float(values[0])
+        return float(sum(one.steps * value for one, value in zip(reports, values, strict=True)) / steps)
+
+    return total.mean(), PartitionReport(
+        steps, mean("alpha"), mean("last_error"), mean("threshold"),
+        sum(one.violations for one in reports), sum(one.loss for one in reports),
+        max(one.peak_bytes for one in reports), max(one.peak_nonzeros for one in reports),
+        max(one.resident for one in reports),
     )  # fmt: skip
 
 
-def _mean(values: Sequence[float], said: Sequence[Said]) -> float:
-    """Weighted by steps; of equal numbers that number itself, without rounding."""
-    if min(values) == max(values):
-        return values[0]
-    return sum(one.steps * value for one, value in zip(said, values, strict=True)) / sum(one.steps for one in said)
-
-
-def shrunk(W: csr_array, threshold: float, centre: csr_array | None) -> csr_array:
-    """Every entry nearer to the centre (zero, where there is none) by the threshold; those that reach it are left out.
+def shrink_towards(W: csr_array, threshold: float, centre: csr_array | None) -> csr_array:
+    """Soft-threshold the difference to the centre (zero by default).
 
     >>> from scipy.sparse import csr_array
-    >>> shrunk(csr_array([[3.0, -1.0], [0.5, -2.0]]), 1.0, None).toarray().tolist()
+    >>> shrink_towards(csr_array([[3.0, -1.0], [0.5, -2.0]]), 1.0, None).toarray().tolist()
     [[2.0, 0.0], [0.0, -1.0]]
     """
     V = (W if centre is None else W - centre).tocsr().astype(np.float32)
-    V.data = np.sign(V.data) * np.maximum(np.abs(V.data) - np.float32(threshold), np.float32(0.0))
+    V.data = L1(threshold).prox(V.data).astype(np.float32)
     V.eliminate_zeros()
     return V if centre is None else (V + centre).tocsr()
 
 
-def held_pairs(ranker: BilinearRanker, shape: tuple[int, int]) -> tuple[int, int] | None:
-    """How many entries of W are wanted, and how many it may hold while it is learned; None where alpha decides."""
-    wanted = settings.wanted_pairs(
-        ranker.density, ranker.max_pairs, shape, settings.penalty(ranker.penalty, ranker.alpha)
-    )
-    if wanted is None:
-        return None
-    return wanted, round(wanted * settings.held_pairs(ranker.slack, wanted, shape))
+def shrink_and_prune(W: csr_array, report: PartitionReport, ranker: BilinearRanker, last: bool) -> csr_array:
+    """The mean after the pending shrinkage, pruned to the entries of training, or of the result in the last round."""
+    penalty = config.penalty(ranker.penalty, ranker.alpha)
+    n_pairs = config.wanted_pairs(ranker.density, ranker.max_pairs, W.shape, penalty)
+    if report.threshold and not (last and n_pairs is not None):  # as on one machine: a W that is pruned is not shrunk
+        W = shrink_towards(W, report.threshold, _centre(ranker, W.shape))
+    if n_pairs is None:
+        return W
+    return keep_largest(W, n_pairs if last else round(n_pairs * config.held_pairs(ranker.slack, n_pairs, W.shape)))
 
 
-def finished(W: csr_array, said: Said, ranker: BilinearRanker, last: bool) -> csr_array:
-    """The mean, shrunk by what was held back and cut to what W may hold; after the last round to what is wanted."""
-    pairs = held_pairs(ranker, W.shape)
-    if said.held and not (last and pairs):  # as on one machine, a W that is cut is not shrunk before
-        W = shrunk(W, said.held, centre_of(ranker, W.shape))
-    return W if pairs is None else keep_largest(W, pairs[0] if last else pairs[1])
-
-
-def mean_hinge(W: csr_array, shard: Any, triples: Any, loss: Hinge) -> float:
+def mean_hinge(W: csr_array, shard: Shard, triples: Triples, loss: Hinge) -> float:
     """Mean loss of some triples."""
     left = shard.Q[triples.query] @ W
     margin = left.multiply(shard.D[triples.better] - shard.D[triples.worse]).sum(axis=1)
