@@ -29,13 +29,13 @@ def judged_run(ranker: Any, collection: Any, qrels: Any) -> dict[str, dict[str, 
     return ranker.run({q: collection.queries[q] for q in qrels}, 100, collection.drop_self)
 
 
-def row(name: str, learned: Any, bm25: Any, qrels: Any, **told: Any) -> dict[str, Any]:
+def row(name: str, learned: Any, bm25: Any, qrels: Any, **figures: Any) -> dict[str, Any]:
     """nDCG@10 of both, the ratio, and p of a paired randomisation test."""
     ours, theirs = (sr.evaluation.evaluate_run(found, qrels, MEASURE) for found in (learned, bm25))
     comparison = sr.evaluation.compare(ours, theirs)[MEASURE]
     value, base = ours[MEASURE].value, theirs[MEASURE].value
     numbers = {"ndcg": round(value, 4), "bm25": round(base, 4), "p": round(comparison.p, 5)}
-    return {"name": name, "ratio": round(value / base, 3)} | numbers | told
+    return {"name": name, "ratio": round(value / base, 3)} | numbers | figures
 
 
 def one_split(collection: Any, test: str, size: dict[str, Any], name: str, before: float = 0.0) -> Any:
@@ -48,8 +48,8 @@ def one_split(collection: Any, test: str, size: dict[str, Any], name: str, befor
     bm25 = sr.TextRanker("bm25").fit(collection.documents)
     runs = (judged_run(one, collection, qrels) for one in (ranker, bm25))
     learned, lexical = runs
-    told = {"pairs": ranker.model_.n_pairs, "seconds": round(seconds, 1)}
-    return row(name, learned, lexical, qrels, **told, **without_reverses(collection, qrels, learned, lexical))
+    figures = {"pairs": ranker.model_.n_pairs, "seconds": round(seconds, 1)}
+    return row(name, learned, lexical, qrels, **figures, **without_reverses(collection, qrels, learned, lexical))
 
 
 def without_reverses(collection: Any, qrels: Any, learned: Any, lexical: Any) -> dict[str, float]:
@@ -76,8 +76,8 @@ def folds(collection: Any, max_pairs: int) -> dict[str, Any]:
         found |= judged_run(ranker, collection, {q: qrels[q] for q in names[fold == one].tolist()})
         pairs = max(pairs, ranker.model_.n_pairs)
     seconds = (perf_counter() - started) / FOLDS
-    told = {"pairs": pairs, "seconds": round(seconds, 1)}
-    return row("Cranfield, five folds", found, judged_run(bm25, collection, qrels), qrels, **told)
+    figures = {"pairs": pairs, "seconds": round(seconds, 1)}
+    return row("Cranfield, five folds", found, judged_run(bm25, collection, qrels), qrels, **figures)
 
 
 def run(quick: bool = False) -> dict[str, Any]:

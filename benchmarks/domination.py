@@ -243,11 +243,11 @@ def letor(name: str, quick: bool) -> list[dict[str, Any]]:
         seconds = {who: seconds[who] + best[who] for who in seconds}
         quality["nDCG@10"] += measure_by_query(fold.test.y, ours(our_best).predict(fold.test.X), qid=fold.test.qid)
         quality["their_nDCG@10"] += measure_by_query(y, theirs(*their_best).predict(test), qid=qid)
-    told = {key: round(value, 3) for key, value in seconds.items()}
-    told |= {key: round(value / len(folds), 4) for key, value in quality.items()} | {
+    figures = {key: round(value, 3) for key, value in seconds.items()}
+    figures |= {key: round(value / len(folds), 4) for key, value in quality.items()} | {
         "settings_tried": len(LETOR_ALPHAS)
     }
-    return [{"name": f"{name}, {len(folds)} folds", "ratio": seconds["theirs"] / seconds["ours"]} | told]
+    return [{"name": f"{name}, {len(folds)} folds", "ratio": seconds["theirs"] / seconds["ours"]} | figures]
 
 
 def _rounds(settings: dict[str, Any], train: Any, vali: Any) -> int:

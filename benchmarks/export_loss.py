@@ -94,8 +94,12 @@ class Loss:
 
     def row(self, name: str, answers: Answers) -> dict[str, Any]:
         value = self.ndcg(answers)
-        told = {"ndcg": round(value, 4), "loss": round(self.value - value, 4), "top10": round(self.overlap(answers), 4)}
-        return {"name": name, "ratio": round(value / self.value, 4)} | told
+        figures = {
+            "ndcg": round(value, 4),
+            "loss": round(self.value - value, 4),
+            "top10": round(self.overlap(answers), 4),
+        }
+        return {"name": name, "ratio": round(value / self.value, 4)} | figures
 
 
 def plot(curve: list[dict[str, Any]], exact: float, path: Path) -> None:

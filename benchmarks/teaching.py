@@ -25,7 +25,7 @@ from sparserank.text_ranker import index_path
 from sparserank.versions import VersionRegistry
 
 
-class Told:
+class FeedbackLog:
     """Feedback in a list."""
 
     def __init__(self, said: list[Feedback]) -> None:
@@ -42,12 +42,12 @@ class Told:
         return len(self.said)
 
 
-def opinion(query: str, document: str, shown: tuple[str, ...], grade: float) -> Told:
+def opinion(query: str, document: str, shown: tuple[str, ...], grade: float) -> FeedbackLog:
     """A thumb, and two clicks where it is up."""
     said = [Feedback("thumb", "judgment", query, document, shown, grade, 1)]
     if grade > 0:
         said += [Feedback(f"click {n}", "click", query, document, shown, 1.0, n) for n in (2, 3)]
-    return Told(said)
+    return FeedbackLog(said)
 
 
 def taught(model: Path, judgments: Judgments, query: str, place: int, grade: float) -> tuple[bool, str, float, float]:
@@ -66,17 +66,17 @@ def taught(model: Path, judgments: Judgments, query: str, place: int, grade: flo
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    asked.add_argument("model", type=Path)
-    asked.add_argument("--data", default="pydocs")
-    asked.add_argument("--queries", type=int, default=30)
-    told = asked.parse_args()
-    judgments = Judgments.of(told.data, "dev")
-    texts = sorted({*judgments.queries.values(), *Judgments.of(told.data, "train").queries.values()})
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--data", default="pydocs")
+    parser.add_argument("--queries", type=int, default=30)
+    options = parser.parse_args()
+    judgments = Judgments.of(options.data, "dev")
+    texts = sorted({*judgments.queries.values(), *Judgments.of(options.data, "train").queries.values()})
     rng = np.random.default_rng(0)
     for name, grade in (("thumbs-up", 1.0), ("thumbs-down", -1.0)):
-        drawn = [texts[i] for i in rng.choice(len(texts), told.queries, replace=False)]
-        found = [taught(told.model, judgments, query, int(rng.integers(2, 5)), grade) for query in drawn]
+        drawn = [texts[i] for i in rng.choice(len(texts), options.queries, replace=False)]
+        found = [taught(options.model, judgments, query, int(rng.integers(2, 5)), grade) for query in drawn]
         works, held = sum(one[0] for one in found), sum(is_held_out(query) for query in drawn)
         seconds = statistics.median(one[3] for one in found)
         print(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sparserank as sr
-from sparserank._kernels.weights import row_lengths, scale_rows
+from sparserank.experiments.datasets import unit_rows
 from sparserank.optim.closed_form import ClosedForm, compute_gram, factorize, solve_factorized
 from sparserank.optim.penalties import Ridge
 from sparserank.text_ranker.learning import Lesson
@@ -179,8 +179,7 @@ def _scaled(X: Any, scale: NDArray[np.float64]) -> Any:
     X = X.copy()
     X.data *= scale[X.indices].astype(np.float32)
     X.eliminate_zeros()
-    scale_rows(X.indptr, X.data, row_lengths(X.indptr, X.data))
-    return X
+    return unit_rows(X)
 
 
 def _with(judged: Judged, Q: Any, D: Any) -> Judged:

@@ -122,11 +122,11 @@ def check_vowpal(folder: Path, texts: Any, y: Any, steps: int) -> float:
     X = TextFeatures("sublinear", columns=FEWER_WORDS).fit_transform(texts)
     prefs = Preferences.from_labels(y)
     ours = BilinearRanker(penalty="none", max_iter=steps, random_state=0, watch=0).fit(X, X, prefs)
-    seen, asked = prefs.draw(steps, random_state=0), prefs.draw(500, random_state=1)
-    for name, triples in (("few.vw", seen), ("asked.vw", asked)):
+    seen, other = prefs.draw(steps, random_state=0), prefs.draw(500, random_state=1)
+    for name, triples in (("few.vw", seen), ("other.vw", other)):
         vowpal.write(folder / name, X, triples)
     vowpal.learn(folder / "few.vw", folder / "few.model", 0.0, ETA0)
-    theirs, own = vowpal.margins(folder / "asked.vw", folder / "few.model"), in_order(ours.W_, X, asked)
+    theirs, own = vowpal.margins(folder / "other.vw", folder / "few.model"), in_order(ours.W_, X, other)
     difference = float(np.median(np.abs(theirs - own)) / np.std(own))
     if difference > NEAR:
         raise AssertionError(f"without a penalty, Vowpal Wabbit's scores are off ours by {difference:.1e}")

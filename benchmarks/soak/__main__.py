@@ -1,8 +1,8 @@
 """`make soak`: the service under load and faults; a table, one line of JSON at the end, and reports/soak.json.
 
-Two workers of `sparserank serve`, asked over loopback connections by clients on the same machine; each phase says how
-it was started. Exit code 1 where anything failed or was lost, or (not with --quick) where 99 of 100 requests of the
-first phase, which does not learn, exceeded its latency limit.
+Two workers of `sparserank serve` with clients on the same machine over loopback connections; each phase prints how
+it was started. The exit code is 1 if anything failed or was lost, or (not with --quick) if the p99 latency of the
+first phase, which does not learn, exceeds its limit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .service import Service
 HELD_OUT = "dev"
 
 
-def tell(text: str) -> None:
+def report(text: str) -> None:
     print(text, flush=True)
 
 
@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("--data", default="pydocs", help="a known collection, or a BEIR folder with a split 'dev'")
     parser.add_argument("--model", type=Path, help="a model of it; unless given, one is trained first")
-    parser.add_argument("--rate", type=float, default=300.0, help="requests a second")
+    parser.add_argument("--rate", type=float, default=300.0, help="requests per second")
     parser.add_argument("--seconds", type=float, default=60.0, help="of the first phase")
     parser.add_argument("--quick", action="store_true", help="short phases, two kills: to see that it runs")
     parser.add_argument("--output", type=Path, default=Path("reports/soak.json"))
@@ -51,8 +51,8 @@ def main() -> None:
     show(result)
     given.output.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(given.output, (json.dumps(result, indent=2) + "\n").encode())
-    tell(f"\n{given.output}")
-    tell(json.dumps(result))
+    report(f"\n{given.output}")
+    report(json.dumps(result))
     slow = not given.quick and result["phases"][0]["all"]["p99"] >= phases.MAX_P99_MS
     if slow or not all(phase["held"] for phase in result["phases"]):
         raise SystemExit(1)
@@ -78,30 +78,30 @@ def run(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     done = []
     for name, words in (("load", ("--no-learn",)), ("load-learn", (*learn, "30"))):
         with started(fresh(name), *words) as service:
-            tell(f"{given.rate:.0f} requests a second over {phases.CONNECTIONS} connections")
+            report(f"{given.rate:.0f} requests/s over {phases.CONNECTIONS} connections")
             done.append(asyncio.run(phases.steady(service, users(1), given.rate, 5.0 if quick else given.seconds)))
     with started(fresh("highest"), "--no-learn") as service:
-        tell("the highest rate that is held")
+        report("the highest rate that is held")
         start, seconds, steps = (given.rate / 2, 2.0, 1) if quick else (given.rate * 4 / 3, 10.0, 9)
-        done.append(asyncio.run(phases.highest(service, users(2), start, seconds, steps, tell)))
+        done.append(asyncio.run(phases.highest(service, users(2), start, seconds, steps, report)))
     with started(fresh("killed"), *learn, "5") as service:
-        tell("kill -9 of a worker and of the whole service, in turn")
+        report("kill -9 of a worker and of the whole service, in turn")
         seconds, kills = (3.0, 2) if quick else (6.0, 10)
-        done.append(asyncio.run(phases.killed(service, users(3), given.rate, seconds, kills, tell)))
+        done.append(asyncio.run(phases.killed(service, users(3), given.rate, seconds, kills, report)))
     with started(fresh("learning"), *learn, "2") as service:
-        tell("learning meanwhile")
+        report("learning meanwhile")
         rate, seconds, most = (given.rate / 6, 4.0, 20) if quick else (given.rate, 10.0, 12)
-        done.append(asyncio.run(phases.learning(service, users(4), rate, seconds, most, tell)))
+        done.append(asyncio.run(phases.learning(service, users(4), rate, seconds, most, report)))
     documents = len(collection.documents)
     return {"machine": about(), "data": collection.name, "documents": documents, "workers": 2, "phases": done}
 
 
 @contextmanager
 def started(model: Path, *words: str) -> Iterator[Service]:
-    """A service whose workers are ready; how it was started is told."""
+    """A service whose workers are ready; the command is printed."""
     with Service(model, *words) as service:
         service.until_ready()
-        tell(f"\nserve {service.told}")
+        report(f"\nserve {service.command}")
         yield service
 
 
@@ -112,7 +112,7 @@ def _collection(name: str) -> Collection:
 
 
 def _trained(collection: Collection, folder: Path) -> Path:
-    tell(f"training on {collection.name}")
+    report(f"training on {collection.name}")
     path = folder / "trained.safetensors"
     ranker = sr.TextRanker(random_state=0)
     ranker.fit(collection.documents, collection.queries, collection.split("train"), drop_self=collection.drop_self)
@@ -123,18 +123,18 @@ def _trained(collection: Collection, folder: Path) -> Path:
 def show(result: dict[str, Any]) -> None:
     """The table."""
     machine = result["machine"]
-    tell(f"\n{machine['processor']}, {machine['cores']} cores for both sides, Python {machine['python']}; "
+    report(f"\n{machine['processor']}, {machine['cores']} cores for both sides, Python {machine['python']}; "
          f"{result['workers']} workers, {result['data']}, {result['documents']} documents")  # fmt: skip
     for phase in result["phases"]:
-        tell(f"\n{phase['phase']}, serve {phase['words']}: {'held' if phase['held'] else 'NOT HELD'}")
+        report(f"\n{phase['phase']}, serve {phase['words']}: {'held' if phase['held'] else 'NOT HELD'}")
         if "kinds" in phase:
-            tell(f"  {'milliseconds':20s} {'n':>7s} {'p50':>8s} {'p90':>8s} {'p99':>8s} {'max':>8s}")
+            report(f"  {'milliseconds':20s} {'n':>7s} {'p50':>8s} {'p90':>8s} {'p99':>8s} {'max':>8s}")
             for kind, times in {**phase["kinds"], "all": phase["all"], "(late clients)": phase["lag"]}.items():
                 row = "".join(f" {times[column]:8.1f}" for column in ("p50", "p90", "p99", "max"))
-                tell(f"  {kind:20s} {times['n']:7d}{row}")
+                report(f"  {kind:20s} {times['n']:7d}{row}")
         for key, value in phase.items():
             if key not in ("phase", "words", "held", "kinds", "all", "lag", "tried"):
-                tell(f"  {key.replace('_', ' ')}: {value}")
+                report(f"  {key.replace('_', ' ')}: {value}")
 
 
 if __name__ == "__main__":

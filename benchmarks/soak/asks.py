@@ -28,11 +28,11 @@ class Users:
     def __init__(self, model: Path, collection: Collection, held_out: str, seed: int = 0) -> None:
         self._draw = random.Random(seed)
         ranker = sr.load(model)
-        judged = [(q, grades) for split, qrels in collection.qrels.items() if split != held_out
+        pairs = [(q, grades) for split, qrels in collection.qrels.items() if split != held_out
                   for q, grades in qrels.items()]  # fmt: skip
-        self._draw.shuffle(judged)
+        self._draw.shuffle(pairs)
         self._lists: list[tuple[str, list[str], list[str]]] = []
-        for query, grades in judged[:MOST_QUERIES]:
+        for query, grades in pairs[:MOST_QUERIES]:
             text = collection.queries[query][:1000]
             good = [d for d, grade in grades.items() if grade > 0 and d in ranker.index_]
             shown = [hit.id for hit in ranker.search(text, 10)]

@@ -33,21 +33,21 @@ SHARES = {
 """Of a hundred requests that are generated from the document."""
 COLOURS = ("red", "green", "blue", "white", "black", "brown", "grey", "pink")
 THINGS = {"car": "automobile", "bike": "bicycle", "ship": "boat"}
-"""What is asked for, and what documents call it."""
+"""Query words, and the words of the documents."""
 
 
 def trained(folder: Path) -> Path:
-    """A small model with a few pairs: what is asked is what matters here."""
+    """A small model with a few pairs; the requests matter here, not the model."""
     docs = {f"{thing}-{a}": f"{a} {thing} number{i}" for i, a in enumerate(COLOURS) for thing in THINGS.values()}
-    queries = {f"{asked}-{a}": f"{a} {asked}" for a in COLOURS for asked in THINGS}
-    judged = {f"{asked}-{a}": {f"{thing}-{a}": 1} for a in COLOURS for asked, thing in THINGS.items()}
+    queries = {f"{word}-{a}": f"{a} {word}" for a in COLOURS for word in THINGS}
+    qrels = {f"{word}-{a}": {f"{thing}-{a}": 1} for a in COLOURS for word, thing in THINGS.items()}
     path = folder / "model.safetensors"
-    sr.TextRanker(max_pairs=100).fit(docs, queries, judged).save(path)
+    sr.TextRanker(max_pairs=100).fit(docs, queries, qrels).save(path)
     return path
 
 
 def config(token: str) -> dict[str, Any]:
-    """What schemathesis is told."""
+    """The settings of schemathesis."""
     return {
         "headers": {"Authorization": f"Bearer {token}"},
         # a click on a document that was not shown, and a document compared with itself, are 422: no schema can say so
@@ -172,8 +172,8 @@ def main() -> None:
         result = run(Path(folder), given.requests, given.processes, given.seed)
     result |= {"seconds": round(time.monotonic() - began, 1), "seed": given.seed}
     for kind in ("generated", "spoilt"):
-        told = ", ".join(f"{status}: {n}" for status, n in result[kind]["statuses"].items())
-        print(f"{kind:10s} {result[kind]['requests']:7d} requests; slowest {result[kind]['slowest']:.3f} s; {told}")
+        statuses = ", ".join(f"{status}: {n}" for status, n in result[kind]["statuses"].items())
+        print(f"{kind:10s} {result[kind]['requests']:7d} requests; slowest {result[kind]['slowest']:.3f} s; {statuses}")
     print(f"{result['requests']} requests in {result['seconds']} s: no 5xx, no hang")
     given.output.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(given.output, (json.dumps(result, indent=2) + "\n").encode())
@@ -189,7 +189,7 @@ def run(folder: Path, number: int, processes: int, seed: int) -> dict[str, Any]:
         places[-1].parent.mkdir()
         for ending in ("", ".index"):
             shutil.copy(f"{model}{ending}", f"{places[-1]}{ending}")
-    each = -(-(number - bytes_of) * 102 // (100 * processes))  # some operations know fewer requests than asked for
+    each = -(-(number - bytes_of) * 102 // (100 * processes))  # some operations have fewer requests than required
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         tasks = [(str(place), each, seed + turn) for turn, place in enumerate(places)]
         from_document = _joined(pool.starmap(generated, tasks))

@@ -58,20 +58,20 @@ class Seen:
 
 
 class Connection(asyncio.Protocol):
-    """One connection, asked one thing at a time."""
+    """One connection with one request at a time."""
 
     def __init__(self, load: Load) -> None:
-        self.load, self.asked = load, None
+        self.load, self.current = load, None
         self._answer = bytearray()
 
-    asked: Waiting | None
+    current: Waiting | None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
         self.load.freed(self)
 
     def ask(self, waiting: Waiting) -> None:
-        self.asked = waiting
+        self.current = waiting
         self.transport.write(waiting.ask.request)
 
     def data_received(self, data: bytes) -> None:
@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
             return
         status, body = int(self._answer[9:12]), bytes(self._answer[end + 4 :])
         self._answer.clear()
-        waiting, self.asked = self.asked, None
+        waiting, self.current = self.current, None
         if waiting is not None:
             self.load.answered(waiting, status, body)
         self.load.freed(self)
@@ -167,7 +167,7 @@ class Load:
             self.seen.errors.append(f"{waiting.ask.kind}: {status} {body[:200]!r}")
 
     def freed(self, connection: Connection) -> None:
-        """This one can be asked again."""
+        """This connection is free again."""
         self._open.add(connection)
         self._free.append(connection)
         self._send()
@@ -179,12 +179,12 @@ class Load:
             self._free.remove(connection)
         if self._closing:
             return
-        if connection.asked is not None and self._retry:
+        if connection.current is not None and self._retry:
             self.seen.retried += 1
-            self._waiting.appendleft(connection.asked)
-        elif connection.asked is not None:
+            self._waiting.appendleft(connection.current)
+        elif connection.current is not None:
             self._left -= 1
-            self.seen.errors.append(f"{connection.asked.ask.kind}: the connection was cut off")
+            self.seen.errors.append(f"{connection.current.ask.kind}: the connection was cut off")
         self._begin(self._connect())
 
     def _send(self) -> None:

@@ -30,11 +30,11 @@ async def steady(service: Service, users: Users, rate: float, seconds: float, ph
         with Given(service.pids) as given:
             seen = await load.run(users.asks(int(rate * seconds), phase), rate, seed=2)
     seen.errors += warm.errors
-    return {"phase": phase, "words": service.told, **figures(seen), "cores": given.cores, "held": not seen.errors}
+    return {"phase": phase, "words": service.command, **figures(seen), "cores": given.cores, "held": not seen.errors}
 
 
 async def highest(
-    service: Service, users: Users, start: float, seconds: float, steps: int, tell: Tell
+    service: Service, users: Users, start: float, seconds: float, steps: int, report: Tell
 ) -> dict[str, Any]:
     """The highest rate that is held: up by a third until one is not, then half the way, some times."""
     tried, low, high, rate = [], 0.0, 0.0, start
@@ -42,16 +42,18 @@ async def highest(
         seen = await steady(service, users, rate, seconds, f"rate-{number}")
         held = not seen["errors"] and seen["all"]["p99"] < MAX_P99_MS
         tried.append({"rate": round(rate), "held": held, **{k: seen[k] for k in ("all", "errors", "lag", "cores")}})
-        tell(f"  {rate:5.0f} a second: p99 {seen['all']['p99']:7.1f} ms, {'held' if held else 'not held'}")
+        report(f"  {rate:5.0f} requests/s: p99 {seen['all']['p99']:7.1f} ms, {'held' if held else 'not held'}")
         low, high = (rate, high) if held else (low, rate)
         if high and high - low < 0.08 * high:
             break
         rate = 4 / 3 * rate if not high else (low + high) / 2
     answered = any(not one["errors"] for one in tried)  # how late they were is a figure, no fault
-    return {"phase": "highest rate", "words": service.told, "highest": round(low), "tried": tried, "held": answered}
+    return {"phase": "highest rate", "words": service.command, "highest": round(low), "tried": tried, "held": answered}
 
 
-async def killed(service: Service, users: Users, rate: float, seconds: float, kills: int, tell: Tell) -> dict[str, Any]:
+async def killed(
+    service: Service, users: Users, rate: float, seconds: float, kills: int, report: Tell
+) -> dict[str, Any]:
     """`kill -9` of a worker and of the whole service in turn, under load; clients send again what was not answered."""
     acknowledged: dict[str, int] = {}
     wrong: list[str] = []
@@ -73,12 +75,12 @@ async def killed(service: Service, users: Users, rate: float, seconds: float, ki
             retried, answered = retried + seen.retried, answered + sum(map(len, seen.milliseconds.values()))
             wrong += seen.errors
             wrong += await asyncio.to_thread(faults, service.model, users.feedback, acknowledged)
-            tell(f"  kill {turn + 1} of {'a worker' if turn % 2 == 0 else 'all'}: {len(acknowledged)} acknowledged, "
+            report(f"  kill {turn + 1} of {'a worker' if turn % 2 == 0 else 'all'}: {len(acknowledged)} acknowledged, "
                  f"{seen.retried} sent again, {len(wrong)} faults")  # fmt: skip
             await asyncio.to_thread(service.until_ready)
     return {
         "phase": "kill -9",
-        "words": service.told,
+        "words": service.command,
         "kills": {"worker": (kills + 1) // 2, "service": kills // 2},
         "answered": answered,
         "acknowledged": len(acknowledged),
@@ -91,7 +93,7 @@ async def killed(service: Service, users: Users, rate: float, seconds: float, ki
 
 
 async def learning(
-    service: Service, users: Users, rate: float, seconds: float, most: int, tell: Tell
+    service: Service, users: Users, rate: float, seconds: float, most: int, report: Tell
 ) -> dict[str, Any]:
     """Feedback that teaches, until a new version has answered; not one request may fail meanwhile."""
     whole = Seen(rate)
@@ -100,12 +102,12 @@ async def learning(
             for turn in range(most):
                 seen = await load.run(users.asks(int(rate * seconds), f"learn-{turn}", teaching=30), rate, seed=turn)
                 _join(whole, seen)
-                tell(f"  {whole.seconds:4.0f} s: answers by version {dict(sorted(whole.versions.items()))}")
+                report(f"  {whole.seconds:4.0f} s: answers by version {dict(sorted(whole.versions.items()))}")
                 if turn > 0 and len(seen.versions) == 1 and len(whole.versions) > 1:
                     break
     model = await asyncio.to_thread(service.get, "/model")
     return {
-        "phase": "learning", "words": service.told, **figures(whole), "cores": given.cores,
+        "phase": "learning", "words": service.command, **figures(whole), "cores": given.cores,
         "versions": [{k: one[k] for k in ("number", "why")} for one in model["versions"]],
         "last_round": {k: model["learner"]["last"][k] for k in ("outcome", "said", "seconds", "before", "after")},
         "answers_by_version": {str(k): v for k, v in sorted(whole.versions.items())},

@@ -25,7 +25,7 @@ class Service:
     def __init__(self, model: Path, *words: str, workers: int = 2, log: Path | None = None) -> None:
         self.model, self.words, self.workers = model, words, workers
         self.log = log or Path(f"{model}.log")
-        self.told, self.address, self._port = " ".join(words), "", 0
+        self.command, self.address, self._port = " ".join(words), "", 0
 
     def __enter__(self) -> Service:
         self.start()

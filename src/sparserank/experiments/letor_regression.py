@@ -58,14 +58,15 @@ class RegressionData:
         return {}
 
     @property
-    def _training(self) -> tuple[Any, Floats, Floats]:
+    def training(self) -> tuple[Any, Floats, Floats]:
+        """X, y and weights of the training rows."""
         rows = self.rows["train"]
         return self.X[rows], self.y[rows], np.ones(len(rows))
 
     def basis(self, functions: int, width: float) -> Basis:
         """The centres depend on the number of functions alone; the width only scales Σ."""
         if functions not in self._bases:
-            X, _, weight = self._training
+            X, _, weight = self.training
             self._bases[functions] = Basis.of(X, weight, functions, 1.0, self.seed)
         return self._bases[functions].widened(width)
 
@@ -87,7 +88,7 @@ class RegressionData:
     def closed_form(self, functions: int, width: float, alpha: float) -> dict[str, float]:
         """E_RMS of the closed form."""
         basis = self.basis(functions, width)
-        return self._rmse_of_weights(basis, closed_form(basis, *self._training, alpha))
+        return self._rmse_of_weights(basis, closed_form(basis, *self.training, alpha))
 
     def sgd(
         self, functions: int, width: float, alpha: float, rate: float | str, steps: Sequence[int], init: str = "random"
@@ -95,7 +96,7 @@ class RegressionData:
         """E_RMS of SGD after each of these numbers of steps."""
         basis = self.basis(functions, width)
         descent = Descent(basis, alpha, rate, self.seed, init)
-        return [self._rmse_of_weights(basis, descent.go(*self._training, n - descent.steps)) for n in steps]
+        return [self._rmse_of_weights(basis, descent.go(*self.training, n - descent.steps)) for n in steps]
 
 
 def reproduce(
@@ -155,7 +156,7 @@ def reproduce(
 
 def _linear(data: RegressionData) -> dict[str, Any]:
     """Ridge regression on the features with an unpenalized constant; λ is chosen on validation rows."""
-    X, y, _ = data._training
+    X, y, _ = data.training
     mean, middle = X.mean(axis=0), y.mean()
     U, s, Vt = np.linalg.svd(X - mean, full_matrices=False)
     target = U.T @ (y - middle)

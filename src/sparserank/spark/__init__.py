@@ -1,7 +1,7 @@
-"""Past one machine: the same features, preferences, rankers and top-k over the partitions of Apache Spark.
+"""The same features, preferences, rankers and top-k search over the partitions of Apache Spark.
 
-What is trained here is the ordinary local object, so it is saved, loaded and searched as any other. Names other than
-`session` are imported on first use; all need the extra `spark`.
+Training returns the ordinary local object, which is saved, loaded and searched like any other. All names need the extra
+`spark`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 from .session import session
 
-_HOME = {
+_MODULES = {
+    "Shard": "shards",
     "SparkBilinearRanker": "bilinear",
     "SparkDominationRanker": "domination",
     "SparkTextFeatures": "features",
@@ -24,25 +25,13 @@ _HOME = {
     "score_topk": "scoring",
 }
 
-__all__ = [
-    "SparkBilinearRanker",
-    "SparkDominationRanker",
-    "SparkTextFeatures",
-    "SparkTextRanker",
-    "click_grades",
-    "click_preferences",
-    "click_sessions",
-    "fit_features",
-    "read_clicks",
-    "score_topk",
-    "session",
-]
+__all__ = ["session", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module 'sparserank.spark' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"sparserank.spark.{_HOME[name]}"), name)
+    value = getattr(importlib.import_module(f"sparserank.spark.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -8,97 +8,31 @@ lost, slow or run twice change no bit. The triples of a DataFrame are divided an
 
 from __future__ import annotations
 
-import operator
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from time import perf_counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from .. import validation
 from ..bilinear import config
-from ..bilinear.ranker import HELD_OUT, BilinearRanker
+from ..bilinear.ranker import BilinearRanker
 from ..bilinear.word_pairs import named
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
 from ..optim.penalties import GroupL1
 from ..optim.scores import Bilinear
-from ..optim.solver import LearningCurve, TrainingState
 from ..preferences import Preferences
-from .blocks import WeightedSum, compact_csr, csr_bytes
 from .errors import executor_errors
-from .mixing import (
-    PartitionReport,
-    PartitionTraining,
-    RoundStart,
-    StepPlan,
-    combine,
-    mean_hinge,
-    shrink_and_prune,
-    sum_unit,
-)
-from .shards import Shard, ShardSource, ShardSummary, source_of_preferences, source_of_shards
+from .mixing import PartitionTraining, StepPlan
+from .rounds import HeldOutLoss, MixedTraining, Mixing, Progress, Round
+from .shards import Shard, ShardSource, source_of_preferences, source_of_shards
 from .triples import source_of_triples
 
 if TYPE_CHECKING:
     from pyspark import RDD
     from pyspark.sql import DataFrame, SparkSession
-    from scipy.sparse import csr_array
 
 DEFAULT_ROUNDS = 10
 """docs/cluster-figures.md shows the effect of more or fewer rounds."""
-
-Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Round:
-    """One round.
-
-    union, nonzeros : entries of the mean before and after it is shrunk and pruned. bytes_out : of W, sent to each
-    executor. bytes_in : of the W of all partitions. peak_bytes : of the largest W during training, with all state
-    beside it. resident : peak memory of a Python worker.
-    """
-
-    number: int
-    steps: int
-    partitions: int
-    union: int
-    nonzeros: int
-    bytes_out: int
-    bytes_in: int
-    violations: float
-    loss: float
-    alpha: float
-    seconds: float
-    peak_bytes: int
-    resident: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as a dictionary."""
-        return asdict(self)
-
-
-class MixedTraining(TrainingState):
-    """The state of a training in rounds, in the form that `BilinearRanker` stores."""
-
-    def __init__(self) -> None:
-        self.steps, self.alpha, self.seconds, self.peak_bytes, self.peak_nonzeros = 0, 0.0, 0.0, 0, 0
-        self.curve = LearningCurve()
-
-    def add_round(self, W: csr_array, report: PartitionReport, objective: float | None, seconds: float) -> None:
-        """Add the results of one round."""
-        self.steps += report.steps
-        self.alpha, self.seconds = report.alpha, self.seconds + seconds
-        self.peak_bytes = max(self.peak_bytes, report.peak_bytes)
-        self.peak_nonzeros = max(self.peak_nonzeros, report.peak_nonzeros)
-        self.curve.record(report.steps, report.violations, report.loss)
-        self.curve.add_point(
-            steps=self.steps, objective=objective, nonzeros=int(W.nnz), megabytes=csr_bytes(compact_csr(W)) / 1e6,
-            alpha=self.alpha, seconds=self.seconds,
-        )  # fmt: skip
 
 
 class SparkBilinearRanker:
@@ -238,7 +172,7 @@ class SparkBilinearRanker:
             with executor_errors():
                 summaries = source.summarize()
                 words = named(*words, summaries[0].shape)
-                mixing = _Mixing(spark, source, summaries, HeldOutLoss(held_out, ranker, seed), progress)
+                mixing = Mixing(spark, source, summaries, HeldOutLoss(held_out, ranker, seed), progress)
                 self._train(ranker, seed, mixing)
         finally:
             source.close()
@@ -247,7 +181,7 @@ class SparkBilinearRanker:
             ranker.n_empty_queries_, ranker.n_empty_documents_ = summaries[0].empty
         return ranker
 
-    def _train(self, ranker: BilinearRanker, seed: int, mixing: _Mixing) -> None:
+    def _train(self, ranker: BilinearRanker, seed: int, mixing: Mixing) -> None:
         source, summaries = mixing.source, mixing.summaries
         plan = StepPlan.of(
             summaries, source.partitions, ranker.max_iter, self.rounds, ranker.shrink_every, seed,
@@ -267,80 +201,3 @@ class SparkBilinearRanker:
             ranker.refit_curve_ = tuple(refit_state.curve.points)
         empty = sum(one.empty[0] for one in summaries), sum(one.empty[1] for one in summaries)
         ranker._take(W, state, empty)
-
-
-@dataclass(frozen=True)
-class _Mixing:
-    """The partitions, and the rounds over them."""
-
-    spark: SparkSession
-    source: ShardSource
-    summaries: Sequence[ShardSummary]
-    held_out: HeldOutLoss
-    progress: Progress
-
-    def run(
-        self, training: PartitionTraining, W: csr_array, state: MixedTraining
-    ) -> tuple[csr_array, tuple[Round, ...]]:
-        """All rounds from W."""
-        records: list[Round] = []
-        numbers = [number for number in range(training.plan.rounds) if training.plan.steps(number).any()]
-        alpha, last_error = None, 0.0
-        for number in numbers:
-            started = perf_counter()
-            unit = sum_unit(training.ranker, training.plan, number, W, self.summaries)
-            start = RoundStart(compact_csr(W), number, alpha, last_error, unit)
-            total = self._sum(training, start)
-            mean, report = combine(total)
-            union = int(mean.nnz)
-            last = number == numbers[-1]
-            W = mean if training.refit else shrink_and_prune(mean, report, training.ranker, last)
-            alpha, last_error, seconds = report.alpha, report.last_error, perf_counter() - started
-            state.add_round(W, report, self.held_out(W), seconds)
-            point, bytes_out = state.curve.points[-1], csr_bytes(start.W)
-            records.append(Round(
-                len(records) + 1, report.steps, int(np.count_nonzero(training.plan.steps(number))), union, int(W.nnz),
-                bytes_out, total.nbytes, point.violations, point.loss, report.alpha, seconds,
-                report.peak_bytes, report.resident,
-            ))  # fmt: skip
-            self.progress(
-                f"round {len(records)} of {len(numbers)}: {state.steps:,} triples, {W.nnz:,} pairs, "
-                f"{bytes_out / 1e6:.1f} MB out, {total.nbytes / 1e6:.1f} MB in, {seconds:.1f} s"
-            )
-        return W, tuple(records)
-
-    def _sum(self, training: PartitionTraining, start: RoundStart) -> WeightedSum:
-        """The sum of the results of all partitions, by a tree of additions on the executors."""
-        context = self.spark.sparkContext
-        sent_start, sent_training = context.broadcast(start), context.broadcast(training)
-
-        def train(partition: int, shard: Shard) -> WeightedSum | None:
-            result: WeightedSum | None = sent_training.value(partition, shard, sent_start.value)
-            return result
-
-        try:
-            total: WeightedSum = self.source.map(train).mapPartitions(_present).treeReduce(operator.add)
-            return total
-        finally:
-            sent_start.destroy()
-            sent_training.destroy()
-
-
-def _present(results: Iterable[Any]) -> Iterator[Any]:
-    return (result for result in results if result is not None)
-
-
-@dataclass(frozen=True)
-class HeldOutLoss:
-    """Mean loss of held-out triples after each round; None if the rows are not on this machine."""
-
-    shard: Shard | None
-    ranker: BilinearRanker
-    seed: int
-
-    def __call__(self, W: csr_array) -> float | None:
-        """The mean loss, or None."""
-        if self.shard is None or not self.ranker.watch:
-            return None
-        triples = self.shard.preferences.draw(HELD_OUT, self.seed + 1)
-        return mean_hinge(W, self.shard, triples, config.hinge(self.ranker.loss))
