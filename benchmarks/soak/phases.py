@@ -20,7 +20,7 @@ MAX_P99_MS = 50.0
 """Milliseconds that 99 of 100 requests may take at most."""
 WARM = 3.0
 """Seconds of load before anything counts."""
-Tell = Callable[[str], None]
+Reporter = Callable[[str], None]
 
 
 async def steady(service: Service, users: Users, rate: float, seconds: float, phase: str = "steady") -> dict[str, Any]:
@@ -34,7 +34,7 @@ async def steady(service: Service, users: Users, rate: float, seconds: float, ph
 
 
 async def highest(
-    service: Service, users: Users, start: float, seconds: float, steps: int, report: Tell
+    service: Service, users: Users, start: float, seconds: float, steps: int, report: Reporter
 ) -> dict[str, Any]:
     """The highest rate that is held: up by a third until one is not, then half the way, some times."""
     tried, low, high, rate = [], 0.0, 0.0, start
@@ -52,7 +52,7 @@ async def highest(
 
 
 async def killed(
-    service: Service, users: Users, rate: float, seconds: float, kills: int, report: Tell
+    service: Service, users: Users, rate: float, seconds: float, kills: int, report: Reporter
 ) -> dict[str, Any]:
     """`kill -9` of a worker and of the whole service in turn, under load; clients send again what was not answered."""
     acknowledged: dict[str, int] = {}
@@ -93,7 +93,7 @@ async def killed(
 
 
 async def learning(
-    service: Service, users: Users, rate: float, seconds: float, most: int, report: Tell
+    service: Service, users: Users, rate: float, seconds: float, most: int, report: Reporter
 ) -> dict[str, Any]:
     """Feedback that teaches, until a new version has answered; not one request may fail meanwhile."""
     whole = Seen(rate)

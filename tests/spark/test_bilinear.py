@@ -49,7 +49,7 @@ def test_one_partition_with_a_penalty_and_a_centre_is_one_machine(spark):
 def test_partitions_learn_as_well_as_one_machine_and_what_they_give_is_an_ordinary_ranker(spark, tmp_path):
     ranker, words = settings(max_iter=3000, density=0.2), [f"w{i}" for i in range(X.shape[1])]
     cluster, messages = SparkBilinearRanker(ranker, rounds=3, partitions=3), []
-    found = cluster.fit(spark, X, X, PREFS, query_words=words, document_words=words, progress=messages.append)
+    found = cluster.fit(spark, X, X, PREFS, query_words=words, document_words=words, callback=messages.append)
     assert type(found) is sr.BilinearRanker
     assert share_of_errors(found.W_) <= share_of_errors(learned_here(ranker).W_) + 0.03
     assert found.W_.nnz == round(0.2 * X.shape[1] ** 2)

@@ -109,7 +109,7 @@ def test_triples_that_are_shuffled_anew_after_all_executors_are_lost_change_no_b
             for pid in pids:
                 os.kill(pid, signal.SIGKILL)
 
-    hurt = cluster.fit(spark, X, X, frame, progress=kill)
+    hurt = cluster.fit(spark, X, X, frame, callback=kill)
     assert pids.isdisjoint(executors(spark))
     assert_array_equal(hurt.W_.toarray(), calm.W_.toarray())
 

@@ -79,7 +79,7 @@ def test_lists_are_those_of_one_index_over_skewed_and_empty_partitions(spark, co
     docs, queries = collection
     frame = partitioned(spark, docs, [1, 1, 4])
     for k, drop_self in ((3, False), (200, True)):
-        ours = lists_in(score_topk(model, frame, queries, k, drop_self=drop_self))
+        ours = lists_in(score_topk(model, frame, queries, k, exclude_self=drop_self))
         assert ours == expected(model, docs, queries, k, drop_self)
     assert "none" not in ours
     assert any(one == other for (_, one), (_, other) in pairwise(ours["q0"])), "scores are equal, and ids decide"

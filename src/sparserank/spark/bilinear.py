@@ -23,7 +23,7 @@ from ..optim.scores import Bilinear
 from ..preferences import Preferences
 from .errors import executor_errors
 from .mixing import PartitionTraining, StepPlan
-from .rounds import HeldOutLoss, MixedTraining, Mixing, Progress, Round
+from .rounds import Callback, HeldOutLoss, MixedTraining, Mixing, Round
 from .shards import Shard, ShardSource, source_of_preferences, source_of_shards
 from .triples import source_of_triples
 
@@ -62,7 +62,7 @@ class SparkBilinearRanker:
         self.rounds = rounds
         self.partitions = partitions
 
-    @renamed_parameters({"tell": "progress"})
+    @renamed_parameters({"tell": "callback"})
     def fit(
         self,
         spark: SparkSession,
@@ -74,7 +74,7 @@ class SparkBilinearRanker:
         document_ids: Sequence[str] | None = None,
         query_words: Sequence[str] | None = None,
         document_words: Sequence[str] | None = None,
-        progress: Progress = lambda message: None,
+        callback: Callback = lambda message: None,
     ) -> BilinearRanker:
         """Learn from preferences between rows of D for rows of Q.
 
@@ -92,7 +92,7 @@ class SparkBilinearRanker:
             Ids of the rows of Q and D; without them the DataFrame has row numbers.
         query_words, document_words : sequences of str, optional
             Names of the columns of Q and D.
-        progress : callable, optional
+        callback : callable, optional
             Called with a line of text after every round.
 
         Returns
@@ -113,9 +113,9 @@ class SparkBilinearRanker:
             source = source_of_triples(preferences, Q, D, query_ids, document_ids, self.partitions)
         else:
             raise DataError(f"expected Preferences or a DataFrame of triples; got {type(preferences).__name__}")
-        return self._fit(spark, source, words, held_out, progress)
+        return self._fit(spark, source, words, held_out, callback)
 
-    @renamed_parameters({"tell": "progress"})
+    @renamed_parameters({"tell": "callback"})
     def fit_shards(
         self,
         spark: SparkSession,
@@ -123,7 +123,7 @@ class SparkBilinearRanker:
         *,
         query_words: Sequence[str] | None = None,
         document_words: Sequence[str] | None = None,
-        progress: Progress = lambda message: None,
+        callback: Callback = lambda message: None,
     ) -> BilinearRanker:
         """Learn from an RDD of `Shard`: each partition has its own rows and preferences, which stay there.
 
@@ -133,7 +133,7 @@ class SparkBilinearRanker:
             The cluster.
         shards : RDD of Shard
             A partition may be empty; if all its rows are of one class, DataError names it.
-        query_words, document_words, progress
+        query_words, document_words, callback
             As in `fit`.
 
         Returns
@@ -142,7 +142,7 @@ class SparkBilinearRanker:
             A fitted ranker.
         """
         self._validate()
-        return self._fit(spark, source_of_shards(shards), (query_words, document_words), None, progress)
+        return self._fit(spark, source_of_shards(shards), (query_words, document_words), None, callback)
 
     def _validate(self) -> None:
         validation.count("rounds", self.rounds, low=1)
@@ -164,7 +164,7 @@ class SparkBilinearRanker:
 
     def _fit(
         self, spark: SparkSession, source: ShardSource, words: tuple[Any, Any], held_out: Shard | None,
-        progress: Progress,
+        callback: Callback,
     ) -> BilinearRanker:  # fmt: skip
         ranker = BilinearRanker(**self.ranker.get_params(deep=False))
         seed = secrets.randbits(62) if ranker.random_state is None else int(ranker.random_state)
@@ -172,7 +172,7 @@ class SparkBilinearRanker:
             with executor_errors():
                 summaries = source.summarize()
                 words = named(*words, summaries[0].shape)
-                mixing = Mixing(spark, source, summaries, HeldOutLoss(held_out, ranker, seed), progress)
+                mixing = Mixing(spark, source, summaries, HeldOutLoss(held_out, ranker, seed), callback)
                 self._train(ranker, seed, mixing)
         finally:
             source.close()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from scipy.sparse import csr_array
 
-Progress = Callable[[str], None]
+Callback = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Mixing:
     source: ShardSource
     summaries: Sequence[ShardSummary]
     held_out: HeldOutLoss
-    progress: Progress
+    callback: Callback
 
     def run(
         self, training: PartitionTraining, W: csr_array, state: MixedTraining
@@ -114,7 +114,7 @@ class Mixing:
                 bytes_out, total.nbytes, point.violations, point.loss, report.alpha, seconds,
                 report.peak_bytes, report.resident,
             ))  # fmt: skip
-            self.progress(
+            self.callback(
                 f"round {len(records)} of {len(numbers)}: {state.steps:,} triples, {W.nnz:,} pairs, "
                 f"{bytes_out / 1e6:.1f} MB out, {total.nbytes / 1e6:.1f} MB in, {seconds:.1f} s"
             )

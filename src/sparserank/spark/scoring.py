@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import validation
 from ..data.records import Documents
+from ..deprecated import renamed_parameters
 from ..errors import DataError, NotFitted
 from ..search import Index
 from ..search.encoded_query import EncodedQuery
@@ -29,13 +30,14 @@ QUERIES_PER_BATCH = 1024
 SCHEMA = "query string, document string, score float"
 
 
+@renamed_parameters({"drop_self": "exclude_self"})
 def score_topk(
     ranker: TextRanker | TextModel,
     documents: DataFrame,
     queries: Mapping[str, str] | DataFrame,
     k: int = 10,
     *,
-    drop_self: bool = False,
+    exclude_self: bool = False,
 ) -> DataFrame:
     """Find the best k documents of every query.
 
@@ -49,7 +51,7 @@ def score_topk(
         {id: text}, or columns id, text. All queries are sent to every executor.
     k : int, default 10
         Documents per query.
-    drop_self : bool, default False
+    exclude_self : bool, default False
         Exclude the document whose id is the query's id.
 
     Returns
@@ -69,7 +71,7 @@ def score_topk(
     check_no_nulls(table, "documents")
     check_unique_ids(table)
     context = documents.sparkSession.sparkContext
-    shared = context.broadcast(_Request(model, tuple(texts), tuple(texts.values()), k, drop_self))
+    shared = context.broadcast(_Request(model, tuple(texts), tuple(texts.values()), k, exclude_self))
     return _merge(table.mapInArrow(_partition_search(shared), SCHEMA), k)
 
 
@@ -81,7 +83,7 @@ class _Request:
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     k: int
-    drop_self: bool
+    exclude_self: bool
 
     def batches(self) -> Iterator[tuple[tuple[str, ...], EncodedQuery]]:
         for start in range(0, len(self.ids), QUERIES_PER_BATCH):
@@ -110,7 +112,7 @@ def _partition_search(shared: Broadcast[_Request]) -> Any:
         if index is None:
             return
         for ids, encoded in request.batches():
-            skip = list(ids) if request.drop_self else None
+            skip = list(ids) if request.exclude_self else None
             numbers, scores, counts = index.top(encoded, request.k, skip, n_jobs=1)
             names = [[index.id_at(one) for one in row[:n]] for row, n in zip(numbers.tolist(), counts, strict=True)]
             yield pa.RecordBatch.from_arrays(
