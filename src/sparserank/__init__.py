@@ -27,7 +27,7 @@ _HOME = {
     "TextRanker": "sparserank.text_ranker",
     "diff": "sparserank.text_ranker",
     "fewer_weights": "sparserank.optim.feature_pruning",
-    "load": "sparserank.text_ranker",
+    "load": "sparserank.base.registry",
     "size_path": "sparserank.bilinear.size_path",
     "ranking_scorer": "sparserank.letor.base",
     "evaluation": None,
@@ -64,6 +64,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import data, evaluation, preferences, search, text
+    from .base.registry import load
     from .bilinear.ranker import BilinearRanker
     from .bilinear.size_path import SizePath, size_path
     from .letor.adarank import AdaRank
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     from .letor.rbf import RBFRegressionRanker
     from .optim.feature_pruning import fewer_weights
     from .preferences import Preferences
-    from .text_ranker import TextRanker, diff, load
+    from .text_ranker import TextRanker, diff
     from .text_ranker.constraints import Constraints
 
 

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from html import escape
 from inspect import Parameter, signature
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from . import deprecated
 from .errors import ConfigError
 
 
@@ -21,6 +22,11 @@ class Parameters:
     @classmethod
     def _names(cls) -> tuple[str, ...]:
         return tuple(signature(cls).parameters)
+
+    @classmethod
+    def _old_names(cls) -> dict[str, str]:
+        """{old parameter: new parameter}, as `deprecated.renamed_parameters` declares it for the constructor."""
+        return getattr(cls.__init__, "renamed_parameters", {})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor parameters.
@@ -57,6 +63,8 @@ class Parameters:
         changed: dict[str, Any] = {}
         for key, value in params.items():
             name, _, inner = key.partition("__")
+            if name in self._old_names():
+                name = self._new_name(name)
             if name not in self._names() or (inner and inner not in _inner(getattr(self, name))):
                 names = ", ".join(self._names())
                 raise ConfigError(f"{type(self).__name__} has no parameter {key!r}; its parameters are: {names}")
@@ -66,6 +74,18 @@ class Parameters:
         for name, value in changed.items():
             setattr(self, name, value)
         return self
+
+    def _new_name(self, old: str) -> str:
+        new = self._old_names()[old]
+        deprecated.warn(f"The {old!r} parameter of {type(self).__name__}", repr(new))
+        return new
+
+    if not TYPE_CHECKING:  # for a type checker, every attribute would exist
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in self._old_names():
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return getattr(self, self._new_name(name))
 
     def __repr__(self) -> str:
         """Show the parameters that differ from their defaults."""

@@ -10,7 +10,6 @@ from scipy.sparse import csr_array
 
 import sparserank as sr
 from sparserank import Preferences
-from sparserank.bilinear import persistence as bilinear_file
 from sparserank.bilinear.ranker import BilinearRanker
 from sparserank.data.formats.tensors import read_tensors, write_tensors
 from sparserank.errors import ModelError, NotFitted
@@ -40,7 +39,7 @@ def test_what_was_saved_comes_back(saved):
 
 def test_learning_goes_on_after_loading(saved):
     ranker, path = saved
-    again = bilinear_file.load(read_tensors(path))
+    again = sr.load(path)
     ranker.partial_fit(X, X, PREFS)
     again.partial_fit(X, X, PREFS)
     assert again.n_iter_ == ranker.n_iter_ == 800
@@ -52,7 +51,7 @@ def test_penalties_and_centres_of_ones_own_are_kept(tmp_path):
     groups = ["a", "b"] * 30
     ranker = BilinearRanker(**SETTINGS | {"max_iter": 100}, penalty=GroupL1(0.01, groups=groups), centre=centre)
     ranker.fit(X, X, PREFS).save(tmp_path / "w")
-    again = bilinear_file.load(read_tensors(tmp_path / "w"))
+    again = sr.load(tmp_path / "w")
     assert np.array_equal(again.penalty._group_of(60), ranker.penalty._group_of(60))
     assert (again.centre != centre).nnz == 0
     assert again.query_words_ is None
@@ -84,7 +83,7 @@ def test_an_inconsistent_file_is_refused_by_name(saved, tmp_path, arrays, settin
     file = read_tensors(path)
     write_tensors(tmp_path / "bad", "bilinear", dict(file.settings) | settings, dict(file.arrays) | arrays)
     with pytest.raises(ModelError, match=re.escape(says)):
-        bilinear_file.load(read_tensors(tmp_path / "bad"))
+        sr.load(tmp_path / "bad")
 
 
 def test_columns_out_of_order_are_refused(saved, tmp_path):
@@ -96,7 +95,7 @@ def test_columns_out_of_order_are_refused(saved, tmp_path):
     indices[[a, a + 1]] = indices[[a + 1, a]]
     write_tensors(tmp_path / "bad", "bilinear", file.settings, dict(file.arrays) | {"W.indices": indices})
     with pytest.raises(ModelError, match="do not rise within a row"):
-        bilinear_file.load(read_tensors(tmp_path / "bad"))
+        sr.load(tmp_path / "bad")
 
 
 def test_a_column_that_occurs_twice_in_a_row_is_refused_but_rows_may_begin_anew(saved, tmp_path):
@@ -107,7 +106,7 @@ def test_a_column_that_occurs_twice_in_a_row_is_refused_but_rows_may_begin_anew(
     indices[indptr[last + 1] - 1] = indices[indptr[last + 1] - 2]
     write_tensors(tmp_path / "bad", "bilinear", file.settings, dict(file.arrays) | {"W.indices": indices})
     with pytest.raises(ModelError, match="do not rise within a row"):
-        bilinear_file.load(read_tensors(tmp_path / "bad"))
+        sr.load(tmp_path / "bad")
     hollow = ranker.W_.toarray()
     hollow[[0, 5, 6, 59]] = 0.0  # rows without entries at both ends and in between
     ranker.W_ = csr_array(hollow)

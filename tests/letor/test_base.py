@@ -292,7 +292,7 @@ class Echo(ByQueryRanker):
     def _arrays(self):
         return {}
 
-    def _restore(self, file):
+    def _restore_arrays(self, file):
         pass
 
 

@@ -64,7 +64,7 @@ def test_given_settings_are_taken_and_nothing_is_held_out():
 
 
 def test_a_setting_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(ConfigError, match="RankSVM has no setting 'alpha'; it has: C, loss"):
+    with pytest.raises(ConfigError, match="RankSVM has no setting 'alpha'; it has: C, penalty"):
         choose("ranksvm", rows(), given={"alpha": 1})
     with pytest.raises(ConfigError, match="'ranker' parameter"):
         choose("oracle", rows())

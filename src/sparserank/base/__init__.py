@@ -1,1 +1,1 @@
-"""What every ranker shares: parameters, their place in a model file, and plots."""
+"""What every ranker shares: parameters, the model file, the registry, tables for notebooks, and plots."""

@@ -7,25 +7,19 @@ penalties and constraints by their class name, arrays and sparse matrices as arr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.formats.tensors import Tensors
+from ..data.formats.tensors import Tensors, pack_csr
 from ..errors import ConfigError, ModelError, SparseRankError
-from ..optim import losses, penalties
 
 Arrays = dict[str, NDArray[Any]]
 T = TypeVar("T")
 
-CLASSES: dict[str, Any] = {
-    name: kind
-    for module in (losses, penalties)
-    for name, kind in vars(module).items()
-    if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
-}
+CLASSES: dict[str, Any] = {}
 """The dataclasses that a parameter may be; a file can name no other class."""
 
 
@@ -80,10 +74,8 @@ def _packed(name: str, value: Any, arrays: Arrays) -> Any:
     if isinstance(value, list | tuple):
         return {"type": type(value).__name__, "items": [_packed(name, one, arrays) for one in value]}
     if issparse(value):
-        matrix = csr_array(value)
-        parts = {"indptr": matrix.indptr, "indices": matrix.indices, "data": matrix.data}
-        arrays |= {f"{name}.{part}": array for part, array in parts.items()}
-        return {"type": "sparse", "array": name, "shape": list(matrix.shape)}
+        arrays |= pack_csr(name, csr_array(value))
+        return {"type": "sparse", "array": name, "shape": list(value.shape)}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         arrays[name] = value
         return {"type": "array", "array": name}
@@ -122,8 +114,6 @@ def unpack(stored: Mapping[str, Any], file: Tensors) -> dict[str, Any]:
 
 
 def _unpacked(value: Any, file: Tensors) -> Any:
-    from scipy.sparse import csr_array
-
     if not isinstance(value, dict) or "type" not in value:
         return value  # also what files of 0.1 hold in another form
     kind = value["type"]
@@ -134,10 +124,7 @@ def _unpacked(value: Any, file: Tensors) -> Any:
     if kind in SEQUENCES:
         return SEQUENCES[kind](_unpacked(one, file) for one in value["items"])
     if kind == "sparse":
-        data, indices, indptr = (file.arrays[f"{value['array']}.{part}"] for part in ("data", "indices", "indptr"))
-        matrix = csr_array((data, indices, indptr), shape=tuple(value["shape"]))
-        matrix.check_format()
-        return matrix
+        return file.csr(value["array"], tuple(value["shape"]), dtype=None)
     if kind == "array":
         return file.arrays[value["array"]]
     if kind == "texts":

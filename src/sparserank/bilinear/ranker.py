@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import validation
+from ..base.ranker import Ranker, State
 from ..data.files import PathLike
+from ..data.formats.tensors import Tensors
 from ..errors import ConfigError, DataError
 from ..optim.pattern_sgd import PatternTraining
 from ..optim.penalties import NoPenalty
@@ -21,7 +23,6 @@ from ..optim.pruning import keep_largest
 from ..optim.scores import Bilinear
 from ..optim.solver import Solution, TrainingState
 from ..optim.sparse_sgd import SparseSGD, Training
-from ..parameters import Parameters
 from ..preferences import Preferences, Triples
 from . import config as settings
 from . import label_solvers as from_labels
@@ -51,7 +52,7 @@ FREE = ("max_iter", "shuffle", "n_jobs", "watch", "verbose")
 """Settings that may change from one `partial_fit` to the next."""
 
 
-class BilinearRanker(WordPairs, Parameters):
+class BilinearRanker(WordPairs, Ranker):
     """Learns W of s(q, d) = qᵀ W d so that preferred items score higher, and keeps it sparse.
 
     loss : 'hinge' (margin 1), or a `Hinge`; 'squared' and 'softmax' for the solvers from class labels.
@@ -79,6 +80,8 @@ class BilinearRanker(WordPairs, Parameters):
     >>> ranker.scores(X[:1], X)[0].argsort()[::-1].tolist()
     [0, 1, 3, 2]
     """
+
+    _file_kind = "bilinear"
 
     def __init__(
         self,
@@ -339,12 +342,22 @@ class BilinearRanker(WordPairs, Parameters):
         }
         self.solution_ = Solution(W, curve, info)
 
-    def save(self, path: PathLike) -> None:
-        """Write W, its words, the settings and the curve as one file; `sparserank.load` reads it."""
-        from .persistence import save
+    def _state(self) -> State:
+        from .persistence import state
 
         self._fitted()
-        save(self, path)
+        return state(self)
+
+    def _restore(self, file: Tensors) -> None:
+        from .persistence import restore
+
+        restore(self, file)
+
+    @classmethod
+    def _file_params(cls, file: Tensors) -> dict[str, Any]:
+        from .persistence import read_0_1
+
+        return read_0_1(super()._file_params(file), file)
 
 
 def _handed_over(training: Training | PatternTraining) -> csr_array:

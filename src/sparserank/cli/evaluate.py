@@ -129,10 +129,9 @@ def of_rows(model: Path) -> bool:
     """Whether the file holds a ranker of graded rows; a file that cannot be read is left to those who say why."""
     from ..data.formats.tensors import read_tensors
     from ..errors import ModelError
-    from ..letor.persistence import KIND
 
     try:
-        return read_tensors(model).kind == KIND
+        return read_tensors(model).kind == "by-query"
     except ModelError:
         return False
 

@@ -99,8 +99,8 @@ def evaluate_rows(model: Path, data: str | None, folds: Path | None, measures: s
     else:
         if data is None:
             raise ConfigError("give the LETOR file to measure on, or --folds DIR")
+        from ..base.registry import load
         from ..data.formats.letor import read_letor
-        from ..text_ranker import load
 
         ranker: Any = load(model)
         with working(f"reading {data}"):
@@ -129,7 +129,7 @@ def _folds(folder: Path) -> tuple[Fold, ...]:
 
 
 def _scored(models: Path, folds: Sequence[Fold]) -> list[Any]:
-    from ..text_ranker import load
+    from ..base.registry import load
 
     rankers: list[Any] = [load(models / f"fold{number}.safetensors") for number in range(1, len(folds) + 1)]
     return [ranker.predict(fold.test.X) for ranker, fold in zip(rankers, folds, strict=True)]

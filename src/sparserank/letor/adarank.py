@@ -56,7 +56,7 @@ class AdaRank(LinearRanker):
         told = self.rounds_
         return {"feature": told.feature, "alpha": told.alpha, "worth": told.worth}
 
-    def _restore(self, file: Tensors) -> None:
+    def _restore_arrays(self, file: Tensors) -> None:
         alpha = file.array("alpha", "float64")
         feature = file.array("feature", "int64", len(alpha))
         if len(feature) and not 0 <= feature.min() <= feature.max() < self.n_features_in_:

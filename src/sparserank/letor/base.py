@@ -21,9 +21,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from ..data.files import PathLike
-from ..data.formats.tensors import Tensors
-from ..errors import DataError, NotFitted
+from ..base.ranker import Ranker, State
+from ..data.formats.tensors import Tensors, pack_strings
+from ..errors import DataError, ModelError, NotFitted
 from ..evaluation.items import Items
 from ..evaluation.measures import compute, parse
 from ..preferences.queries import Queries
@@ -36,14 +36,15 @@ class Unfitted(NotFitted, NotFittedError):  # type: ignore[misc]
     """`fit` has not been called yet; also what scikit-learn expects to be raised then."""
 
 
-class ByQueryRanker(BaseEstimator, ABC):  # type: ignore[misc]
+class ByQueryRanker(Ranker, BaseEstimator, ABC):  # type: ignore[misc]
     """A ranker of rows by query. A kind of it writes `_learn(X, queries)` and `_scores(X)`.
 
     `_learn` gets X as the user gave it, validated, and `Queries` that refer to its rows; it sets what ends in `_`.
     `_scores` gives one number a row. For the model file, `_arrays()` gives the arrays that were learned and
-    `_restore(file)` takes them back, judged; attributes named in `_told` are kept besides.
+    `_restore_arrays(file)` takes them back, judged; attributes named in `_told` are kept besides.
     """
 
+    _file_kind = "by-query"
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
     _told: ClassVar[tuple[str, ...]] = ("skipped_queries_", "n_iter_", "converged_", "zero_based_")
     """Plain numbers and texts that were learned, which the model file keeps."""
@@ -87,12 +88,6 @@ class ByQueryRanker(BaseEstimator, ABC):  # type: ignore[misc]
         """Mean nDCG@10 over queries, each counted with the mean of its weights; see also `sr.ranking_scorer`."""
         return measure_by_query(y, self.predict(X), qid=qid, sample_weight=sample_weight)
 
-    def save(self, path: PathLike) -> None:
-        """Write the model as one .safetensors file; `sr.load(path)` reads it."""
-        from .persistence import save
-
-        save(self, path)
-
     def _fitted(self) -> Self:
         if not hasattr(self, "n_features_in_"):
             raise Unfitted(f"this {type(self).__name__} has learned nothing yet; call fit first")
@@ -111,8 +106,30 @@ class ByQueryRanker(BaseEstimator, ABC):  # type: ignore[misc]
         """What the model file holds."""
 
     @abstractmethod
-    def _restore(self, file: Tensors) -> None:
+    def _restore_arrays(self, file: Tensors) -> None:
         """Take it back."""
+
+    def _state(self) -> State:
+        arrays = self._fitted()._arrays()
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            arrays |= pack_strings("feature_names", [str(name) for name in names])
+        told = {name: _plain(getattr(self, name)) for name in self._told if hasattr(self, name)}
+        return {"features": int(self.n_features_in_), "told": told}, arrays
+
+    def _restore(self, file: Tensors) -> None:
+        self.n_features_in_ = file.setting("features", int)
+        if self.n_features_in_ < 1:
+            raise ModelError(f"{file.path}: a model of {self.n_features_in_} features")
+        told = file.setting("told", dict)
+        for attribute in set(told) & set(self._told):
+            setattr(self, attribute, told[attribute])
+        self._restore_arrays(file)
+        if "feature_names.utf8" in file.arrays:
+            names = file.strings("feature_names")
+            if len(names) != self.n_features_in_:
+                raise ModelError(f"{file.path}: {len(names)} feature names for {self.n_features_in_} features")
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     # ---- judging what was given
 
@@ -146,6 +163,13 @@ class ByQueryRanker(BaseEstimator, ABC):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+
+def _plain(value: Any) -> Any:
+    """A number, text or list of them as JSON has it."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _grades(y: Any, rows: int) -> NDArray[np.float64]:
@@ -249,7 +273,7 @@ class LinearRanker(ByQueryRanker):
     def _arrays(self) -> dict[str, NDArray[Any]]:
         return {"coef": self.coef_}
 
-    def _restore(self, file: Tensors) -> None:
+    def _restore_arrays(self, file: Tensors) -> None:
         self.coef_ = file.array("coef", "float64", self.n_features_in_)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import validation
-from ..data.formats.tensors import Tensors
+from ..data.formats.tensors import Tensors, pack_csr
 from ..errors import ConfigError, DataError
 from ..optim.coordinate_descent import CoordinateDescent, LinearSolution
 from ..optim.losses import Domination
@@ -263,23 +263,13 @@ class DominationRanker(LinearRanker):
     def _arrays(self) -> dict[str, NDArray[Any]]:
         if isinstance(self.coef_, np.ndarray):
             return super()._arrays()
-        coef = self.coef_
-        return {
-            "coef.indptr": coef.indptr.astype(np.int64),
-            "coef.indices": coef.indices.astype(np.int32),
-            "coef.data": coef.data,
-        }
+        return pack_csr("coef", self.coef_)
 
-    def _restore(self, file: Tensors) -> None:
+    def _restore_arrays(self, file: Tensors) -> None:
         if "coef" in file.arrays:
-            super()._restore(file)
-            return
-        from scipy.sparse import csr_array
-
-        data = file.array("coef.data", "float64")
-        indptr = file.windows("coef.indptr", len(data))
-        indices = file.indices("coef.indices", self.n_features_in_, len(data))
-        self.coef_ = csr_array((data, indices, indptr), shape=(len(indptr) - 1, self.n_features_in_))
+            super()._restore_arrays(file)
+        else:
+            self.coef_ = file.csr("coef", (None, self.n_features_in_), "float64")
 
 
 def shared_worth(weights: Floats, share: float) -> Floats:

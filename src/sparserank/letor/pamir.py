@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..data.formats.tensors import Tensors
+from ..data.formats.tensors import Tensors, pack_csr
 from ..errors import ConfigError, DataError
 from ..optim import passive_aggressive as passive
 from ..optim.scores import Bilinear
@@ -132,22 +132,11 @@ class PAMIR(LinearRanker):
         return super()._scores(X) if self.coef_.ndim == 1 else X @ self.coef_.T
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        if not hasattr(self, "W_"):
-            return {"coef": self.coef_.ravel()}
-        return {
-            "W.indptr": self.W_.indptr.astype(np.int64),
-            "W.indices": self.W_.indices.astype(np.int32),
-            "W.data": self.W_.data,
-        }
+        return pack_csr("W", self.W_) if hasattr(self, "W_") else {"coef": self.coef_.ravel()}
 
-    def _restore(self, file: Tensors) -> None:
+    def _restore_arrays(self, file: Tensors) -> None:
         if "W.data" in file.arrays:
-            from scipy.sparse import csr_array
-
-            data = file.array("W.data", "float64")
-            indptr = file.windows("W.indptr", len(data))
-            indices = file.indices("W.indices", self.n_features_in_, len(data))
-            self.W_ = csr_array((data, indices, indptr), shape=(len(indptr) - 1, self.n_features_in_))
+            self.W_ = file.csr("W", (None, self.n_features_in_), "float64")
             return
         flat = file.array("coef", "float64")
         if len(flat) == 0 or len(flat) % self.n_features_in_:

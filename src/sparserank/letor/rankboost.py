@@ -49,7 +49,7 @@ class RankBoost(ByQueryRanker):
         told = self.stumps_
         return {"feature": told.feature, "cut": told.cut, "alpha": told.alpha, "loss": told.loss}
 
-    def _restore(self, file: Tensors) -> None:
+    def _restore_arrays(self, file: Tensors) -> None:
         feature = file.array("feature", "int64")
         if len(feature) and not 0 <= feature.min() <= feature.max() < self.n_features_in_:
             raise ValueError("a stump on a feature that is not there")

@@ -97,7 +97,7 @@ class RBFRegressionRanker(ByQueryRanker):
             "middle_and_centres": np.vstack([basis.middle, basis.centres]).ravel(),
         }
 
-    def _restore(self, file: Tensors) -> None:
+    def _restore_arrays(self, file: Tensors) -> None:
         columns = file.array("columns", "int64")
         if len(columns) and not 0 <= columns.min() <= columns.max() < self.n_features_in_:
             raise ValueError("a feature that is not there")

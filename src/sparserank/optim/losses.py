@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..base.parameters_file import storable
 from ..errors import DataError
 from ..preferences.queries import Queries
 
@@ -30,6 +31,7 @@ class Squared:
     """
 
 
+@storable
 @dataclass(frozen=True)
 class Hinge:
     """max(0, margin - (s(better) - s(worse))) for each triple (Chen et al., 2010, eq. 2).
@@ -51,6 +53,7 @@ class Hinge:
         validation.number("margin", self.margin, low=0, open_low=True)
 
 
+@storable
 @dataclass(frozen=True)
 class Softmax:
     """sum_p c_p log(sum_d exp(s_d - s_p)): p runs over the relevant documents, d over all, c_p is p's share of grades.

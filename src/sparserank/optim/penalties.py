@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
+from ..base.parameters_file import storable
 from ..errors import ConfigError
 
 Floats = NDArray[Any]
@@ -74,6 +75,7 @@ class Separable:
         return np.asarray(shrunk if self.l2 == 0.0 else shrunk / w.dtype.type(1.0 + 2.0 * step * self.l2))
 
 
+@storable
 @dataclass(frozen=True)
 class NoPenalty(Separable):
     """No penalty: nothing is shrunk.
@@ -92,6 +94,7 @@ class NoPenalty(Separable):
     alpha: float = 0.0
 
 
+@storable
 @dataclass(frozen=True)
 class L1(Separable):
     """alpha · sum of |w|, which makes weights sparse (Chen et al., 2010, eq. 5; Stevens et al., 2010, eq. 1.4).
@@ -118,6 +121,7 @@ class L1(Separable):
         return self.alpha
 
 
+@storable
 @dataclass(frozen=True)
 class L2(Separable):
     """alpha · sum of w² (the ℓ₂² penalty of Stevens et al., 2010).
@@ -144,6 +148,7 @@ class L2(Separable):
         return self.alpha
 
 
+@storable
 @dataclass(frozen=True)
 class ElasticNet(Separable):
     """alpha · (l1_ratio · sum of |w| + (1 - l1_ratio) · sum of w²).
@@ -179,6 +184,7 @@ class ElasticNet(Separable):
         return self.alpha * (1.0 - self.l1_ratio)
 
 
+@storable
 @dataclass(frozen=True)
 class GroupL1:
     """alpha · sum over groups of the group's Euclidean norm, which removes whole groups.

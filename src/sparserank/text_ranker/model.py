@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bilinear.persistence import matrix, matrix_arrays
 from ..bilinear.word_pairs import WordPairs
-from ..data.formats.tensors import Tensors
+from ..data.formats.tensors import Tensors, pack_csr
 from ..data.records import Documents
 from ..errors import ModelError
 from ..search.encoded_query import EncodedQuery
@@ -157,7 +156,7 @@ class TextModel:
             "told": dict(self.told),
             "like_documents": self.words.like_documents,
         }
-        return settings | {"pairs": pairs}, arrays | self.words.state() | matrix_arrays("W", self.W)
+        return settings | {"pairs": pairs}, arrays | self.words.state() | pack_csr("W", self.W)
 
     @classmethod
     def from_file(cls, file: Tensors) -> TextModel:
@@ -172,6 +171,6 @@ class TextModel:
         gain = pairs.get("gain")
         if not isinstance(gain, float | int) or not 0.0 <= gain < np.inf:
             raise ModelError(f"{file.path}: the gain of its pairs cannot be {gain!r}")
-        W = matrix(file, "W", [len(words.words), len(lexical.words)])
+        W = file.csr("W", (len(words.words), len(lexical.words)))
         edits = Constraints.from_dict(pairs.get("edits"), file.path)
         return cls(lexical, words, W, float(gain), edits, dict(pairs.get("told") or {}))

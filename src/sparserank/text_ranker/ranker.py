@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .. import validation
-from ..base.parameters_file import pack
+from ..base.ranker import Ranker, State
 from ..data.files import PathLike
 from ..data.formats.logs import Triples
-from ..data.formats.tensors import write_tensors
+from ..data.formats.tensors import Tensors
 from ..data.records import Documents, Qrels
-from ..errors import ConfigError
+from ..errors import ConfigError, ModelError
 from ..optim.pruning import PairBudget
-from ..parameters import Parameters
 from ..preferences import Preferences
 from ..search import Index
 from ..text import Analyzer
@@ -34,14 +33,17 @@ from .size_path import TextPath, sizes_in_order, text_path
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MODEL_KIND = "text"
 KINDS = ("text", "bilinear", "bm25", "cosine")
 LEXICAL = ("bm25", "cosine")
 
 Tell = Callable[[str], None]
 
 
-class TextRanker(Constrained, Searching, Parameters):
+class OtherIndex(ModelError):
+    """An index that was made for another model."""
+
+
+class TextRanker(Constrained, Searching, Ranker):
     """Search over documents by words, and by word pairs learned from judged queries.
 
     ranker : 'text', a lexical score and learned pairs; 'bilinear', the same with pairs learned by the hinge steps of
@@ -68,6 +70,8 @@ class TextRanker(Constrained, Searching, Parameters):
     >>> [pair.query for pair in ranker.explain("red and sweet", "d1").pairs]
     ['red', 'sweet']
     """
+
+    _file_kind = "text"
 
     def __init__(
         self,
@@ -232,11 +236,35 @@ class TextRanker(Constrained, Searching, Parameters):
 
     def save(self, path: PathLike) -> None:
         """Write the model, and the index beside it as `PATH.index`; each file appears whole or not at all."""
-        settings, arrays = self._fitted().state()
-        params, more = pack(self.get_params(deep=False))
-        write_tensors(path, MODEL_KIND, settings | {"params": params}, arrays | more)
+        super().save(path)
         if hasattr(self, "index_"):
             self.index_.save(index_path(path))
+
+    def _state(self) -> State:
+        return self._fitted().state()
+
+    def _restore(self, file: Tensors) -> None:
+        self.model_ = TextModel.from_file(file)
+
+    @classmethod
+    def _file_params(cls, file: Tensors) -> dict[str, Any]:
+        if "params" in file.settings:
+            return super()._file_params(file)
+        # files of 0.1 hold no parameters but those of the lexical part; the others get their defaults
+        model = TextModel.from_file(file)
+        lexical = model.lexical.settings
+        params = {name: getattr(lexical, name) for name in ("k1", "b", "title_weight", "text_weight")}
+        params |= {name: getattr(lexical.analyzer, name) for name in ("stem", "stop_words", "ngrams")}
+        kind = lexical.kind if model.W is None else "text"
+        return params | {"ranker": kind, "lexical": lexical.kind, "constraints": model.edits or None}
+
+    def _load_index(self, path: PathLike, index: PathLike | None) -> None:
+        where = index_path(path) if index is None else Path(index)
+        if index is not None or where.exists():
+            found = Index.load(where)
+            if found.made_for != self.fingerprint() or found.n_terms != self.model_.n_terms:
+                raise OtherIndex(f"{where}: made for another model than {path}; make it again with `sparserank index`")
+            self.index_ = found
 
 
 def index_path(model: PathLike) -> Path:

@@ -18,11 +18,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..base.ranker import Ranker
 from ..data.files import PathLike, read_bytes, stamp, write_bytes, writing
-from ..data.formats.tensors import write_tensors
 from ..errors import DataError, ModelError
-from ..text_ranker.persistence import OtherIndex, load_model, load_text
-from ..text_ranker.ranker import MODEL_KIND, TextRanker, index_path
+from ..text_ranker.persistence import load_model, load_text
+from ..text_ranker.ranker import OtherIndex, TextRanker, index_path
 from .manifest import Manifest, Version, read_manifest, utc_now, write_manifest
 
 log = logging.getLogger(__name__)
@@ -185,7 +185,7 @@ class VersionRegistry:
             if parent not in (None, served.number):
                 raise DataError(f"version {served.number} is served now, not version {parent}, the parent of this one")
             version = self._write_version(
-                manifest, lambda path: write_tensors(path, MODEL_KIND, *ranker.model_.state()),
+                manifest, lambda path: Ranker.save(ranker, path),
                 why=why, parent=served.number, pairs=ranker.model_.n_pairs, check=dict(check or {}),
                 learned_through=learned_through, index=served.index,
             )  # fmt: skip

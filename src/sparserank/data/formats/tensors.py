@@ -12,13 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ModelError
 from ..files import PathLike, write_bytes
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 VERSION = "1"
 
@@ -54,7 +57,8 @@ class Tensors:
 
     def windows(self, name: str, total: int, windows: int | None = None) -> NDArray[np.int64]:
         """Rising bounds 0 = b[0] ≤ b[1] ≤ … = total: row pointers, string offsets."""
-        found = self.array(name, "int64", None if windows is None else windows + 1)
+        dtype = "int32" if name in self.arrays and self.arrays[name].dtype == np.int32 else "int64"
+        found = self.array(name, dtype, None if windows is None else windows + 1).astype(np.int64, copy=False)
         if len(found) == 0 or found[0] != 0 or found[-1] != total or (found[1:] < found[:-1]).any():
             raise ModelError(f"{self.path}: {name!r} does not rise from 0 to {total}")
         return found
@@ -78,6 +82,19 @@ class Tensors:
         except UnicodeDecodeError:
             raise ModelError(f"{self.path}: {name!r} is not UTF-8 text") from None
 
+    def csr(self, name: str, shape: tuple[int | None, int], dtype: str | None = "float32") -> csr_array:
+        """The matrix that `pack_csr` wrote under this name; None takes the rows or the number type of the file."""
+        from scipy.sparse import csr_array
+
+        data = self.array(f"{name}.data", dtype or str(self.arrays[f"{name}.data"].dtype))
+        indices = self.indices(f"{name}.indices", shape[1], len(data))
+        indptr = self.windows(f"{name}.indptr", len(data), shape[0])
+        falls = np.flatnonzero(indices[1:] <= indices[:-1]) + 1
+        if (indptr[np.searchsorted(indptr, falls)] != falls).any():
+            raise ModelError(f"{self.path}: the columns of {name} do not rise within a row")
+        narrow = indptr.astype(np.int32) if len(data) < 2**31 else indptr
+        return csr_array((data, indices, narrow), shape=(len(indptr) - 1, shape[1]))
+
     def setting(self, name: str, kind: type | tuple[type, ...]) -> Any:
         """One setting, of the type it must have."""
         value = self.settings.get(name)
@@ -92,6 +109,18 @@ def pack_strings(name: str, strings: Sequence[str]) -> dict[str, NDArray[Any]]:
     ends = np.zeros(len(packed) + 1, np.int64)
     np.cumsum([len(p) for p in packed], out=ends[1:])
     return {f"{name}.utf8": np.frombuffer(b"".join(packed), np.uint8), f"{name}.ends": ends}
+
+
+def pack_csr(name: str, matrix: csr_array) -> dict[str, NDArray[Any]]:
+    """Three arrays that hold a sparse matrix; `Tensors.csr(name, shape)` gives it back."""
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return {
+        f"{name}.indptr": matrix.indptr.astype(np.int64),
+        f"{name}.indices": matrix.indices.astype(np.int32),
+        f"{name}.data": matrix.data,
+    }
 
 
 def write_tensors(path: PathLike, kind: str, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
