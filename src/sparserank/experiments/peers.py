@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any, Self
 
@@ -20,40 +22,36 @@ FirstFits = dict[Any, tuple[Floats, float]]
 """Weights of first fits by their settings, and the seconds each took."""
 
 
-class LinearSVCPerTopic:
-    """LinearSVC (L2, squared hinge) for every column of Y, ranked by the decision function.
+@dataclass
+class LinearModelPerTopic:
+    """One linear model for every column of Y.
 
-    largest : keep only this many weights per topic, the largest. pruned : keep only this many, by `fewer_weights`.
-    share : as in DominationRanker, fit again on features scaled by the weights of all topics. first_fits : cache that
-    is shared by settings with the same X and Y; `reused_seconds_` is the time of the cached fit.
+    fit_weights : (X, Y) to weights of topics × features. key : names the first fit in the cache `first_fits`.
+    share : as in DominationRanker, fit again on features scaled by the weights of all topics. largest : keep only this
+    many weights per topic, the largest. pruned : keep only this many, by `fewer_weights`. reused_seconds_ : the time of
+    the first fit if it was cached.
     """
 
-    coef_: Any
-    reused_seconds_: float = 0.0
-
-    def __init__(
-        self,
-        C: float,
-        largest: int | None = None,
-        pruned: int | None = None,
-        share: float = 0.0,
-        first_fits: FirstFits | None = None,
-    ) -> None:
-        self.C, self.largest, self.pruned, self.share = C, largest, pruned, share
-        self.first_fits = {} if first_fits is None else first_fits
+    fit_weights: Callable[[Any, Any], Floats]
+    key: Any
+    first_fits: FirstFits = field(default_factory=dict)
+    share: float = 0.0
+    largest: int | None = None
+    pruned: int | None = None
 
     def fit(self, X: Any, Y: Any) -> Self:
-        """Fit one classifier per topic."""
-        from scipy.sparse import csr_array
-        from sklearn.svm import LinearSVC
+        """Fit one model per topic."""
+        from scipy.sparse import csr_array, diags_array
 
-        def fit_svm(rows: Any) -> Floats:
-            return _fit_topics(lambda: LinearSVC(C=self.C, random_state=0), rows, Y)
-
-        weights, self.reused_seconds_ = cached_fit(self.first_fits, self.C, lambda: fit_svm(X))
+        if self.key in self.first_fits:
+            weights, self.reused_seconds_ = self.first_fits[self.key]
+        else:
+            started, self.reused_seconds_ = perf_counter(), 0.0
+            weights = self.fit_weights(X, Y)
+            self.first_fits[self.key] = weights, perf_counter() - started
         if self.share > 0.0:
             scale = shared_worth(weights, self.share)
-            weights = fit_svm(scale_columns(X, scale)) * scale
+            weights = self.fit_weights(csr_array(X @ diags_array(scale)), Y) * scale
         if self.largest is not None:
             least = -np.partition(-np.abs(weights), self.largest, axis=1)[:, [self.largest]]
             weights = np.where(np.abs(weights) > least, weights, 0.0)
@@ -65,34 +63,19 @@ class LinearSVCPerTopic:
         return np.asarray((X @ self.coef_.T).toarray())
 
 
-class L1LogisticPerTopic(LinearSVCPerTopic):
-    """L1 logistic regression by liblinear for every column of Y."""
+def linear_svc(C: float, **settings: Any) -> LinearModelPerTopic:
+    """LinearSVC of scikit-learn (L2, squared hinge), ranked by the decision function."""
+    from sklearn.svm import LinearSVC
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Fit one classifier per topic."""
-        from scipy.sparse import csr_array
-        from sklearn.linear_model import LogisticRegression
-
-        make = lambda: LogisticRegression(l1_ratio=1.0, C=self.C, solver="liblinear", random_state=0)  # noqa: E731
-        self.coef_ = csr_array(_fit_topics(make, X, Y))
-        return self
+    return LinearModelPerTopic(partial(_fit_topics, partial(LinearSVC, C=C, random_state=0)), C, **settings)
 
 
-def cached_fit(cache: FirstFits, key: Any, fit: Callable[[], Floats]) -> tuple[Floats, float]:
-    """The weights of a fit, and the seconds that an earlier call spent on it (0 if this call runs it)."""
-    if key in cache:
-        return cache[key]
-    started = perf_counter()
-    weights = fit()
-    cache[key] = weights, perf_counter() - started
-    return weights, 0.0
+def l1_logistic(C: float) -> LinearModelPerTopic:
+    """L1 logistic regression of scikit-learn by liblinear."""
+    from sklearn.linear_model import LogisticRegression
 
-
-def scale_columns(X: Any, scale: Floats) -> Any:
-    """out[i, j] = X[i, j] scale[j], as CSR."""
-    from scipy.sparse import csr_array, diags_array
-
-    return csr_array(X @ diags_array(scale))
+    make = partial(LogisticRegression, l1_ratio=1.0, C=C, solver="liblinear", random_state=0)
+    return LinearModelPerTopic(partial(_fit_topics, make), C)
 
 
 def _fit_topics(make: Callable[[], Any], X: Any, Y: Any) -> Floats:

@@ -17,11 +17,10 @@ from sklearn.model_selection import ParameterGrid
 from ..data import load
 from ..evaluation.items import Items
 from ..evaluation.measures import compute
-from ..letor.domination import DominationRanker, shared_worth
+from ..letor.domination import DominationRanker
 from ..letor.pamir import PAMIR
-from ..optim.feature_pruning import fewer_weights
 from .datasets import unit_rows
-from .peers import FirstFits, L1LogisticPerTopic, LinearSVCPerTopic, cached_fit, scale_columns
+from .peers import FirstFits, LinearModelPerTopic, l1_logistic, linear_svc
 from .published import NOT_PRINTED, TABLE_1_2, TABLE_1_3, TopicResult
 
 if TYPE_CHECKING:
@@ -109,14 +108,14 @@ def table_1_3(seed: int, items: int | None, progress: Progress) -> dict[str, Any
     methods = {
         "PAMIR": _pamir(seed),
         "Domination (L1)": Method(_domination(), parameter_grid(alpha=(0.05, 0.1, 0.2, 0.3, 0.5, 1.0))),
-        "Domination (L2², shared, 1 %)": Method(partial(SharedDomination, n_weights, dominations), shares),
-        "LinearSVC": Method(partial(LinearSVCPerTopic, first_fits=svms), costs),
-        "LinearSVC (cut to 1 %)": Method(partial(LinearSVCPerTopic, first_fits=svms, largest=n_weights), costs),
+        "Domination (L2², shared, 1 %)": Method(partial(_shared_domination, n_weights, dominations), shares),
+        "LinearSVC": Method(partial(linear_svc, first_fits=svms), costs),
+        "LinearSVC (cut to 1 %)": Method(partial(linear_svc, first_fits=svms, largest=n_weights), costs),
         "LinearSVC (shared, fewer_weights to 1 %)": Method(
-            partial(LinearSVCPerTopic, first_fits=svms, pruned=n_weights),
+            partial(linear_svc, first_fits=svms, pruned=n_weights),
             parameter_grid(C=(0.1, 0.3, 1.0), share=(0.25, 0.5)),
         ),
-        "L1 logistic (liblinear)": Method(L1LogisticPerTopic, parameter_grid(C=(2.0, 3.0, 5.0, 10.0, 20.0, 30.0))),
+        "L1 logistic (liblinear)": Method(l1_logistic, parameter_grid(C=(2.0, 3.0, 5.0, 10.0, 20.0, 30.0))),
     }
     rows = [_evaluate("rcv1", name, method, data, TABLE_1_3, progress) for name, method in methods.items()]
     differences = (
@@ -138,32 +137,16 @@ def _domination(**fixed: Any) -> Make:
     return partial(DominationRanker, tol=TOLERANCE, max_iter=200, **fixed)
 
 
-@dataclass
-class SharedDomination:
-    """`DominationRanker(penalty="l2", share=…)` pruned to `n_weights` weights per topic by `fewer_weights`.
+def _shared_domination(
+    n_weights: int, first_fits: FirstFits, alpha: float, margin: float, share: float
+) -> LinearModelPerTopic:
+    """`DominationRanker(penalty="l2", share=…)` pruned to `n_weights` weights per topic."""
+    make = _domination(penalty="l2", alpha=alpha, margin=margin)
 
-    first_fits : cache of the first fit by (alpha, margin), which does not depend on the share.
-    """
+    def fit_weights(X: Any, Y: Any) -> NDArray[np.float64]:
+        return np.asarray(make().fit(X, Y).coef_.toarray())
 
-    n_weights: int
-    first_fits: FirstFits
-    alpha: float
-    margin: float
-    share: float
-
-    def fit(self, X: Any, Y: Any) -> SharedDomination:
-        """Fit twice, the second time on features scaled by the weights of all topics, then prune."""
-        make = _domination(penalty="l2", alpha=self.alpha, margin=self.margin)
-        key = self.alpha, self.margin
-        first, self.reused_seconds_ = cached_fit(self.first_fits, key, lambda: make().fit(X, Y).coef_.toarray())
-        scale = shared_worth(first, self.share)
-        second = make().fit(scale_columns(X, scale), Y).coef_
-        self.coef_ = fewer_weights(X, scale_columns(second, scale), self.n_weights)
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """One column of scores per topic."""
-        return (X @ self.coef_.T).toarray()
+    return LinearModelPerTopic(fit_weights, (alpha, margin), first_fits, share, pruned=n_weights)
 
 
 def _evaluate(
