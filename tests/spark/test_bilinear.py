@@ -151,7 +151,7 @@ def test_settings_that_cannot_be_mixed_are_refused_without_a_cluster(ranker, opt
 def test_no_preferences_are_refused_without_a_cluster():
     with pytest.raises(DataError, match="expected Preferences or a DataFrame of triples; got list"):
         SparkBilinearRanker().fit(None, X, X, [])
-    with pytest.raises(DataError, match="the preferences speak of 120 rows of Q; it has 5"):
+    with pytest.raises(DataError, match="the preferences need 120 rows of Q; it has 5"):
         SparkBilinearRanker().fit(None, X[:5], X, PREFS)
 
 

@@ -9,11 +9,15 @@ import numpy as np
 from .. import validation
 from ..errors import ConfigError
 from ..optim.losses import Hinge
+from ..optim.pattern_sgd import PatternTraining
 from ..optim.penalties import L1, GroupL1, NoPenalty, Penalty
-from ..optim.scores import rows
+from ..optim.scores import Bilinear, rows
+from ..optim.sparse_sgd import SparseSGD, Training
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from .ranker import BilinearRanker
 
 FULL_ENOUGH, MOST_SLACK = 0.2, 10.0
 """While it is learned, W holds this density, and at most so many times the entries that it keeps.
@@ -82,6 +86,24 @@ def matrix(name: str, given: Any, shape: tuple[int, int]) -> csr_array:
     if found.shape != shape:
         raise ConfigError(f"{name} must be a matrix of shape {shape}; got {found.shape}")
     return found
+
+
+def make_solver(ranker: BilinearRanker) -> SparseSGD:
+    """The solver with the settings of a ranker."""
+    return SparseSGD(ranker.eta0, ranker.rate, ranker.shrink_every, ranker.n_jobs, ranker.max_iter or 1)
+
+
+def new_training(ranker: BilinearRanker, score: Bilinear, W: csr_array | None = None) -> Training | PatternTraining:
+    """A training with the settings of a ranker, from W, or from the ranker's `start`."""
+    shape, kind = score.shape, penalty(ranker.penalty, ranker.alpha)
+    begin = matrix("start", ranker.start, shape) if W is None else W
+    centre = None if ranker.centre is None else matrix("centre", ranker.centre, shape)
+    n_pairs = wanted_pairs(ranker.density, ranker.max_pairs, shape, kind)
+    slack = 1.0 if n_pairs is None else held_pairs(ranker.slack, n_pairs, shape)
+    return make_solver(ranker).training(
+        score, hinge(ranker.loss), kind, diagonal(begin) if ranker.diagonal else begin, centre,
+        pattern=ranker.diagonal, wanted=n_pairs, slack=slack,
+    )  # fmt: skip
 
 
 def diagonal(start: csr_array) -> csr_array:

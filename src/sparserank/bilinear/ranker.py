@@ -21,15 +21,15 @@ from ..optim.pattern_sgd import PatternTraining
 from ..optim.penalties import NoPenalty
 from ..optim.pruning import keep_largest
 from ..optim.scores import Bilinear
-from ..optim.solver import Solution, TrainingState
-from ..optim.sparse_sgd import SparseSGD, Training
+from ..optim.solver import Solution
+from ..optim.sparse_sgd import Training
 from ..preferences import Preferences, Triples
 from . import config as settings
 from . import label_solvers as from_labels
 from .checkpoint import Checkpoint
 from .empty_rows import EmptyRows
 from .progress import Follow
-from .training import Run
+from .training import Run, store_solution
 from .word_pairs import WordPairs, named
 
 if TYPE_CHECKING:
@@ -82,6 +82,13 @@ class BilinearRanker(WordPairs, Ranker):
     """
 
     _file_kind = "bilinear"
+
+    solution_: Solution
+    n_iter_: int
+    alpha_: float
+    converged_: bool
+    n_empty_queries_: int
+    n_empty_documents_: int
 
     def __init__(
         self,
@@ -165,7 +172,7 @@ class BilinearRanker(WordPairs, Ranker):
         score = self._checked(Q, D, prefs)
         words = named(query_words, document_words, score.shape)
         seed = self._seed()
-        training = self._new_training(score, start=None)
+        training = settings.new_training(self, score)
         keeper = None if checkpoint is None else self._keeper(checkpoint, checkpoint_every, score, prefs)
         run = self._run(prefs, seed, 0, keeper, follow)
         # all is judged: what was learned before goes only now
@@ -188,7 +195,7 @@ class BilinearRanker(WordPairs, Ranker):
 
     def _refitted(self, score: Bilinear, W: csr_array, run: Run) -> csr_array:
         """Algorithm 1 on W's entries only, without penalty, over the same triples from step 1 on."""
-        training = self._solver().training(score, settings.hinge(self.loss), NoPenalty(), W, pattern=True)
+        training = settings.make_solver(self).training(score, settings.hinge(self.loss), NoPenalty(), W, pattern=True)
         run.take(training, "refit", {} if run.keeper is None else {"learned": self._training.summary()})
         self.refit_curve_ = tuple(training.curve.points)
         return training.weights()
@@ -203,7 +210,7 @@ class BilinearRanker(WordPairs, Ranker):
             raise ConfigError("rate='linear' ends after max_iter steps, so there is nothing to go on with; use 'decay'")
         score = self._checked(Q, D, prefs)
         if not hasattr(self, "W_"):
-            seed, training = self._seed(), self._new_training(score, start=None)
+            seed, training = self._seed(), settings.new_training(self, score)
             run = self._run(prefs, seed, 0, follow=follow)
             self._begin(seed, training, (None, None))
         else:
@@ -220,7 +227,7 @@ class BilinearRanker(WordPairs, Ranker):
     def _gone_on(self, score: Bilinear) -> Training | PatternTraining:
         """The training of the last call; where W comes from a file, one that starts from it."""
         if not hasattr(self, "_training"):
-            self._training = self._new_training(score, start=self.W_)
+            self._training = settings.new_training(self, score, self.W_)
             self._training.steps = self.n_iter_
             self._began = self._lasting()
         return self._training
@@ -246,8 +253,8 @@ class BilinearRanker(WordPairs, Ranker):
     def _seed(self) -> int:
         return secrets.randbits(63) if self.random_state is None else int(self.random_state)
 
-    def _judge_settings(self) -> None:
-        """Refuse what can be refused without data."""
+    def validate(self) -> None:
+        """Check all parameters that can be checked without data, as `fit` does; raises ConfigError."""
         validation.choice("solver", self.solver, ("sparse-sgd", *from_labels.LOSSES))
         if self.rank is not None:
             raise ConfigError("rank is a setting of solver='low-rank'; 'sparse-sgd' has none")
@@ -257,11 +264,11 @@ class BilinearRanker(WordPairs, Ranker):
             validation.flag(name, getattr(self, name))
         if self.random_state is not None:
             validation.count("random_state", self.random_state)
-        self._solver()
+        settings.make_solver(self)
         settings.penalty(self.penalty, self.alpha)
 
     def _checked(self, Q: Any, D: Any, prefs: Preferences) -> Bilinear:
-        self._judge_settings()
+        self.validate()
         if not isinstance(prefs, Preferences):
             raise DataError(f"preferences are wanted (Preferences.from_labels, …); got {type(prefs).__name__}")
         score = Bilinear.of(Q, D)
@@ -269,22 +276,6 @@ class BilinearRanker(WordPairs, Ranker):
             if side.shape[0] < needed:
                 raise DataError(f"the preferences speak of {needed} rows of {name}; it has {side.shape[0]}")
         return score
-
-    def _solver(self) -> SparseSGD:
-        return SparseSGD(self.eta0, self.rate, self.shrink_every, self.n_jobs, self.max_iter or 1)
-
-    def _new_training(self, score: Bilinear, start: csr_array | None) -> Training | PatternTraining:
-        shape, penalty = score.shape, settings.penalty(self.penalty, self.alpha)
-        begin = settings.matrix("start", self.start, shape) if start is None else start
-        centre = None if self.centre is None else settings.matrix("centre", self.centre, shape)
-        wanted = settings.wanted_pairs(self.density, self.max_pairs, shape, penalty)
-        if self.diagonal:
-            begin = settings.diagonal(begin)
-        slack = 1.0 if wanted is None else settings.held_pairs(self.slack, wanted, shape)
-        return self._solver().training(
-            score, settings.hinge(self.loss), penalty, begin, centre,
-            pattern=self.diagonal, wanted=wanted, slack=slack,
-        )  # fmt: skip
 
     def _run(
         self, prefs: Preferences, seed: int, steps: int,
@@ -315,32 +306,7 @@ class BilinearRanker(WordPairs, Ranker):
     def _keep(self, W: csr_array, told: Training | PatternTraining, score: Bilinear) -> None:
         empty = EmptyRows.of(score)
         empty.report(logging.INFO, score)
-        self._take(W, told, (len(empty.queries), len(empty.documents)))
-
-    def _take(self, W: csr_array, told: TrainingState, empty: tuple[int, int]) -> None:
-        """W, what is told of its learning, and how many rows of Q and D had no entry."""
-        if not np.isfinite(W.data).all():
-            raise ConfigError(f"W has grown beyond what float32 holds; eta0={self.eta0} is too large for these rows")
-        self.n_empty_queries_, self.n_empty_documents_ = empty
-        curve = tuple(told.curve.points)
-        values = [point.objective for point in curve if point.objective is not None]
-        settled = len(values) >= 4 and abs(values[-1] - values[-4]) <= 0.01 * max(abs(values[-4]), 1e-12)
-        message = "the held-out objective has come to rest" if settled else "the held-out objective was still moving"
-        self.W_ = W
-        self.n_iter_ = told.steps
-        self.alpha_ = told.alpha
-        self.converged_ = settled
-        info = {
-            "steps": told.steps,
-            "converged": settled,
-            "message": message,
-            "alpha": told.alpha,
-            "peak_bytes": told.peak_bytes,
-            "peak_nonzeros": told.peak_nonzeros,
-            "empty_queries": self.n_empty_queries_,
-            "empty_documents": self.n_empty_documents_,
-        }
-        self.solution_ = Solution(W, curve, info)
+        store_solution(self, W, told, (len(empty.queries), len(empty.documents)))
 
     def _state(self) -> State:
         from .persistence import state

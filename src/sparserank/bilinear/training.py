@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..data.formats.tensors import Tensors
+from ..errors import ConfigError
 from ..optim.pattern_sgd import PatternTraining
+from ..optim.solver import Solution, TrainingState
 from ..optim.sparse_sgd import Training
 from ..preferences import Triples
 from .checkpoint import Checkpoint
 from .progress import Follow, all_of, training_bar
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from .ranker import BilinearRanker
 
 PHASES = {"learn": "learning", "refit": "refitting"}
 
@@ -60,3 +69,26 @@ class Run:
                     self.keeper.write(phase, training, more or {})
             if on_settle is not None and n:
                 on_settle(training)
+
+
+def store_solution(ranker: BilinearRanker, W: csr_array, state: TrainingState, empty: tuple[int, int]) -> None:
+    """Set the fitted attributes of a ranker; `empty` counts the empty rows of Q and D."""
+    if not np.isfinite(W.data).all():
+        raise ConfigError(f"W has grown beyond what float32 holds; eta0={ranker.eta0} is too large for these rows")
+    ranker.n_empty_queries_, ranker.n_empty_documents_ = empty
+    curve = tuple(state.curve.points)
+    values = [point.objective for point in curve if point.objective is not None]
+    settled = len(values) >= 4 and abs(values[-1] - values[-4]) <= 0.01 * max(abs(values[-4]), 1e-12)
+    message = "the held-out objective has come to rest" if settled else "the held-out objective was still moving"
+    ranker.W_, ranker.n_iter_, ranker.alpha_, ranker.converged_ = W, state.steps, state.alpha, settled
+    info = {
+        "steps": state.steps,
+        "converged": settled,
+        "message": message,
+        "alpha": state.alpha,
+        "peak_bytes": state.peak_bytes,
+        "peak_nonzeros": state.peak_nonzeros,
+        "empty_queries": ranker.n_empty_queries_,
+        "empty_documents": ranker.n_empty_documents_,
+    }
+    ranker.solution_ = Solution(W, curve, info)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .. import validation
 from ..bilinear import config
 from ..bilinear.ranker import BilinearRanker
+from ..bilinear.training import store_solution
 from ..bilinear.word_pairs import named
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
@@ -105,7 +106,6 @@ class SparkBilinearRanker:
         words = named(query_words, document_words, score.shape)
         held_out = None
         if isinstance(preferences, Preferences):
-            score = self.ranker._checked(score.queries, score.items, preferences)
             held_out = Shard.of_preferences(score.queries, score.items, preferences)
             partitions = self.partitions or spark.sparkContext.defaultParallelism
             source = source_of_preferences(spark, held_out, partitions)
@@ -157,7 +157,7 @@ class SparkBilinearRanker:
         if isinstance(penalty, GroupL1):
             raise ConfigError("group penalties are not mixed over partitions; use penalty='l1'")
         validation.count("max_iter", ranker.max_iter, low=1)
-        ranker._judge_settings()
+        ranker.validate()
         config.hinge(ranker.loss)
         if config.wanted_pairs(ranker.density, ranker.max_pairs, (1, 1), penalty) is not None:
             config.held_pairs(ranker.slack, 1, (1, 1))
@@ -200,4 +200,4 @@ class SparkBilinearRanker:
             W, self.refit_rounds_ = mixing.run(PartitionTraining(local, plan, refit=True), W, refit_state)
             ranker.refit_curve_ = tuple(refit_state.curve.points)
         empty = sum(one.empty[0] for one in summaries), sum(one.empty[1] for one in summaries)
-        ranker._take(W, state, empty)
+        store_solution(ranker, W, state, empty)

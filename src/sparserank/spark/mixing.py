@@ -137,8 +137,8 @@ class PartitionTraining:
         W = start.W.copy()
         if self.refit:
             loss = config.hinge(self.ranker.loss)
-            return self.ranker._solver().training(shard.score, loss, NoPenalty(), W, pattern=True)
-        training = self.ranker._new_training(shard.score, start=W)
+            return config.make_solver(self.ranker).training(shard.score, loss, NoPenalty(), W, pattern=True)
+        training = config.new_training(self.ranker, shard.score, W)
         if isinstance(training, Training):
             training.holds_back = True
         if start.alpha is not None:
@@ -157,7 +157,7 @@ def sum_unit(
     ranker: BilinearRanker, plan: StepPlan, number: int, W: csr_array, summaries: Sequence[ShardSummary]
 ) -> float:
     """The unit of the sums of a round: no entry can exceed what all steps of a partition together could add to it."""
-    solver = ranker._solver()
+    solver = config.make_solver(ranker)
     spans = set(zip(plan.ends[number].tolist(), plan.ends[number + 1].tolist(), strict=True))
     rate = max(float(solver.rates(begin, end - begin).sum()) for begin, end in spans)
     q, d = (max(one.largest[side] for one in summaries) for side in (0, 1))

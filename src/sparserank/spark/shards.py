@@ -83,6 +83,11 @@ class Shard:
     def of_preferences(cls, Q: Any, D: Any, preferences: Preferences) -> Shard:
         """Preferences between rows of D for rows of Q; sampled in proportion to the number of queries."""
         score = Bilinear.of(Q, D)
+        for name, rows, needed in (
+            ("Q", score.queries, preferences.n_queries), ("D", score.items, preferences.n_items)
+        ):  # fmt: skip
+            if rows.shape[0] < needed:
+                raise DataError(f"the preferences need {needed} rows of {name}; it has {rows.shape[0]}")
         windows = preferences.better[preferences.query == EACH]
         n_queries = len(np.unique(preferences.query[preferences.query != EACH]))
         n_queries += int((windows[:, 1] - windows[:, 0]).sum())
