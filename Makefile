@@ -23,8 +23,8 @@ test: $(VENV)/dev.stamp
 	$(BIN)/python -m coverage report
 
 lint: $(VENV)/dev.stamp
-	$(BIN)/ruff format src tests benchmarks
-	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks docs
+	$(BIN)/ruff check --fix src tests benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -39,7 +39,9 @@ soak: $(VENV)/dev.stamp
 fuzz: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.soak.fuzz $(ARGS)
 
-docs: $(VENV)/dev.stamp
+# draws the pictures of the gallery that are not there yet, then builds site/; broken links are errors
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: $(VENV)/docs.stamp
 	$(BIN)/mkdocs build --strict
 
 # needs uv; a lock file holds names, versions and hashes, and no address
@@ -50,6 +52,8 @@ lock:
 	  --no-annotate --no-header --extra service --extra postgres -o requirements/service.txt pyproject.toml
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --no-annotate --no-header --extra dev --extra bench --extra docs -o requirements/lock.txt pyproject.toml
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --no-annotate --no-header --extra docs -c requirements/lock.txt -o requirements/docs.txt pyproject.toml
 	echo 'hatchling>=1.26' | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-emit-find-links --no-annotate --no-header -c requirements/lock.txt -o requirements/build.txt -
 
@@ -68,5 +72,10 @@ $(VENV)/run.stamp: requirements/run.txt pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/dev.stamp: requirements/lock.txt pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/lock.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@ $(VENV)/run.stamp $(VENV)/docs.stamp
+
+$(VENV)/docs.stamp: requirements/docs.txt pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/docs.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@ $(VENV)/run.stamp

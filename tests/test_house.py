@@ -26,8 +26,8 @@ def run(*command, **options):
     "command",
     [
         ["lint-imports"],
-        ["ruff", "check", "src", "tests", "benchmarks"],
-        ["ruff", "format", "--check", "src", "tests", "benchmarks"],
+        ["ruff", "check", "src", "tests", "benchmarks", "docs"],
+        ["ruff", "format", "--check", "src", "tests", "benchmarks", "docs"],
         ["mypy"],
     ],
     ids=lambda command: " ".join(command[:2]),
@@ -41,7 +41,7 @@ def test_the_tree_is_clean(command):
 
 def test_lock_files_hold_no_address():
     locks = sorted((ROOT / "requirements").glob("*.txt"))
-    assert [lock.name for lock in locks] == ["build.txt", "lock.txt", "run.txt", "service.txt"]
+    assert [lock.name for lock in locks] == ["build.txt", "docs.txt", "lock.txt", "run.txt", "service.txt"]
     for lock in locks:
         text = lock.read_text()
         assert "://" not in text

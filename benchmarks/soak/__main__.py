@@ -79,7 +79,7 @@ def run(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     for name, words in (("load", ("--no-learn",)), ("load-learn", (*learn, "30"))):
         with started(fresh(name), *words) as service:
             report(f"{given.rate:.0f} requests/s over {phases.CONNECTIONS} connections")
-            done.append(asyncio.run(phases.steady(service, users(1), given.rate, 5.0 if quick else given.seconds)))
+            done.append(asyncio.run(phases.steady(service, users(1), given.rate, 3.0 if quick else given.seconds)))
     with started(fresh("highest"), "--no-learn") as service:
         report("the highest rate that is held")
         start, seconds, steps = (given.rate / 2, 2.0, 1) if quick else (given.rate * 4 / 3, 10.0, 9)

@@ -1,8 +1,9 @@
 """Accuracy against size: one W, learned once and cut to smaller and smaller sizes, each refitted and measured.
 
 The entries of largest size are kept. That is better than to learn every size anew under a stronger penalty: on
-20 Newsgroups a million pairs cut from 9.5 million reach a MAP of .40, a million learned as such .30, for a fraction of
-the time (docs/word-pairs.md has the comparison). And the models are nested: a smaller one's pairs are a larger one's.
+20 Newsgroups a million pairs cut from 9.5 million have a MAP of .40, a million learned as such .30, for a fraction of
+the time (docs/explanation/word-pairs.md has the comparison). And the models are nested: a smaller one's pairs are a
+larger one's.
 """
 
 from __future__ import annotations

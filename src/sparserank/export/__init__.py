@@ -1,7 +1,7 @@
 """What a text ranker has learned, for other engines: its documents, its index settings and its queries.
 
 A ranker's score is one inner product of a query's weights and a document's (`Vectors`). Each target gets what it can
-use of that; docs/export.md has what each loses.
+use of that; docs/guides/export.md has what each loses.
 """
 
 from __future__ import annotations

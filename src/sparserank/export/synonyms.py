@@ -31,7 +31,7 @@ _SPECIAL = re.compile(r"([,\\#]|=>)")
 README = """# Synonyms
 
 {rules:,} rules in Solr's format, which Lucene, Solr, Elasticsearch and OpenSearch read. They only widen a query:
-weights and signs are lost, so expect far less than the model itself gives (docs/export.md has figures).
+weights and signs are lost, so expect far less than the model itself gives (docs/guides/export.md has figures).
 
 `index.json` makes an index of Elasticsearch or OpenSearch whose queries, and only those, go through the rules, before
 stop words and the {stem} stemmer, which documents go through as well. Put `synonyms.txt` under `config/analysis/` of

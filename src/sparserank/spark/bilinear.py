@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DEFAULT_ROUNDS = 10
-"""docs/cluster-figures.md shows the effect of more or fewer rounds."""
+"""docs/explanation/cluster-figures.md shows the effect of more or fewer rounds."""
 
 
 class SparkBilinearRanker:

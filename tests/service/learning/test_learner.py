@@ -183,18 +183,18 @@ def test_a_round_that_is_killed_is_begun_again(place):
 
 @pytest.mark.slow
 def test_kills_at_any_moment_leave_whole_versions_and_every_feedback_learned_once(place):
-    """Killed ten times, a little later each time: before, within and after a round."""
-    for turn in range(10):
+    """Killed six times, a little later each time: before, within and after a round."""
+    for turn in range(6):
         place.say(turn, f"{('red', 'green', 'blue', 'white', 'black')[turn % 5]} car of wood {turn}", "boat-red")
         with workers(place, 1) as (worker,):
             until(worker.is_holder)
             until(lambda worker=worker: worker.rounds() or not worker.state["working"])
-            time.sleep(0.15 * turn)
+            time.sleep(0.25 * turn)
         versions = VersionRegistry.open(place.model)
         for version in versions.list():
             versions.load(version.number)
     with workers(place, 1) as (worker,):
-        until(lambda: worker.state.get("last", {}).get("seen") == 10)
+        until(lambda: worker.state.get("last", {}).get("seen") == 6)
     learned = [version.learned_through for version in place.versions.list()]
     assert learned == sorted(set(learned)), "no feedback was learned twice"
 

@@ -1,0 +1,154 @@
+"""The documentation: the tutorial runs as it is written, commands and names exist, links lead somewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+TUTORIAL = (DOCS / "tutorial/index.md").read_text()
+COMMANDS = re.findall(r"(?m)^\$ (.*)$", TUTORIAL)
+
+
+def hooks():
+    spec = importlib.util.spec_from_file_location("docs_hooks", DOCS / "hooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def sparserank(command: str, folder: Path) -> str:
+    words = [sys.executable, "-m", *shlex.split(command)]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=os.environ | {"COLUMNS": "120"})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_tutorial_runs_as_it_is_written(tmp_path):
+    for name in re.findall(r"\]\((\w+\.csv)\)", TUTORIAL):
+        shutil.copy(DOCS / "tutorial" / name, tmp_path)
+    install, bm25, before, train, after, related, explain, serve, curl = COMMANDS
+    assert install == "pip install 'sparserank[service]'"
+    sparserank(bm25, tmp_path)
+    assert "trainers-red" not in first_result(sparserank(before, tmp_path))
+    assert "nDCG@10" in sparserank(train, tmp_path)
+    assert "trainers-red" in first_result(sparserank(after, tmp_path))
+    assert "trainer" in sparserank(related, tmp_path)
+    assert re.search(r"sneaker +trainer ", sparserank(explain, tmp_path))
+    assert serve == "sparserank serve shop.safetensors --port 8000"
+    served_search_finds_it(tmp_path, json.loads(shlex.split(curl)[-1]))
+
+
+def first_result(shown: str) -> str:
+    return next(line for line in shown.splitlines() if line.startswith(" 1 "))
+
+
+def served_search_finds_it(folder: Path, request: dict[str, object]) -> None:
+    command = [sys.executable, "-m", "sparserank", "serve", "shop.safetensors", "--port", "0", "--json"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            address = json.loads(process.stdout.readline())["address"]
+            found = httpx.post(f"{address}search", json=request, timeout=60).json()
+            assert found["results"][0]["id"] == "sofa-blue"
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+def test_every_command_that_the_pages_quote_exists_with_its_options():
+    import typer
+
+    from sparserank.cli.app import app
+
+    root = typer.main.get_command(app)
+    checked = 0
+    for page in PAGES:
+        for line in re.findall(r"(?m)^(?:    |\$ )(sparserank .*(?:\\\n.*)*)", page.read_text()):
+            words = re.sub(r"\\\n|  #.*", " ", line).split()
+            command = root.commands[words[1]]
+            if hasattr(command, "commands") and words[2] in command.commands:
+                command = command.commands[words[2]]
+            known = {name for option in command.params for name in [*option.opts, *option.secondary_opts]} | {"--help"}
+            for option in (word for word in words[2:] if re.fullmatch(r"--?[a-z][a-z-]*", word)):
+                assert option in known, f"{page.name}: {line}"
+                checked += 1
+    assert checked > 30
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            path, _, anchor = target.partition("#")
+            if "://" in path or not path or (path.endswith((".svg", ".png")) and "gallery" in str(page)):
+                continue
+            there = (page.parent / path).resolve()
+            assert there.exists(), f"{page.relative_to(ROOT)}: {target}"
+            if anchor and there.suffix == ".md":
+                headings = re.findall(r"(?m)^#+ (.*)$", there.read_text())
+                slugs = [re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings]
+                assert anchor in slugs, f"{page.relative_to(ROOT)}: {target}"
+
+
+def test_code_blocks_compile():
+    for page in PAGES:
+        for block in re.findall(r"(?ms)^```python\n(.*?)^```", page.read_text()):
+            if ">>>" not in block:
+                compile(block, str(page), "exec")
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    for page in DOCS.rglob("*.md"):
+        assert f" {page.relative_to(DOCS).as_posix()}\n" in navigation, page
+
+
+def test_the_reference_of_commands_and_of_http_comes_from_the_program():
+    made = hooks()
+    commands = made.commands()
+    for name in ("sparserank train", "sparserank evaluate", "sparserank model rollback"):
+        assert f" `{name}`" in commands
+    pytest.importorskip("fastapi", reason="the HTTP reference needs the extra: pip install 'sparserank[service]'")
+    paths = made.http()
+    for path in ("POST /search", "POST /feedback", "GET /related/{word}"):
+        assert f"## `{path}`" in paths
+    assert "| `query` | string" in paths
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("material", reason="the site needs the extra: pip install 'sparserank[docs]'")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path / "site"],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "site/search/search_index.json").is_file()
+    made = hooks()
+    for package in made.public_packages():
+        page = (tmp_path / "site" / made.page(package).removesuffix(".md") / "index.html").read_text()
+        for name in made.public_names(package):
+            assert re.search(rf'id="sparserank\.[\w.]*\b{name}"', page), f"{package}.{name} is not in the reference"
+    assert {path.name for path in (tmp_path / "site/gallery").iterdir()} >= {"size-path.png", "explanation.svg"}
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
+def test_internal_targets_are_not_in_the_product():
+    for path in PAGES:
+        found = re.search(r"(?i)\b(wanted|reach|dream\w*)\b", path.read_text())
+        assert not found, f"{path.relative_to(ROOT)}: {found[0]!r}"
