@@ -1,4 +1,4 @@
-"""The habits of the house, kept by machine: layers, style, types, locks, the built wheel."""
+"""The habits of the house, kept by machine: layers, style, types, locks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 import pytest
@@ -114,32 +113,3 @@ def test_the_bench_of_model_files_needs_no_data(tmp_path):
 def test_the_version_is_the_same_everywhere():
     assert f"version: {sparserank.__version__}" in (ROOT / "CITATION.cff").read_text()
     assert f"## {sparserank.__version__}" in (ROOT / "CHANGELOG.md").read_text()
-
-
-@pytest.mark.slow
-def test_the_built_wheel_installs_and_works(tmp_path):
-    pip = [sys.executable, "-m", "pip"]
-    built = run(*pip, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT))
-    assert built.returncode == 0, built.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    venv.create(tmp_path / "env", with_pip=True)
-    python = tmp_path / "env/bin/python"
-    installed = run(str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel))
-    assert installed.returncode == 0, installed.stderr
-    # the libraries of this environment, but not the editable install: path files are not read from PYTHONPATH
-    libraries = next(p for p in sys.path if p.endswith("site-packages"))
-    env = {"PYTHONPATH": libraries, "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    command = [str(python), "-m", "sparserank"]
-    assert run(*command, "--version", env=env).stdout == f"sparserank {sparserank.__version__}\n"
-    code = (
-        "import sparserank as sr; print(sr.__file__); "
-        "print(sr.TextRanker().fit({'a': 'red apple', 'b': 'pear'}).search('apples')[0].id)"
-    )
-    where, found = run(str(python), "-c", code, env=env).stdout.splitlines()
-    assert Path(where).is_relative_to(tmp_path)
-    assert found == "a"
-    assert (tmp_path / "env/lib").is_dir()
-    (package,) = (tmp_path / "env").rglob("sparserank/py.typed")
-    service = package.parent / "service"
-    for name in ("page/index.html", "page/main.js", "migrations/versions/r0001_feedback.py"):
-        assert (service / name).is_file(), name
