@@ -2,8 +2,8 @@
 
 Two worker processes of one core each (`local-cluster[2,1,2048]`), and one process with two threads, take the same
 triples in the same run. On one machine Spark cannot be faster; the table has the cost of a round: seconds, bytes out
-and in, and memory, from which docs/guides/spark.md derives the needs of a cluster. Training in rounds gives another W than
-training in one process, so results are not equal: `newsgroups` has the quality of both.
+and in, and memory, from which docs/guides/spark.md derives the needs of a cluster. Training in rounds gives another W
+than training in one process, so results are not equal: `newsgroups` has the quality of both.
 """
 
 from __future__ import annotations

@@ -132,10 +132,13 @@ def page(package: str) -> str:
 
 
 def on_config(config: Any) -> Any:
-    """Name the pages of the public packages under Reference, Python."""
+    """Name the pages of the public packages under Reference, Python; and the benchmarks' own page once it is written."""
     (reference,) = (entry["Reference"] for entry in config.nav if "Reference" in entry)
     (python,) = (entry for entry in reference if "Python" in entry)
     python["Python"] = [{package: page(package)} for package in public_packages()]
+    if (DOCS / "benchmarks.md").exists():
+        (explanation,) = (entry["Explanation"] for entry in config.nav if "Explanation" in entry)
+        explanation.append({"Benchmarks": "benchmarks.md"})
     return config
 
 
