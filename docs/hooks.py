@@ -132,7 +132,7 @@ def page(package: str) -> str:
 
 
 def on_config(config: Any) -> Any:
-    """Name the pages of the public packages under Reference, Python; and the benchmarks' own page once it is written."""
+    """Name the pages of the public packages under Reference, Python; and that of the benchmarks once it is there."""
     (reference,) = (entry["Reference"] for entry in config.nav if "Reference" in entry)
     (python,) = (entry for entry in reference if "Python" in entry)
     python["Python"] = [{package: page(package)} for package in public_packages()]
