@@ -1,0 +1,121 @@
+"""Every public function, class and method has a numpydoc docstring with one entry for each parameter."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import sparserank
+
+NOT_IN_PYTHON = {"cli", "service", "experiments", "deprecated"}
+SECTIONS = {"Parameters", "Other Parameters", "Attributes"}
+"""A record lists its fields as parameters or as attributes."""
+NOT_YET = set((Path(__file__).parent / "docstrings_not_yet.txt").read_text().split())
+"""Names whose docstrings do not pass yet. The list only shrinks."""
+
+
+def packages() -> list[str]:
+    """The package and every public package and module in it that has `__all__`."""
+    found = ["sparserank"]
+    for module in pkgutil.iter_modules(sparserank.__path__):
+        if not module.name.startswith("_") and module.name not in NOT_IN_PYTHON:
+            source = Path(sparserank.__path__[0], module.name)
+            file = source / "__init__.py" if module.ispkg else source.with_suffix(".py")
+            if "__all__" in file.read_text():
+                found.append(f"sparserank.{module.name}")
+    return found
+
+
+def public() -> dict[str, Any]:
+    """Public callables by their full names: functions, classes, and the public methods that classes define."""
+    found: dict[str, Any] = {}
+    for package in packages():
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if isinstance(value, ModuleType) or not callable(value):
+                continue
+            home = f"{value.__module__}.{value.__qualname__}"
+            if not home.startswith("sparserank.") or getattr(value, "_is_protocol", False):
+                continue
+            found[home] = value
+            if isinstance(value, type):
+                for base in (base for base in value.__mro__ if base.__module__.startswith("sparserank.")):
+                    for method, given in vars(base).items():
+                        plain = given.__func__ if isinstance(given, (classmethod, staticmethod)) else given
+                        if not method.startswith("_") and inspect.isfunction(plain):
+                            found.setdefault(f"{base.__module__}.{plain.__qualname__}", plain)
+    return found
+
+
+def entries(docstring: str) -> list[str]:
+    """The names that the Parameters sections describe."""
+    lines, names, within = inspect.cleandoc(docstring).splitlines(), [], False
+    for number, line in enumerate(lines):
+        underlined = number + 1 < len(lines) and re.fullmatch(r"-{3,}", lines[number + 1].strip())
+        if underlined:
+            within = line.strip() in SECTIONS
+        elif within and line and not line[0].isspace() and not re.fullmatch(r"-{3,}", line):
+            names += [name.strip().lstrip("*") for name in line.split(" : ")[0].split(",")]
+    return names
+
+
+def faults(value: Any) -> str | None:
+    """What is wrong with a docstring."""
+    docstring = value.__doc__ if not isinstance(value, type) else (value.__doc__ or value.__init__.__doc__)
+    if not docstring:
+        return "has no docstring"
+    try:
+        signature = inspect.signature(value)
+    except ValueError:
+        return None
+    given = [name for name in signature.parameters if name not in ("self", "cls") and not name.startswith("_")]
+    described = entries(docstring)
+    missing = [name for name in given if name not in described]
+    if missing:
+        return f"has no entry for {', '.join(missing)}"
+    return None
+
+
+@pytest.mark.parametrize("name", sorted(public()))
+def test_a_public_name_describes_each_parameter(name):
+    found = faults(public()[name])
+    assert not found or name in NOT_YET, f"{name} {found}"
+
+
+def test_the_check_finds_what_is_missing():
+    def documented(first: int, *others: int) -> None:
+        """Do it.
+
+        Parameters
+        ----------
+        first : int
+            The first one.
+        *others : int
+            More.
+
+        Returns
+        -------
+        None
+            Nothing.
+        """
+
+    def half(first: int, second: int) -> None:
+        """Do it.
+
+        Parameters
+        ----------
+        first, third : int
+            Some.
+        """
+
+    assert faults(documented) is None
+    assert faults(half) == "has no entry for second"
+    assert faults(lambda: None) == "has no docstring"
