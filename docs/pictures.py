@@ -79,7 +79,7 @@ def learning_curve(path: Path) -> None:
     """Violated triples and pairs of W while Algorithm 1 learns."""
     train, prefs, _, _ = digits()
     ranker = sr.BilinearRanker(density=0.5, max_iter=20_000, random_state=0).fit(train, train, prefs)
-    curve = ranker.solution_.curve
+    curve = ranker.solution_.history
     steps = [point.steps for point in curve]
     drawn, axes = figure()
     axes.plot(steps, [100 * point.violations for point in curve], color=ORANGE)

@@ -113,3 +113,14 @@ def test_the_bench_of_model_files_needs_no_data(tmp_path):
 def test_the_version_is_the_same_everywhere():
     assert f"version: {sparserank.__version__}" in (ROOT / "CITATION.cff").read_text()
     assert f"## {sparserank.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_guide_for_contributors_shows_every_package_in_the_order_of_imports():
+    tree = re.findall(r"(?m)^    (\w+)  +\S", (ROOT / "CONTRIBUTING.md").read_text())
+    layers = re.search(r"layers = \[(.*?)\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL)[1]
+    depth = {name: n for n, line in enumerate(re.findall(r'"(.*)"', layers)) for name in re.findall(r"\w+", line)}
+    assert set(depth) <= set(tree)
+    there = {path.stem for path in (ROOT / "src/sparserank").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert there - {"__init__", "__main__", "__pycache__", "py"} <= set(tree)
+    known = [depth[name] for name in tree if name in depth]
+    assert known == sorted(known)
