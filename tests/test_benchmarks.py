@@ -36,7 +36,7 @@ def test_a_w_that_is_not_that_of_the_literal_algorithm_is_not_timed(digits):
 
 
 def test_vowpal_wabbit_without_a_penalty_runs_algorithm_1(digits, tmp_path):
-    pytest.importorskip("vowpalwabbit")
+    pytest.importorskip("vowpalwabbit", reason="this peer is an extra: pip install 'sparserank[bench]'")
     X, y = digits
     prefs = Preferences.from_labels(y)
     ranker = BilinearRanker(penalty="none", max_iter=300, random_state=0).fit(X, X, prefs)

@@ -50,7 +50,7 @@ def test_every_method_of_a_table_tries_as_many_settings(found):
 
 
 def test_lambdamart_s_settings_are_the_best_on_the_validation_part(monkeypatch):
-    pytest.importorskip("lightgbm")
+    pytest.importorskip("lightgbm", reason="LambdaMART needs LightGBM: pip install 'sparserank[bench]'")
     fold = fold_of([subset(number) for number in range(5)], 1)
     values = iter(np.linspace(0.1, 0.6, 12)[[3, 1, 0, 2, 4, 11, 5, 6, 7, 8, 9, 10]])
     seen = []

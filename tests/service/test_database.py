@@ -183,7 +183,7 @@ def test_a_url_that_cannot_keep_anything_is_refused(url, told):
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_password(tmp_path):
-    pytest.importorskip("psycopg")
+    pytest.importorskip("psycopg", reason="the PostgreSQL driver is an extra: pip install 'sparserank[postgres]'")
     with pytest.raises(DataError, match="postgresql") as refused:
         Database(f"postgresql://me:secret@/feedback?host={tmp_path}")
     assert "secret" not in str(refused.value)
