@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import pkgutil
 import re
 import subprocess
@@ -19,6 +20,8 @@ from typing import Any
 import sparserank
 
 DOCS = Path(__file__).parent
+GALLERY = Path(os.environ.get("SPARSERANK_GALLERY", DOCS.parent / "build/gallery"))
+"""Where the pictures of the gallery are drawn."""
 NOT_IN_PYTHON = {"cli", "service", "experiments"}
 """Packages that a user reaches through commands and HTTP."""
 
@@ -123,7 +126,7 @@ def _resolve(schema: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]
 
 def on_pre_build(**_: Any) -> None:
     """Draw the pictures of the gallery that are not there yet."""
-    subprocess.run([sys.executable, DOCS / "pictures.py"], check=True)
+    subprocess.run([sys.executable, DOCS / "pictures.py", GALLERY], check=True)
 
 
 def page(package: str) -> str:
@@ -143,8 +146,11 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Write a page for each public package."""
+    """Write a page for each public package, and take the gallery's pictures."""
     from mkdocs.structure.files import File
+
+    for picture in sorted(GALLERY.iterdir()):
+        files.append(File.generated(config, f"gallery/{picture.name}", abs_src_path=str(picture)))
 
     for package in public_packages():
         files.append(File.generated(config, page(package), content=f"# `{package}`\n\n{names(package)}\n"))

@@ -16,7 +16,7 @@ import numpy as np
 
 import sparserank as sr
 
-GALLERY = Path(__file__).parent / "gallery"
+GALLERY = Path(__file__).parents[1] / "build/gallery"
 QUERY, DOCUMENT = "Mask an array inside a given interval.", "numpy.ma.masked_where"
 PACKAGES = ("numpy.linalg", "scipy.stats", "scipy.sparse", "scipy.signal", "sklearn.metrics", "sklearn.linear_model")
 WORDS = ("matrix", "eigenvalues", "distribution", "probability", "filter", "frequency", "score", "regression")

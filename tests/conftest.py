@@ -12,7 +12,7 @@ from hypothesis import settings
 
 TESTS = Path(__file__).parent
 
-settings.register_profile("steady", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("steady", max_examples=50, deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("steady")
 
 
