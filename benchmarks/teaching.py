@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sparserank.service.learning.gate import Judgments
-from sparserank.service.learning.grades import is_held_out, plain
-from sparserank.service.learning.rounds import learn
-from sparserank.service.records import Feedback
+from sparserank.service.feedback import Feedback, normalize_query
+from sparserank.service.learning.gate import HeldOutJudgments
+from sparserank.service.learning.grades import is_held_out
+from sparserank.service.learning.rounds import run_round
 from sparserank.text_ranker import index_path
 from sparserank.versions import VersionRegistry
 
@@ -35,8 +35,8 @@ class FeedbackLog:
         return self.said[number:][:limit]
 
     def of_queries(self, queries: Collection[str]) -> list[Feedback]:
-        selected = {plain(query) for query in queries}
-        return [one for one in self.said if plain(one.query) in selected]
+        selected = {normalize_query(query) for query in queries}
+        return [one for one in self.said if normalize_query(one.query) in selected]
 
     def last(self) -> int:
         return len(self.said)
@@ -50,7 +50,9 @@ def opinion(query: str, document: str, shown: tuple[str, ...], grade: float) -> 
     return FeedbackLog(said)
 
 
-def taught(model: Path, judgments: Judgments, query: str, place: int, grade: float) -> tuple[bool, str, float, float]:
+def taught(
+    model: Path, judgments: HeldOutJudgments, query: str, place: int, grade: float
+) -> tuple[bool, str, float, float]:
     """Whether the document moved as wished; the outcome; how much nDCG@10 of dev changed; seconds."""
     with tempfile.TemporaryDirectory() as folder:
         copied = Path(shutil.copy(model, Path(folder) / "model"))
@@ -58,7 +60,7 @@ def taught(model: Path, judgments: Judgments, query: str, place: int, grade: flo
         versions = VersionRegistry.open(copied)
         shown = tuple(hit.id for hit in versions.load().search(query, 10))
         document = shown[min(place, len(shown) - 1)]
-        done = learn(versions, opinion(query, document, shown, grade), judgments=judgments)
+        done = run_round(versions, opinion(query, document, shown, grade), judgments=judgments)
         now = [hit.id for hit in versions.load().search(query, 100)]
         moved = shown.index(document) - (now.index(document) if document in now else len(now))
         change = judgments.ndcg(versions.load())[0] - judgments.ndcg(versions.load(1))[0]
@@ -71,8 +73,8 @@ def main() -> None:
     parser.add_argument("--data", default="pydocs")
     parser.add_argument("--queries", type=int, default=30)
     options = parser.parse_args()
-    judgments = Judgments.of(options.data, "dev")
-    texts = sorted({*judgments.queries.values(), *Judgments.of(options.data, "train").queries.values()})
+    judgments = HeldOutJudgments.load(options.data, "dev")
+    texts = sorted({*judgments.queries.values(), *HeldOutJudgments.load(options.data, "train").queries.values()})
     rng = np.random.default_rng(0)
     for name, grade in (("thumbs-up", 1.0), ("thumbs-down", -1.0)):
         drawn = [texts[i] for i in rng.choice(len(texts), options.queries, replace=False)]

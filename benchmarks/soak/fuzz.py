@@ -63,10 +63,10 @@ def generated(model: str, number: int, seed: int) -> dict[str, Any]:
     from schemathesis.python.asgi import get_client
 
     from sparserank.service.app import create_app
-    from sparserank.service.settings import Settings
+    from sparserank.service.config import ServiceConfig
 
     # for any host name: schemathesis calls it 'testserver'
-    app = create_app(Settings(model, TOKEN, learn=False, rate=1e9, host="0.0.0.0", open_reads=True))
+    app = create_app(ServiceConfig(model, TOKEN, learn=False, rate=1e9, host="0.0.0.0", open_reads=True))
     schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=SchemathesisConfig.from_dict(config(TOKEN)))
     schema.hook("map_body")(with_known_documents)
     statuses: Counter[int] = Counter()

@@ -21,8 +21,8 @@ import uvicorn
 
 import sparserank as sr
 from sparserank.service.app import create_app
-from sparserank.service.process import address_of, config, listen
-from sparserank.service.settings import Settings
+from sparserank.service.config import ServiceConfig
+from sparserank.service.server import listen, url_of, uvicorn_config
 
 from .process import TOKEN, Process
 
@@ -84,11 +84,11 @@ def logging_as_it_was() -> Iterator[None]:
 class Running:
     """A service in a thread of this process, reached over HTTP."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServiceConfig) -> None:
         self.app = create_app(settings)
         (self._listening,) = listen("127.0.0.1", 0)
-        self.address = address_of(self._listening)
-        self._server = uvicorn.Server(config(self.app))
+        self.address = url_of(self._listening)
+        self._server = uvicorn.Server(uvicorn_config(self.app))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]}, daemon=True)
         self._thread.start()
         wait_until(lambda: self._server.started)
@@ -108,7 +108,7 @@ def serve(model) -> Iterator[Callable[..., Running]]:
     running: list[Running] = []
 
     def start(**options) -> Running:
-        running.append(Running(Settings(str(model), TOKEN, **({"learn": False} | options))))
+        running.append(Running(ServiceConfig(str(model), TOKEN, **({"learn": False} | options))))
         return running[-1]
 
     yield start
@@ -122,7 +122,7 @@ def service(small_model, tmp_path_factory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("shared")
     for ending in ("", ".index"):
         shutil.copy(f"{small_model}{ending}", folder)
-    running = Running(Settings(str(folder / small_model.name), TOKEN, learn=False, rate=1e9))
+    running = Running(ServiceConfig(str(folder / small_model.name), TOKEN, learn=False, rate=1e9))
     yield running
     running.stop()
 

@@ -10,8 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from sparserank.errors import ConfigError, DataError
-from sparserank.service.database import LAST, Database, feedback, shown_url
-from sparserank.service.feedback import FeedbackStore
+from sparserank.service.database import REVISION, Database, feedback_table, hide_password
+from sparserank.service.store import FeedbackStore
 
 from .conftest import new_postgres_database, python
 
@@ -22,7 +22,7 @@ ROW = (
 
 
 def test_a_database_of_the_first_release_is_taken_to_the_last_with_all_it_holds(database):
-    first = Database(database, step="0001")
+    first = Database(database, revision="0001")
     with first.writing() as connection:
         for number in range(1, 51):
             connection.execute(sa.text(ROW.format(number, number, number % 3)))
@@ -44,7 +44,7 @@ def test_a_database_of_the_first_release_is_taken_to_the_last_with_all_it_holds(
 
 def test_what_was_stored_before_is_found_however_its_query_was_spelled(database):
     """Before step 3 the digest was that of a query as it was spelled."""
-    before, spelled = Database(database, step="0002"), ("Red  CAR", "red car", " red\tcar", "red cars")
+    before, spelled = Database(database, revision="0002"), ("Red  CAR", "red car", " red\tcar", "red cars")
     with before.writing() as connection:
         for number, query in enumerate(spelled, start=1):
             row = {
@@ -52,7 +52,7 @@ def test_what_was_stored_before_is_found_however_its_query_was_spelled(database)
                 "grade": 1.0, "query_digest": sha256(query.encode()).hexdigest()[:32],
                 "received": datetime(2026, 1, 2, tzinfo=UTC).replace(tzinfo=None),
             }  # fmt: skip
-            connection.execute(feedback.insert(), row)
+            connection.execute(feedback_table.insert(), row)
     before.close()
     store = FeedbackStore(database)
     assert [one.query for one in store.of_queries(["RED car"])] == list(spelled[:3])
@@ -63,14 +63,14 @@ def test_the_last_migration_is_the_last(database):
     from alembic.script import ScriptDirectory
 
     script = ScriptDirectory("src/sparserank/service/migrations")
-    assert script.get_current_head() == LAST
+    assert script.get_current_head() == REVISION
     opened = Database(database)
-    assert opened._step() == LAST
+    assert opened._revision() == REVISION
     opened.close()
 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(database, monkeypatch):
-    Database(database, step="0001").close()
+    Database(database, revision="0001").close()
     from alembic.operations import Operations
 
     def fail(*_, **__):
@@ -80,7 +80,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(database, monkeypa
         broken.setattr(Operations, "create_index", fail)
         with pytest.raises(RuntimeError, match="the power went"):
             Database(database)
-    still = Database(database, step="0001")
+    still = Database(database, revision="0001")
     with still.reading() as connection:
         columns = {column["name"] for column in sa.inspect(connection).get_columns("sparserank_feedback")}
     assert "query_digest" not in columns
@@ -90,7 +90,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(database, monkeypa
 
 def test_several_processes_that_open_a_new_database_at_once_all_find_it_ready(database):
     code = (
-        "import sys; from sparserank.service.feedback import FeedbackStore as F; s = F(sys.argv[1]); print(s.last()); "
+        "import sys; from sparserank.service.store import FeedbackStore as F; s = F(sys.argv[1]); print(s.last()); "
         "s.close()"
     )
     openers = [python(code, database) for _ in range(3)]
@@ -149,10 +149,10 @@ def newer(path):
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda path: path.write_text("dear diary, " * 500), "damaged, or no database at all"),
+        (lambda path: path.write_text("dear diary, " * 500), "damaged, or not a database"),
         (damaged, "damaged"),
-        (foreign, "a database of something else; give another with --database"),
-        (newer, "made by a newer version of SparseRank"),
+        (foreign, "a database of another program; choose another file with --database"),
+        (newer, "written by a newer release of SparseRank"),
         (lambda path: path.mkdir(), "is a folder"),
     ],
     ids=["text", "damaged", "foreign", "newer", "folder"],
@@ -195,4 +195,4 @@ def test_a_folder_that_is_not_there_is_refused_by_name(tmp_path):
 
 
 def test_a_password_is_not_shown():
-    assert shown_url("postgresql+psycopg://me:secret@host/db") == "postgresql+psycopg://me:***@host/db"
+    assert hide_password("postgresql+psycopg://me:secret@host/db") == "postgresql+psycopg://me:***@host/db"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sparserank.errors import DataError
-from sparserank.service.feedback import FeedbackStore
+from sparserank.service.store import FeedbackStore
 from sparserank.versions import VersionRegistry
 
 from .process import refused, stored
@@ -121,7 +121,7 @@ def test_feedback_is_503_while_the_database_is_gone_and_none_that_was_acknowledg
         path.rename(away / path.name)
     gone = [service.give(number) for number in range(2, 8)]
     assert {answer.status_code for answer in gone} == {503}
-    assert "database file" in gone[-1].json()["detail"] or "is gone" in gone[-1].json()["detail"]
+    assert "database file" in gone[-1].json()["detail"] or "was removed" in gone[-1].json()["detail"]
     assert service.client.get("/health").status_code == 503
     assert service.search().status_code == 200
     assert not database.exists()

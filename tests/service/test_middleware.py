@@ -10,10 +10,9 @@ import socket
 import pytest
 
 from sparserank.errors import ConfigError
-from sparserank.service import middleware as guard
-from sparserank.service import protocol
-from sparserank.service.middleware import HEADERS, MOST_CLIENTS, Rates
-from sparserank.service.settings import Settings
+from sparserank.service import middleware, protocol
+from sparserank.service.config import ServiceConfig
+from sparserank.service.middleware import MAX_CLIENTS, SECURITY_HEADERS, RateLimiter
 
 from .conftest import TOKEN
 
@@ -107,18 +106,18 @@ def test_every_name_of_this_machine_is_answered(service, host):
 
 def test_every_answer_carries_the_headers_that_keep_a_page_safe(serve, monkeypatch):
     running = serve()
-    monkeypatch.setattr(running.app.state.service.changes, "since", lambda *_: 1 / 0)
+    monkeypatch.setattr(running.app.state.service.reloader, "changes_since", lambda *_: 1 / 0)
     asked = [("GET", "/"), ("GET", "/health"), ("GET", "/nothing"), ("PUT", "/search"), ("POST", "/search")]
     asked += [("GET", "/page/index.html"), ("GET", "/changes"), ("GET", "/related/x?k=0")]
     statuses = set()
     for method, path in asked:
         answer = running.client.request(method, path)
         statuses.add(answer.status_code)
-        for name, value in HEADERS.items():
+        for name, value in SECURITY_HEADERS.items():
             assert answer.headers.get_list(name) == [value], (path, name)
         assert "server" not in answer.headers
     assert statuses == {200, 404, 405, 422, 500}
-    assert "'unsafe" not in HEADERS["content-security-policy"]
+    assert "'unsafe" not in SECURITY_HEADERS["content-security-policy"]
     assert running.client.get("/health", headers={"Host": "x"}).headers.get_list("x-content-type-options") == [
         "nosniff"
     ]
@@ -126,10 +125,10 @@ def test_every_answer_carries_the_headers_that_keep_a_page_safe(serve, monkeypat
 
 def test_a_fault_of_ours_is_a_sentence_that_tells_nothing_of_our_inside(serve, monkeypatch, caplog):
     running = serve()
-    monkeypatch.setattr(running.app.state.service.changes, "since", lambda *_: 1 / 0)
+    monkeypatch.setattr(running.app.state.service.reloader, "changes_since", lambda *_: 1 / 0)
     answer = running.client.get("/changes")
     assert answer.status_code == 500
-    assert answer.json() == {"detail": "this is a fault of the service; its log says more"}
+    assert answer.json() == {"detail": "internal error; see the log of the service"}
 
 
 def test_a_body_may_hold_64_kib(service):
@@ -139,7 +138,7 @@ def test_a_body_may_hold_64_kib(service):
     assert service.client.post("/search", content=exactly, headers=headers).status_code == 200
     answer = service.client.post("/search", content=exactly + " ", headers=headers)
     assert answer.status_code == 413
-    assert answer.json()["detail"] == "a request may hold 64 KiB; send less"
+    assert answer.json()["detail"] == "a request may have 64 KiB; send less"
 
     def chunks():
         yield exactly.encode()
@@ -153,7 +152,7 @@ def test_a_body_may_hold_64_kib(service):
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(service, monkeypatch):
-    monkeypatch.setattr(guard, "PATIENCE", 0.1)
+    monkeypatch.setattr(middleware, "REQUEST_TIMEOUT_S", 0.1)
     answer = raw(service, b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{")
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b"send it again" in answer
@@ -162,7 +161,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(service, monkeypatch):
 def test_a_head_that_does_not_end_is_cut_off(service, monkeypatch):
     for endless in (b"x" * 70_000, b"\r\nA: b" * 20_000):
         assert raw(service, b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + endless) == b""
-    monkeypatch.setattr(protocol, "PATIENCE", 0.1)
+    monkeypatch.setattr(protocol, "REQUEST_TIMEOUT_S", 0.1)
     assert raw(service, b"GET /health HTTP/1.1\r\nHost: loc") == b""
     assert raw(service, b"") == b""
     monkeypatch.undo()
@@ -200,7 +199,7 @@ def test_who_asks_too_often_is_told_when_to_come_back(serve):
 
 
 def test_a_share_refills_with_time_and_every_address_has_its_own():
-    rates = Rates(10)
+    rates = RateLimiter(10)
     assert [rates.take("a", 0.0) for _ in range(10)] == [0.0] * 10
     assert rates.take("a", 0.0) == pytest.approx(0.1)
     assert rates.take("b", 0.0) == 0.0
@@ -208,21 +207,21 @@ def test_a_share_refills_with_time_and_every_address_has_its_own():
 
 
 def test_a_rate_below_one_a_second_lets_one_through():
-    rates = Rates(0.1)
+    rates = RateLimiter(0.1)
     assert rates.take("a", 0.0) == 0.0
     assert rates.take("a", 0.0) == pytest.approx(10.0)
     assert rates.take("a", 11.0) == 0.0
 
 
 def test_no_number_of_addresses_fills_the_memory_or_frees_who_asks_too_often():
-    rates = Rates(1)
-    for number in range(MOST_CLIENTS):
+    rates = RateLimiter(1)
+    for number in range(MAX_CLIENTS):
         rates.take(str(number), 0.0)
     assert rates.take("one more", 0.1) == 0.0
-    assert len(rates._left) == MOST_CLIENTS
-    assert rates.take(str(MOST_CLIENTS - 1), 0.1) > 0.0
+    assert len(rates._buckets) == MAX_CLIENTS
+    assert rates.take(str(MAX_CLIENTS - 1), 0.1) > 0.0
     assert rates.take("much later", 100.0) == 0.0
-    assert len(rates._left) == 1
+    assert len(rates._buckets) == 1
 
 
 def test_the_token_is_never_logged(serve, caplog, capfd):
@@ -233,10 +232,10 @@ def test_the_token_is_never_logged(serve, caplog, capfd):
         raw(running, b"GET /x HTTP/1.1\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\n broken\0\r\n\r\n")
     out, err = capfd.readouterr()
     assert TOKEN not in caplog.text + out + err
-    assert TOKEN not in repr(Settings("m", TOKEN))
+    assert TOKEN not in repr(ServiceConfig("m", TOKEN))
 
 
 @pytest.mark.parametrize("token", ["", "two words", "ключ", "a\nb"])
 def test_a_token_that_no_header_can_carry_is_refused(token):
     with pytest.raises(ConfigError, match="printable ASCII"):
-        Settings("m", token)
+        ServiceConfig("m", token)

@@ -12,7 +12,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.python.asgi import get_client
 
 from sparserank.service.app import create_app
-from sparserank.service.settings import Settings
+from sparserank.service.config import ServiceConfig
 
 from .conftest import TOKEN
 
@@ -38,7 +38,7 @@ def app(small_model, tmp_path):
         shutil.copy(f"{small_model}{ending}", tmp_path)
     path = str(tmp_path / small_model.name)
     # for any host name: schemathesis calls it 'testserver'
-    made = create_app(Settings(path, TOKEN, learn=False, rate=1e9, host="0.0.0.0", open_reads=True))
+    made = create_app(ServiceConfig(path, TOKEN, learn=False, rate=1e9, host="0.0.0.0", open_reads=True))
     yield made
     made.state.service.store.close()
 

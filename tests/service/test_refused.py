@@ -6,7 +6,7 @@ import pytest
 
 from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
-from sparserank.service.process import listen
+from sparserank.service.server import listen
 
 from ..cli.calling import call
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("logging_as_it_was")
         (["--rate", "0"], "'rate' parameter must be a number"),
         (["--token-file", "{empty}"], "is empty; a token is wanted"),
         (["--database", "sqlite:///{empty}.d/x"], "unable to open database file"),
-        (["--workers", "2", "--database", "sqlite:///{text}"], "damaged, or no database at all"),
+        (["--workers", "2", "--database", "sqlite:///{text}"], "damaged, or not a database"),
     ],
 )
 def test_what_cannot_be_served_is_one_line_and_exit_code_2(model, tmp_path, capsys, words, told):
@@ -66,5 +66,5 @@ def test_held_out_judgments_of_other_documents_are_refused_at_once(capsys, model
     words = ["--held-out", tmp_path / "other", "--workers", workers]
     assert call("serve", model, "--port", "0", *words) == 2
     out, err = capsys.readouterr()
-    assert "no relevant document of other dev is among the documents that are served" in err
+    assert "the served documents include no relevant document of other dev" in err
     assert (out, err.count("\n")) == ("", 1)

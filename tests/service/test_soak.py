@@ -12,8 +12,8 @@ from benchmarks.soak.stored import feedback_faults, model_faults
 
 from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
-from sparserank.service.feedback import FeedbackStore
-from sparserank.service.records import Feedback
+from sparserank.service.feedback import Feedback
+from sparserank.service.store import FeedbackStore
 
 from .conftest import COLOURS, world
 

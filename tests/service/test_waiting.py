@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from sparserank.service import database, feedback
-from sparserank.service.process import config
-from sparserank.service.workers import LONGEST
+from sparserank.service import database, store
+from sparserank.service.server import uvicorn_config
+from sparserank.service.workers import SHUTDOWN_TIMEOUT_S
 
 from .conftest import new_postgres_database, wait_until
 from .process import said, stored
 
 
 def test_who_waits_for_the_database_is_answered_before_the_service_must_stop():
-    stopping = config(lambda: None).timeout_graceful_shutdown
-    assert 2 * database.WAIT < feedback.PATIENCE < stopping
-    assert stopping + feedback.PATIENCE < LONGEST
+    stopping = uvicorn_config(lambda: None).timeout_graceful_shutdown
+    assert 2 * database.LOCK_TIMEOUT_S < store.DATABASE_TIMEOUT_S < stopping
+    assert stopping + store.DATABASE_TIMEOUT_S < SHUTDOWN_TIMEOUT_S
 
 
 def test_stopping_while_the_database_is_locked_answers_everyone_with_a_sentence(model, run):
@@ -49,7 +49,7 @@ def test_stopping_while_the_database_is_locked_answers_everyone_with_a_sentence(
 @pytest.fixture
 def hung(postgres, serve, monkeypatch):
     """A service whose connection to PostgreSQL leads to a process that has been stopped."""
-    monkeypatch.setattr(feedback, "PATIENCE", 2.0)
+    monkeypatch.setattr(store, "DATABASE_TIMEOUT_S", 2.0)
     service = serve(database=new_postgres_database(postgres))
     with service.app.state.service.store._database.reading() as connection:
         (pid,) = connection.execute(sa.text("SELECT pg_backend_pid()")).one()

@@ -15,7 +15,7 @@ from ..errors import ConfigError
 from .arguments import IndexFile, Json, ModelFile
 
 if TYPE_CHECKING:
-    from ..service.settings import Settings
+    from ..service.config import ServiceConfig
 
 TOKEN = "SPARSERANK_TOKEN"
 
@@ -78,18 +78,18 @@ def serve(
         validation.installed(module, extra="service")
     import secrets
 
-    from ..service.process import address_of, listen, ready, run
-    from ..service.settings import Settings
+    from ..service.config import ServiceConfig
+    from ..service.server import listen, prepare, run, url_of
 
     given = _token(token_file)
-    settings = Settings(
+    settings = ServiceConfig(
         str(model), given or secrets.token_urlsafe(24), None if index is None else str(index), database or "", host,
         held_out, held_out_split, learn, learn_every, rate, open_reads,
     )  # fmt: skip
     with ExitStack() as closing:
         sockets = [closing.enter_context(one) for one in listen(host, port, workers)]
-        service = ready(settings, workers)
-        _tell(settings, address_of(sockets[0]), workers, made=given is None, as_json=as_json)
+        service = prepare(settings, workers)
+        _tell(settings, url_of(sockets[0]), workers, made=given is None, as_json=as_json)
         run(service, sockets)
 
 
@@ -105,12 +105,12 @@ def _token(file: Path | None) -> str | None:
     return token
 
 
-def _tell(settings: Settings, address: str, workers: int, made: bool, as_json: bool) -> None:
+def _tell(settings: ServiceConfig, address: str, workers: int, made: bool, as_json: bool) -> None:
     """Where it can be opened. A token that was given is not printed: whoever gave it has it."""
-    from ..service.database import shown_url
+    from ..service.database import hide_password
     from .output import print_json
 
-    database = shown_url(settings.database)
+    database = hide_password(settings.database)
     if as_json:
         token = {"token": settings.token} if made else {}
         print_json({"address": address, "workers": workers, "database": database, "pid": os.getpid()} | token)

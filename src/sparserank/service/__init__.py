@@ -1,1 +1,1 @@
-"""The HTTP service and its page: search, explanations, feedback, and a learner that improves the model with use."""
+"""The search service: HTTP routes, feedback store, and learning from feedback."""

@@ -1,6 +1,6 @@
-"""The service as an ASGI application; every status that can occur is in its OpenAPI document.
+"""The service as an ASGI application.
 
-Searches take less than a millisecond, so they run where requests are read; what waits for a disk does not.
+A search takes less than a millisecond, so it runs in the event loop; what waits for a disk runs in a thread.
 """
 
 from __future__ import annotations
@@ -14,43 +14,51 @@ from fastapi.openapi.utils import get_openapi
 
 from .. import __version__
 from ..versions import VersionRegistry
-from .feedback import FeedbackStore
+from .config import ServiceConfig
+from .exception_handlers import add_exception_handlers
 from .learning.learner import Learner
-from .metrics import Measured, Metrics
-from .middleware import Guard
-from .problems import add_handlers
+from .metrics import Metrics, MetricsMiddleware
+from .middleware import SecurityMiddleware
+from .reloader import ModelReloader
 from .routes import Service, router
-from .served import Served
-from .settings import Settings
+from .store import FeedbackStore
 
 
-def create_app(settings: Settings, *, register: bool = True) -> FastAPI:
-    """The service for one model. A model or a database that cannot be used is refused here, by name.
+def create_app(config: ServiceConfig, *, register: bool = True) -> FastAPI:
+    """Create the application; an unusable model or database raises an error that names it.
 
-    register : a model file that was trained anew is served, as the next version.
+    Parameters
+    ----------
+    config : ServiceConfig
+        The options of the service.
+    register : bool, default=True
+        If the model file was trained again, register it as the next version and serve it.
     """
-    versions = VersionRegistry.open(settings.model, register=register)
-    served = Served(versions, settings.index)
-    store = FeedbackStore(settings.database)
-    metrics = Metrics()
-    service = Service(served, store, metrics, _learner(settings, versions))
+    registry = VersionRegistry.open(config.model, register=register)
+    reloader, store, metrics = ModelReloader(registry, config.index), FeedbackStore(config.database), Metrics()
+    learner = None
+    if config.learn and registry.writable:
+        learner = Learner(
+            registry.model, config.database, index=config.index, held_out=config.held_out,
+            held_out_split=config.held_out_split, interval_s=config.learn_every,
+        )  # fmt: skip
     app = FastAPI(
         title="SparseRank", version=__version__, docs_url=None, redoc_url=None, lifespan=_lifespan,
-        description="Search that explains itself and learns from what its users tell it.",
+        description="Search with explanations that learns from the feedback of its users.",
     )  # fmt: skip
-    app.state.service = service
+    app.state.service = Service(reloader, store, metrics, learner)
     app.include_router(router)
-    add_handlers(app)
-    app.add_middleware(Guard, settings=settings)
-    app.add_middleware(Measured, metrics=metrics)
-    app.openapi = lambda: _openapi(app, settings)  # type: ignore[method-assign]
+    add_exception_handlers(app)
+    app.add_middleware(SecurityMiddleware, config=config)
+    app.add_middleware(MetricsMiddleware, metrics=metrics)
+    app.openapi = lambda: _openapi(app, config)  # type: ignore[method-assign]
     return app
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
-    service.served.start()
+    service.reloader.start()
     if service.learner is not None:
         service.learner.start()
     try:
@@ -58,27 +66,19 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         if service.learner is not None:
             service.learner.stop()
-        service.served.stop()
+        service.reloader.stop()
         service.store.close()
 
 
-def _learner(settings: Settings, versions: VersionRegistry) -> Learner | None:
-    if not settings.learn or not versions.writable:
-        return None
-    return Learner(
-        versions.model, settings.database, index=settings.index, held_out=settings.held_out,
-        held_out_split=settings.held_out_split, every=settings.learn_every,
-    )  # fmt: skip
-
-
-def _openapi(app: FastAPI, settings: Settings) -> dict[str, Any]:
+def _openapi(app: FastAPI, config: ServiceConfig) -> dict[str, Any]:
+    """Return the OpenAPI document with the security of each path."""
     if app.openapi_schema is None:
-        made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        if settings.reads_need_token:
-            for path, operations in made["paths"].items():
+        schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        if config.reads_need_token:
+            for path, operations in schema["paths"].items():
                 for operation in operations.values():
                     if path != "/health":
                         operation["security"] = [{"token": []}]
-        app.openapi_schema = made
+        app.openapi_schema = schema
     return app.openapi_schema

@@ -1,6 +1,6 @@
-"""The database that feedback is kept in: SQLite in WAL mode, or PostgreSQL, by URL.
+"""The feedback database: SQLite in WAL mode, or PostgreSQL.
 
-A commit is on the disk when it returns. A file that is damaged, or that something else has made, is refused by name.
+A commit is on disk when it returns. Opening a damaged file, or a file of another program, raises DataError.
 """
 
 from __future__ import annotations
@@ -18,26 +18,24 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, Oper
 
 from ..errors import ConfigError, DataError, NotInstalled
 
-LAST = "0003"
-"""The step of the migrations that this version of SparseRank works with."""
+REVISION = "0003"
+"""The migration that this release works with."""
+LOCK_TIMEOUT_S, OPEN_TIMEOUT_S = 4.0, 20.0
+"""How long a writer waits for another one; how long opening waits, while another process may migrate."""
+LOCK_RETRY_S = 0.001
+"""Time between two attempts to begin a write transaction."""
 
-WAIT, OPENING = 4.0, 20.0
-"""Seconds that a writer waits for another one before it gives up; and at the start, when another may be migrating."""
+_REVISION_TABLE = "sparserank_migrations"
+_FILE_KEY = "sparserank_file"
+_LOCK_KEY = 0x5B_A25E_4A4B  # an arbitrary number for the PostgreSQL advisory lock
 
-NAP = 0.001
-"""Seconds between two tries to be the only writer."""
-
-_STEPS = "sparserank_migrations"
-_FILE = "sparserank_file"
-_LOCK = 0x5B_A25E_4A4B  # any number that nobody else takes: PostgreSQL's advisory locks are named by numbers
-
-_NOTICE = {
+_KEEPALIVE = {
     "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }  # fmt: skip
-"""After how long (seconds; the last in milliseconds) a PostgreSQL server whose machine is gone is given up."""
+"""Timeouts for a PostgreSQL server that disappears, in seconds; the last one in milliseconds."""
 
-feedback = sa.table(
+feedback_table = sa.table(
     "sparserank_feedback",
     sa.column("number", sa.BigInteger),
     sa.column("id", sa.String),
@@ -49,67 +47,67 @@ feedback = sa.table(
     sa.column("grade", sa.Float),
     sa.column("received", sa.DateTime),
 )
-"""The table of feedback, as the last migration leaves it."""
 
 
-class Gone(SQLAlchemyError):
-    """The file that a connection writes to is no longer the one that bears its name: what it stores would be lost."""
+class FileReplaced(SQLAlchemyError):
+    """The SQLite file of a connection was removed or replaced; what the connection stores would be lost."""
 
 
 class Database:
-    """An open database, migrated to a step, by default the last. make : a file that is not there is made."""
+    """An open database, migrated to a revision; `create` creates a missing SQLite file."""
 
-    def __init__(self, url: str, step: str = LAST, *, make: bool = True) -> None:
-        self.engine = _engine(url, OPENING)
+    def __init__(self, url: str, revision: str = REVISION, *, create: bool = True) -> None:
+        self.engine = _create_engine(url, OPEN_TIMEOUT_S)
         self.name = self.engine.url.render_as_string(hide_password=True)
         self._sqlite = self.engine.dialect.name == "sqlite"
         if self._sqlite:
             self.name = self.engine.url.database or ""
         try:
-            with _told(self.name):
+            with _one_line_errors(self.name):
                 if self._sqlite:
-                    _checked(self.name)
-                    if make:
-                        _made(self.name)
-                if self._step() != step:
-                    self._migrate(step)
+                    _check_file(self.name)
+                    if create:
+                        with suppress(OSError):  # opening it reports the error
+                            Path(self.name).touch(mode=0o644)
+                if self._revision() != revision:
+                    self._migrate(revision)
         finally:
             self.close()
-        self.engine = _engine(url, WAIT)
+        self.engine = _create_engine(url, LOCK_TIMEOUT_S)
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A transaction that no other writer runs beside, in this process or another; on the disk when it ends."""
+        """Open the only write transaction, in this and all other processes; it is on disk when it ends."""
         with self.engine.connect() as connection:
             if self._sqlite:
                 connection.execution_options(sparserank_write=True)
             with connection.begin():
                 if not self._sqlite:
-                    connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+                    connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK_KEY})"))
                 yield connection
-                self._must_be_there(connection)
+                self._require_same_file(connection)
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """A connection that sees what is stored."""
+        """Open a connection for reading."""
         with self.engine.connect() as connection:
-            self._must_be_there(connection)
+            self._require_same_file(connection)
             yield connection
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         self.engine.dispose()
 
-    def _must_be_there(self, connection: sa.Connection) -> None:
-        """Refuse a connection to a file that was removed or replaced; the next one is to what is there then."""
-        if self._sqlite and connection.info[_FILE] != _file(self.name):
+    def _require_same_file(self, connection: sa.Connection) -> None:
+        """Raise FileReplaced if the SQLite file was removed or replaced; the next connection opens the new file."""
+        if self._sqlite and connection.info[_FILE_KEY] != _file_identity(self.name):
             connection.invalidate()
             self.engine.dispose()
-            raise Gone(f"{self.name} is gone, or another file is in its place")
+            raise FileReplaced(f"{self.name} was removed or replaced by another file")
 
     def _migrate(self, to: str) -> None:
-        """Take the tables to a step; of several processes one does it and the others wait."""
-        from alembic.config import Config  # rarely needed, and slow to import
+        """Migrate the tables; of several processes one does it and the others wait."""
+        from alembic.config import Config  # rarely used, and slow to import
         from alembic.runtime.environment import EnvironmentContext
         from alembic.script import ScriptDirectory
         from alembic.util import CommandError
@@ -117,70 +115,62 @@ class Database:
         config = Config()
         config.set_main_option("script_location", (Path(__file__).parent / "migrations").as_posix())
         script = ScriptDirectory.from_config(config)
-        steps: Any = lambda revision, context: script._upgrade_revs(to, revision)  # noqa: E731 - as alembic's pages show
-        with self.writing() as connection, EnvironmentContext(config, script, fn=steps) as environment:
-            environment.configure(connection=connection, version_table=_STEPS)
+        upgrade: Any = lambda revision, context: script._upgrade_revs(to, revision)  # noqa: E731 - as in alembic's docs
+        with self.writing() as connection, EnvironmentContext(config, script, fn=upgrade) as environment:
+            environment.configure(connection=connection, version_table=_REVISION_TABLE)
             try:
                 environment.run_migrations()
             except CommandError:
-                raise DataError(f"{self.name}: made by a newer version of SparseRank; use that one") from None
+                raise DataError(f"{self.name}: written by a newer release of SparseRank; use that release") from None
 
-    def _step(self) -> str | None:
-        """The last migration that was made here; None where there is none."""
+    def _revision(self) -> str | None:
+        """Return the last migration of this database, if any."""
         with self.reading() as connection:
-            if not sa.inspect(connection).has_table(_STEPS):
+            if not sa.inspect(connection).has_table(_REVISION_TABLE):
                 return None
-            return str(connection.scalar(sa.text(f"SELECT version_num FROM {_STEPS}")))
+            return str(connection.scalar(sa.text(f"SELECT version_num FROM {_REVISION_TABLE}")))
 
 
-def _checked(path: str) -> None:
-    """Refuse a file that is damaged or of something else; it is only read, so that it stays as it is."""
+def _check_file(path: str) -> None:
+    """Raise DataError for a damaged file or a file of another program; the file is opened read-only."""
     if not Path(path).exists():
         return
     if Path(path).is_dir():
-        raise DataError(f"{path}: is a folder; give the name of a file")
-    with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True, timeout=OPENING)) as connection:
+        raise DataError(f"{path}: is a folder; give the path of a file")
+    uri = f"{Path(path).absolute().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True, timeout=OPEN_TIMEOUT_S)) as connection:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if tables and _STEPS not in tables:
-            raise DataError(f"{path}: a database of something else; give another with --database")
-        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if found != "ok":
-            raise DataError(f"{path}: damaged: {found}; restore it from a copy, or move it away")
+        if tables and _REVISION_TABLE not in tables:
+            raise DataError(f"{path}: a database of another program; choose another file with --database")
+        (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if result != "ok":
+            raise DataError(f"{path}: damaged: {result}; restore it from a backup, or move it away")
 
 
-def _made(path: str) -> None:
-    """An empty file is an empty database. Connections make none: one that vanishes later is missed, not replaced."""
-    with suppress(OSError):  # what cannot be made is refused where it is opened
-        Path(path).touch(mode=0o644)
-
-
-def _file(path: str) -> tuple[int, int] | None:
-    """Which file bears this name; None where there is none."""
+def _file_identity(path: str) -> tuple[int, int] | None:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
-def shown_url(url: str) -> str:
-    """Without its password.
+def hide_password(url: str) -> str:
+    """Return a URL without its password.
 
-    >>> shown_url("postgresql+psycopg://me:secret@localhost/feedback")
+    >>> hide_password("postgresql+psycopg://me:secret@localhost/feedback")
     'postgresql+psycopg://me:***@localhost/feedback'
     """
     return sa.make_url(url).render_as_string(hide_password=True)
 
 
-def _engine(url: str, wait: float) -> sa.Engine:
+def _create_engine(url: str, lock_timeout_s: float) -> sa.Engine:
     try:
-        made = sa.make_url(url)
-        kind = made.get_backend_name()
-        if kind not in ("sqlite", "postgresql"):
-            raise ConfigError(f"--database must begin with sqlite:/// or postgresql+psycopg://; got {kind}://")
-        if kind == "sqlite":
-            return _sqlite_engine(made, wait)
-        return _postgres_engine(made, wait)
+        parsed = sa.make_url(url)
+        backend = parsed.get_backend_name()
+        if backend not in ("sqlite", "postgresql"):
+            raise ConfigError(f"--database must begin with sqlite:/// or postgresql+psycopg://; got {backend}://")
+        return (_sqlite_engine if backend == "sqlite" else _postgres_engine)(parsed, lock_timeout_s)
     except (ArgumentError, NoSuchModuleError, ValueError) as error:
         if isinstance(error, ConfigError):
             raise
@@ -191,14 +181,14 @@ def _engine(url: str, wait: float) -> sa.Engine:
         raise NotInstalled("PostgreSQL needs psycopg; install it with: pip install 'sparserank[postgres]'") from None
 
 
-def _postgres_engine(url: sa.URL, wait: float) -> sa.Engine:
+def _postgres_engine(url: sa.URL, lock_timeout_s: float) -> sa.Engine:
     url = url.set(drivername="postgresql+psycopg")
-    engine = sa.create_engine(url, pool_pre_ping=True, connect_args=_NOTICE)
+    engine = sa.create_engine(url, pool_pre_ping=True, connect_args=_KEEPALIVE)
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, record: Any) -> None:
-        connection.execute(f"SET lock_timeout = '{wait:.0f}s'")
-        # a server may be told to acknowledge what is not on the disk yet; not to us
+        connection.execute(f"SET lock_timeout = '{lock_timeout_s:.0f}s'")
+        # a server may be configured to acknowledge commits before they are on disk; this session is not
         durable = (
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
         )
@@ -208,37 +198,37 @@ def _postgres_engine(url: sa.URL, wait: float) -> sa.Engine:
     return engine
 
 
-def _sqlite_engine(url: sa.URL, wait: float) -> sa.Engine:
+def _sqlite_engine(url: sa.URL, lock_timeout_s: float) -> sa.Engine:
     if not url.database or url.database == ":memory:" or "uri" in url.query:
-        raise ConfigError("--database must name a file: what is kept in memory is lost")
-    engine = sa.create_engine(url, connect_args={"timeout": wait, "check_same_thread": False})
+        raise ConfigError("--database must name a file: a database in memory would be lost")
+    engine = sa.create_engine(url, connect_args={"timeout": lock_timeout_s, "check_same_thread": False})
 
     @event.listens_for(engine, "do_connect")
-    def connect(dialect: Any, record: Any, words: Any, options: Any) -> Any:
-        return dialect.connect(f"{Path(words[0]).as_uri()}?mode=rw", uri=True, **options)
+    def connect(dialect: Any, record: Any, args: Any, options: Any) -> Any:
+        # never creates a file: one that disappears is an error, not an empty database
+        return dialect.connect(f"{Path(args[0]).as_uri()}?mode=rw", uri=True, **options)
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, record: Any) -> None:
-        record.info[_FILE] = _file(url.database or "")
-        connection.isolation_level = None  # transactions are begun below, not by the driver
+        record.info[_FILE_KEY] = _file_identity(url.database or "")
+        connection.isolation_level = None  # `begin` below starts transactions, not the driver
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")
-    def begun(connection: sa.Connection) -> None:
-        writes = connection.get_execution_options().get("sparserank_write", False)
-        # a writer takes the lock at once: one that reads first and then writes may be refused without waiting
-        if writes:
-            _begin_alone(connection, wait)
+    def begin(connection: sa.Connection) -> None:
+        # a writer takes the lock at once: a transaction that reads before it writes may fail without waiting
+        if connection.get_execution_options().get("sparserank_write", False):
+            _begin_write(connection, lock_timeout_s)
         else:
             connection.exec_driver_sql("BEGIN")
 
     return engine
 
 
-def _begin_alone(connection: sa.Connection, wait: float) -> None:
-    """Wait for other writers in steps of `NAP`: those of SQLite grow, so that who waits long is passed by newcomers."""
-    given_up = time.monotonic() + wait
+def _begin_write(connection: sa.Connection, timeout_s: float) -> None:
+    """Wait for other writers at short, equal intervals; those of SQLite grow, so new writers would overtake."""
+    deadline = time.monotonic() + timeout_s
     connection.exec_driver_sql("PRAGMA busy_timeout = 0")
     try:
         while True:
@@ -247,22 +237,22 @@ def _begin_alone(connection: sa.Connection, wait: float) -> None:
                 return
             except OperationalError as error:
                 busy = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-                if not busy or time.monotonic() > given_up:
+                if not busy or time.monotonic() > deadline:
                     raise
-            time.sleep(NAP)
+            time.sleep(LOCK_RETRY_S)
     finally:
-        connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * wait:.0f}")
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * timeout_s:.0f}")
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
-    """What a database says, as one sentence that names it."""
+def _one_line_errors(name: str) -> Iterator[None]:
+    """Turn database errors into one-line DataErrors that name the database."""
     try:
         yield
     except (DatabaseError, sqlite3.DatabaseError) as error:
-        said = " ".join(str(getattr(error, "orig", error)).split())
-        if "not a database" in said or "malformed" in said:
-            said = f"damaged, or no database at all: {said}; restore it from a copy, or move it away"
-        raise DataError(f"{name}: {said}") from None
+        message = " ".join(str(getattr(error, "orig", error)).split())
+        if "not a database" in message or "malformed" in message:
+            message = f"damaged, or not a database: {message}; restore it from a backup, or move it away"
+        raise DataError(f"{name}: {message}") from None
     except SQLAlchemyError as error:
         raise DataError(f"{name}: {error}") from None

@@ -1,9 +1,18 @@
-"""Figures for Prometheus; those of all workers together, where $PROMETHEUS_MULTIPROC_DIR names a folder they share."""
+"""Prometheus metrics; workers share them in the folder $PROMETHEUS_MULTIPROC_DIR.
+
+The folder is locked with `flock` while a service uses it. The system releases the lock of a killed service, and the
+next service removes the folder.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -11,81 +20,127 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import DataError
-from .worker_metrics import SHARED
 
-TEXT = "text/plain; version=0.0.4; charset=utf-8"
-
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-
-KINDS, ROOM = ("counter", "histogram", "gauge_mostrecent"), 1 << 20
-"""The files of figures that a worker shares, and what is set aside for each: many times what they need."""
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""prometheus_client reads this variable when a process imports it."""
+FOLDER_PREFIX = "sparserank-figures-"
+FILE_KINDS, FILE_BYTES = ("counter", "histogram", "gauge_mostrecent"), 1 << 20
+"""The metric files of a worker and the bytes reserved for each, many times what they need."""
+_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class Metrics:
-    """What is counted."""
+    """The metrics of one process."""
 
     def __init__(self) -> None:
-        if folder := os.environ.get(SHARED):
-            reserve(Path(folder))
-        self._own = CollectorRegistry()
+        if folder := os.environ.get(FOLDER_VARIABLE):
+            reserve_files(Path(folder))
+        registry = self._registry = CollectorRegistry()
         self.requests = Counter(
-            "sparserank_requests", "Requests by route and status.", ["route", "status"], registry=self._own
+            "sparserank_requests", "Requests by route and status.", ["route", "status"], registry=registry
         )
         self.seconds = Histogram(
-            "sparserank_request_seconds", "Time to answer, by route.", ["route"], buckets=_BUCKETS, registry=self._own
+            "sparserank_request_seconds", "Latency by route.", ["route"], buckets=_BUCKETS_S, registry=registry
         )
-        self.stored = Counter("sparserank_feedback_stored", "Feedback that this service stored.", registry=self._own)
-        self.version = self._gauge("sparserank_model_version", "The version being served.")
-        self.documents = self._gauge("sparserank_documents", "Documents that can be found.")
-        self.pairs = self._gauge("sparserank_pairs", "Word pairs of the model being served.")
+        self.stored = Counter("sparserank_feedback_stored", "Feedback that this service stored.", registry=registry)
+        self.version = self._gauge("sparserank_model_version", "The served version.")
+        self.documents = self._gauge("sparserank_documents", "Documents in the index.")
+        self.pairs = self._gauge("sparserank_pairs", "Word pairs of the served model.")
 
-    def _gauge(self, name: str, about: str) -> Gauge:
-        return Gauge(name, about, registry=self._own, multiprocess_mode="mostrecent")
+    def _gauge(self, name: str, description: str) -> Gauge:
+        return Gauge(name, description, registry=self._registry, multiprocess_mode="mostrecent")
 
     def text(self) -> bytes:
-        """As Prometheus reads it."""
-        if SHARED not in os.environ:
-            return generate_latest(self._own)
-        together = CollectorRegistry()
-        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
-        return generate_latest(together)
+        """Return the metrics of all workers in the Prometheus text format."""
+        if FOLDER_VARIABLE not in os.environ:
+            return generate_latest(self._registry)
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
 
 
-def reserve(folder: Path) -> None:
-    """Set room aside for this worker's figures: the library maps files with holes, and on a full disk that kills."""
-    for kind in KINDS:
-        path = folder / f"{kind}_{os.getpid()}.db"
-        try:
-            if not path.exists():
-                path.write_bytes(bytes(ROOM))
-        except OSError as error:
-            path.unlink(missing_ok=True)
-            raise DataError(f"{path}: no room for figures: {error.strerror}; free some, or set $TMPDIR") from None
-
-
-class Measured:
-    """An ASGI application whose requests are counted; routes that are none are counted as one, 'other'."""
+class MetricsMiddleware:
+    """ASGI middleware that counts and times requests; all unknown routes count as "other"."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Count it when it ends, however it ends."""
+        """Count a request when it ends, also by an exception."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         status = 500
 
-        async def noted(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
-            await self.app(scope, receive, noted)
+            await self.app(scope, receive, send_and_note)
         finally:
             route = getattr(scope.get("route"), "path_format", "other")
             self._metrics.requests.labels(route, str(status)).inc()
-            self._metrics.seconds.labels(route).observe(time.perf_counter() - began)
+            self._metrics.seconds.labels(route).observe(time.perf_counter() - start)
+
+
+def reserve_files(folder: Path) -> None:
+    """Reserve disk space for the metrics of this worker: a mapped sparse file on a full disk would kill it."""
+    for kind in FILE_KINDS:
+        path = folder / f"{kind}_{os.getpid()}.db"
+        try:
+            if not path.exists():
+                path.write_bytes(bytes(FILE_BYTES))
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise DataError(f"{path}: no space for metrics: {error.strerror}; free some, or set $TMPDIR") from None
+
+
+@contextmanager
+def shared_folder() -> Iterator[Path]:
+    """Provide a metrics folder for the workers that start in this context, and remove abandoned folders."""
+    _remove_abandoned()
+    folder, lock = _create_locked()
+    os.environ[FOLDER_VARIABLE] = str(folder)
+    try:
+        yield folder
+    finally:
+        del os.environ[FOLDER_VARIABLE]
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _create_locked() -> tuple[Path, int]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
+        lock = _lock(folder)
+        if lock is not None and folder.exists():
+            return folder, lock
+        if lock is not None:  # another process removed the folder before it was locked
+            os.close(lock)
+
+
+def _lock(folder: Path) -> int | None:
+    """Return a file descriptor that locks the folder, or None if it is in use or gone."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _remove_abandoned() -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
+        with suppress(FileNotFoundError):  # another process may remove it too
+            if folder.lstat().st_uid == os.getuid() and (lock := _lock(folder)) is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(lock)

@@ -1,4 +1,4 @@
-"""What every request must pass before it is answered: host, rate, token, size; and what every answer carries."""
+"""ASGI middleware that checks every request (rate, host, token, size) and adds security headers to every response."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ import hmac
 import json
 import logging
 import time
-from collections.abc import Iterable
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .settings import BODY_BYTES, Settings, is_loopback
+from .config import MAX_BODY_BYTES, ServiceConfig, is_loopback
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 10.0
-"""Seconds within which the body of a request must have come."""
-
-MOST_CLIENTS = 10_000
+REQUEST_TIMEOUT_S = 10.0
+"""Time within which the head of a request must arrive, and then its body."""
+MAX_CLIENTS = 10_000
 """Addresses whose rate is remembered."""
-
-HEADERS = {
+SECURITY_HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
@@ -30,174 +27,171 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-"""On every answer."""
+WRITE_PATHS = frozenset({"/feedback", "/model/rollback"})
+"""These need the token on every host."""
+OPEN_PATHS = frozenset({"/", "/health", "/openapi.json"})
+"""These and the page never need it; they contain nothing of the documents."""
 
-WRITES = frozenset({"/feedback", "/model/rollback"})
-"""What needs the token wherever the service listens."""
-
-_RAW = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+_RAW_HEADERS = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
 
 
-class Refused(Exception):
-    """A request that is not answered."""
+class RequestError(Exception):
+    """A request that is answered with an error status."""
 
-    def __init__(self, status: int, detail: str, headers: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(self, status: int, detail: str, **headers: str) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, tuple(headers)
+        self.status, self.detail, self.headers = status, detail, headers
 
 
-class Guard:
-    """An ASGI application around another one.
+class SecurityMiddleware:
+    """Checks requests, reads their bodies, and answers errors in one sentence."""
 
-    Pages and /health are open to whoever can connect; they hold nothing of the documents.
-    """
-
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, config: ServiceConfig) -> None:
         self.app = app
-        self._token = settings.token.encode()
-        self._loopback = settings.loopback
-        self._reads_need_token = settings.reads_need_token
-        self._rates = Rates(settings.rate)
+        self._token = config.token.encode()
+        self._loopback = config.loopback
+        self._reads_need_token = config.reads_need_token
+        self._rate_limiter = RateLimiter(config.rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or pass on with the whole body at hand."""
+        """Answer with an error, or pass the request on with its whole body."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        started = False
 
-        begun = False
-
-        async def with_headers(message: Message) -> None:
-            nonlocal begun
+        async def send_with_headers(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
-                begun = True
-                message["headers"] = [*message.get("headers", ()), *_RAW]
+                started = True
+                message["headers"] = [*message.get("headers", ()), *_RAW_HEADERS]
             await send(message)
 
         try:
-            self._judge(scope, headers := dict(scope["headers"]))
-            body = await _body(headers, receive)
-            await self.app(scope, _replay(body, receive), with_headers)
-        except Refused as refused:
-            await _answer(refused, with_headers)
+            self._check(scope, headers := dict(scope["headers"]))
+            body = await _read_body(headers, receive)
+            await self.app(scope, _replay(body, receive), send_with_headers)
+        except RequestError as error:
+            await _send_error(error, send_with_headers)
         except Exception:
-            if begun:
+            if started:
                 raise
             log.exception("%s %s failed", scope["method"], getattr(scope.get("route"), "path", ""))
-            await _answer(Refused(500, "this is a fault of the service; its log says more"), with_headers)
+            await _send_error(RequestError(500, "internal error; see the log of the service"), send_with_headers)
 
-    def _judge(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        wait = self._rates.take((scope.get("client") or ("",))[0])
+    def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Raise RequestError unless rate, host and token are fine."""
+        wait = self._rate_limiter.take((scope.get("client") or ("",))[0])
         if wait > 0.0:
-            again = max(1, round(wait + 0.5))
-            raise Refused(
-                429, f"too many requests from this address; try again in {again} s", [("retry-after", str(again))]
-            )
-        if self._loopback and not _local(headers.get(b"host", b"")):
-            raise Refused(
-                421, "this service answers to localhost only; open it as http://127.0.0.1 or http://localhost"
-            )
+            seconds = str(max(1, round(wait + 0.5)))
+            detail = f"too many requests from this address; try again in {seconds} s"
+            raise RequestError(429, detail, **{"retry-after": seconds})
+        if self._loopback and not _is_local_host(headers.get(b"host", b"")):
+            raise RequestError(421, "this service answers to localhost only; use http://127.0.0.1 or http://localhost")
         if self._needs_token(scope["path"]) and not self._has_token(headers.get(b"authorization", b"")):
-            raise Refused(
-                401, "this needs the token: send it as `Authorization: Bearer TOKEN`", [("www-authenticate", "Bearer")]
-            )
+            detail = "this request needs the token; send it as `Authorization: Bearer TOKEN`"
+            raise RequestError(401, detail, **{"www-authenticate": "Bearer"})
 
     def _needs_token(self, path: str) -> bool:
-        if path in WRITES:
+        if path in WRITE_PATHS:
             return True
-        return self._reads_need_token and not (path in ("/", "/health", "/openapi.json") or path.startswith("/page/"))
+        return self._reads_need_token and not (path in OPEN_PATHS or path.startswith("/page/"))
 
-    def _has_token(self, given: bytes) -> bool:
-        scheme, _, token = given.partition(b" ")
-        # the comparison takes as long whatever was given
-        return hmac.compare_digest(token.strip(), self._token) and scheme.lower() == b"bearer"
+    def _has_token(self, authorization: bytes) -> bool:
+        scheme, _, token = authorization.partition(b" ")
+        return hmac.compare_digest(token.strip(), self._token) and scheme.lower() == b"bearer"  # in constant time
 
 
-class Rates:
-    """How much each address may still ask: a second's worth at once, refilled as time goes by.
+class RateLimiter:
+    """A token bucket per address that holds the requests of one second.
 
-    >>> rates = Rates(2)
-    >>> [rates.take("a", now=0.0) for _ in range(3)]
+    >>> limiter = RateLimiter(2)
+    >>> [limiter.take("a", now=0.0) for _ in range(3)]
     [0.0, 0.0, 0.5]
-    >>> rates.take("a", now=0.5), rates.take("b", now=0.5)
+    >>> limiter.take("a", now=0.5), limiter.take("b", now=0.5)
     (0.0, 0.0)
     """
 
     def __init__(self, rate: float) -> None:
-        self._rate, self._most = rate, max(rate, 1.0)
-        self._left: dict[str, tuple[float, float]] = {}
+        self._rate, self._capacity = rate, max(rate, 1.0)
+        self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, client: str, now: float | None = None) -> float:
-        """0 where the client may go on, else the seconds to wait."""
+        """Return 0 if the client may continue, else the seconds to wait."""
         now = time.monotonic() if now is None else now
-        left, then = self._left.get(client, (self._most, now))
-        left = min(self._most, left + (now - then) * self._rate)
-        if client not in self._left and len(self._left) >= MOST_CLIENTS:
-            self._forget(now)
-        self._left[client] = (left - 1.0 if left >= 1.0 else left, now)
-        return 0.0 if left >= 1.0 else (1.0 - left) / self._rate
+        level, then = self._buckets.get(client, (self._capacity, now))
+        level = min(self._capacity, level + (now - then) * self._rate)
+        if client not in self._buckets and len(self._buckets) >= MAX_CLIENTS:
+            self._evict(now)
+        self._buckets[client] = (level - 1.0 if level >= 1.0 else level, now)
+        return 0.0 if level >= 1.0 else (1.0 - level) / self._rate
 
-    def _forget(self, now: float) -> None:
-        """Those that have all of their share again; where none has, the one that was heard of longest ago."""
-        full = [c for c, (left, then) in self._left.items() if left + (now - then) * self._rate >= self._most]
-        for client in full or [min(self._left, key=lambda c: self._left[c][1])]:
-            del self._left[client]
+    def _evict(self, now: float) -> None:
+        """Forget the clients with full buckets; if there is none, the client that was idle longest."""
+        buckets = self._buckets.items()
+        full = [c for c, (level, then) in buckets if level + (now - then) * self._rate >= self._capacity]
+        for client in full or [min(self._buckets, key=lambda c: self._buckets[c][1])]:
+            del self._buckets[client]
 
 
-def _local(host: bytes) -> bool:
-    """Whether the Host header names this machine: a page elsewhere whose name was pointed here is not answered."""
+def _is_local_host(host: bytes) -> bool:
+    """Return whether a Host header names this machine; protects against DNS rebinding."""
     name = host.decode("latin-1")
     name = name[: name.find("]") + 1] if name.startswith("[") else name.partition(":")[0]
     return is_loopback(name)
 
 
-async def _body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
-    """All of the body; too much of it, or too slow, is refused."""
-    told = headers.get(b"content-length", b"0")
-    if not told.isdigit() or int(told[:20]) > BODY_BYTES:
-        raise Refused(413, f"a request may hold {BODY_BYTES // 1024} KiB; send less", [("connection", "close")])
-    if told == b"0" and b"transfer-encoding" not in headers:
+def _too_large() -> RequestError:
+    detail = f"a request may have {MAX_BODY_BYTES // 1024} KiB; send less"
+    return RequestError(413, detail, connection="close")
+
+
+async def _read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
+    """Return the whole body; raise RequestError if it is too large or too slow."""
+    length = headers.get(b"content-length", b"0")
+    if not length.isdigit() or int(length[:20]) > MAX_BODY_BYTES:
+        raise _too_large()
+    if length == b"0" and b"transfer-encoding" not in headers:
         return b""
     try:
-        async with asyncio.timeout(PATIENCE):
-            return await _gathered(receive)
+        async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            return await _receive_all(receive)
     except TimeoutError:
-        raise Refused(
-            408, f"the body did not come within {PATIENCE:.0f} s; send it again", [("connection", "close")]
-        ) from None
+        detail = f"the body did not arrive within {REQUEST_TIMEOUT_S:.0f} s; send it again"
+        raise RequestError(408, detail, connection="close") from None
 
 
-async def _gathered(receive: Receive) -> bytes:
+async def _receive_all(receive: Receive) -> bytes:
     parts, size, more = [], 0, True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Refused(400, "the request ended before its body did")
+            raise RequestError(400, "the connection ended before the body")
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > BODY_BYTES:
-            raise Refused(413, f"a request may hold {BODY_BYTES // 1024} KiB; send less", [("connection", "close")])
+        if size > MAX_BODY_BYTES:
+            raise _too_large()
         more = message.get("more_body", False)
     return b"".join(parts)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body at once, and then what really comes."""
-    given = False
+    """Return a receive function that yields the body first."""
+    sent = False
 
-    async def again() -> Message:
-        nonlocal given
-        if given:
+    async def receive_again() -> Message:
+        nonlocal sent
+        if sent:
             return await receive()
-        given = True
+        sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return again
+    return receive_again
 
 
-async def _answer(refused: Refused, send: Send) -> None:
-    body = json.dumps({"detail": refused.detail}).encode()
+async def _send_error(error: RequestError, send: Send) -> None:
+    body = json.dumps({"detail": error.detail}).encode()
     headers: list[Any] = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(name.encode(), value.encode()) for name, value in refused.headers]
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    headers += [(name.encode(), value.encode()) for name, value in error.headers.items()]
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

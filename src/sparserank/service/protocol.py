@@ -1,8 +1,8 @@
-"""HTTP as uvicorn reads it, with an end to how long and how large the head of a request may be, and no other protocol.
+"""The HTTP protocol of uvicorn, with limits on the time and size of a request head, and without protocol upgrades.
 
-Whoever offers to speak another one (`Upgrade: h2c`, as Java's client does with every first request) is answered in this
-one. The parser stops at such a head, and drops the body: it is given the same head once more, without the offer. The
-parser alone says where a head ends and what its lines are, so that nothing is read differently from any other request.
+A request that offers an upgrade (`Upgrade: h2c`, as Java's client does in each first request) is answered in HTTP/1.1.
+The parser stops at such a head and drops the body, so it receives the same head again, without the offer. The parser
+alone decides where a head ends and what its lines are, so that such a request is read like any other.
 """
 
 from __future__ import annotations
@@ -13,117 +13,119 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from .middleware import PATIENCE
-from .settings import BODY_BYTES
+from .config import MAX_BODY_BYTES
+from .middleware import REQUEST_TIMEOUT_S
 
-PART = 2048
-"""Bytes that are read at once: a head is counted in them, apart from the end of a body that came with it."""
-OFFER = (b"upgrade", b"http2-settings")
+PART_BYTES = 2048
+"""Data is parsed in parts of this size, so that the size of a head is known apart from the body before it."""
+UPGRADE_HEADERS = (b"upgrade", b"http2-settings")
 
 
 class _Parser(httptools.HttpRequestParser):
-    """Tells its connection what stands behind a head that offers another protocol."""
+    """Passes what follows a head with an upgrade offer to its connection."""
 
-    def __init__(self, connection: Bounded) -> None:
+    def __init__(self, connection: BoundedHttpProtocol) -> None:
         super().__init__(connection)
         self._connection = connection
-        self.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn has it
+        self.set_dangerous_leniencies(lenient_data_after_close=True)  # as in uvicorn
 
     def feed_data(self, data: bytes) -> None:  # type: ignore[override]
-        """Read on."""
+        """Parse data."""
         try:
             super().feed_data(data)
         except httptools.HttpParserUpgrade as offer:
-            if self.get_method() == b"CONNECT":  # is one, whatever its head says
+            if self.get_method() == b"CONNECT":  # is an upgrade in any case
                 raise
-            self._connection.decline(data[offer.args[0] :])
+            self._connection.decline_upgrade(data[offer.args[0] :])
 
 
-class Bounded(HttpToolsProtocol):
-    """A connection whose request line and headers must come within `PATIENCE` seconds and 64 KiB."""
+class BoundedHttpProtocol(HttpToolsProtocol):
+    """A connection whose request heads must arrive within REQUEST_TIMEOUT_S and MAX_BODY_BYTES."""
 
     _timer: asyncio.TimerHandle | None = None
-    _head: int | None = 0  # bytes of it so far; None: it is whole
-    _turned = False  # a head or a body ended in what was read last
+    _head_bytes: int | None = 0  # so far; None when the head is complete
+    _completed = False  # a head or a body ended in the last part
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.parser = _Parser(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Whoever connects must say something."""
+        """Start the timer of the first head."""
         super().connection_made(transport)
-        self._await_head()
+        self._start_head()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; a head that does not end is cut off."""
-        for start in range(0, len(data), PART):
+        """Parse data; close the connection if a head is too long."""
+        for start in range(0, len(data), PART_BYTES):
             if self.transport.is_closing():
                 return
-            part, self._turned = data[start : start + PART], False
+            part, self._completed = data[start : start + PART_BYTES], False
             super().data_received(part)
-            if self._head is not None and not self._turned:
-                self._head += len(part)
-                if self._head > BODY_BYTES:
+            if self._head_bytes is not None and not self._completed:
+                self._head_bytes += len(part)
+                if self._head_bytes > MAX_BODY_BYTES:
                     self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Another request on the same connection."""
+        """Start the timer of the next head."""
         super().on_message_begin()
-        self._await_head()
+        self._start_head()
 
     def on_headers_complete(self) -> None:
-        """The head is whole; the body has limits of its own."""
-        self._head, self._turned = None, True
-        self._forget_timer()
-        if not self._declining():
+        """Stop the timer; the body has limits of its own."""
+        self._head_bytes, self._completed = None, True
+        self._stop_timer()
+        if not self._is_declining():
             super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """The request is whole; what follows is the head of the next."""
-        if not self._declining():
-            self._head, self._turned = 0, True
+        """End a request; the head of the next one follows."""
+        if not self._is_declining():
+            self._head_bytes, self._completed = 0, True
             super().on_message_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing more is waited for."""
-        self._forget_timer()
+        """Stop the timer."""
+        self._stop_timer()
         super().connection_lost(exc)
 
-    def decline(self, rest: bytes) -> None:
-        """Read the head just read as if it had not offered another protocol, and the rest behind it."""
+    def decline_upgrade(self, rest: bytes) -> None:
+        """Parse the last head again without its upgrade offer, and then the rest."""
         lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
-        lines += [b"%s: %s" % line for line in without_offer(self.headers)]
+        lines += [b"%s: %s" % line for line in without_upgrade(self.headers)]
         self.parser = _Parser(self)
         self.parser.feed_data(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
 
-    def _declining(self) -> bool:
+    def _is_declining(self) -> bool:
         return bool(self.parser.should_upgrade()) and self.parser.get_method() != b"CONNECT"
 
-    def _await_head(self) -> None:
-        self._forget_timer()
-        self._head = 0
-        self._timer = self.loop.call_later(PATIENCE, self.transport.close)
+    def _start_head(self) -> None:
+        self._stop_timer()
+        self._head_bytes = 0
+        self._timer = self.loop.call_later(REQUEST_TIMEOUT_S, self.transport.close)
 
-    def _forget_timer(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
 
-def without_offer(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The lines of a head, named in lower case, but for those that offer another protocol.
+def without_upgrade(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Remove the upgrade offer from headers with lower-case names.
 
-    >>> without_offer([(b"host", b"a"), (b"connection", b"Upgrade, close"), (b"upgrade", b"h2c")])
+    >>> without_upgrade([(b"host", b"a"), (b"connection", b"Upgrade, close"), (b"upgrade", b"h2c")])
     [(b'host', b'a'), (b'connection', b'close')]
     """
-    left = []
+    kept = []
     for name, value in headers:
         if name == b"connection":
-            value = b", ".join(one for token in value.split(b",") if (one := token.strip()).lower() not in OFFER)
-        if name not in OFFER and (value or name != b"connection"):
-            left.append((name, value))
-    return left
+            value = b", ".join(
+                one for token in value.split(b",") if (one := token.strip()).lower() not in UPGRADE_HEADERS
+            )
+        if name not in UPGRADE_HEADERS and (value or name != b"connection"):
+            kept.append((name, value))
+    return kept
 
 
 LOGGING: dict[str, Any] = {
@@ -136,4 +138,4 @@ LOGGING: dict[str, Any] = {
         "uvicorn": {"handlers": ["stderr"], "level": "WARNING"},
     },
 }
-"""What is logged, to stderr: no request, and so no query, no token."""
+"""Logs go to stderr. No request is logged, so no query and no token."""

@@ -1,4 +1,4 @@
-"""One function a question. Answers are made as bytes here: nothing is validated a second time on the way out."""
+"""One function per route. Responses are serialized here and not validated a second time."""
 
 from __future__ import annotations
 
@@ -6,45 +6,57 @@ import asyncio
 import json
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, TypeVar
+from functools import cache
+from importlib import resources
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic_core import PydanticSerializationError, to_json
 
 from ..errors import SparseRankError
-from . import answers, schemas
-from . import feedback as feedback_store
-from .feedback import FeedbackStore, NotStored
-from .learning.changes import Changes
+from ..versions import Version
+from . import responses, schemas, store
+from .config import MAX_RESULTS
+from .exception_handlers import error_responses, problem
+from .feedback import Feedback
 from .learning.learner import Learner
-from .metrics import TEXT, Metrics
-from .pages import files
-from .problems import problem, responses
-from .records import Feedback
-from .served import Served
-from .settings import MOST_RESULTS
+from .metrics import CONTENT_TYPE, Metrics
+from .reloader import LoadedModel, ModelReloader
+from .store import FeedbackStore, NotStored
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 router = APIRouter()
-TOKEN: dict[str, Any] = {"security": [{"token": []}]}
+NEEDS_TOKEN: dict[str, Any] = {"security": [{"token": []}]}
+PAGE_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+"""Content types by file extension; other files are not served."""
 
 
-class Service:
-    """What the routes stand on."""
+class Service(NamedTuple):
+    """The objects that the routes use."""
 
-    def __init__(self, served: Served, store: FeedbackStore, metrics: Metrics, learner: Learner | None) -> None:
-        self.served, self.store, self.metrics, self.learner = served, store, metrics, learner
-        self.changes = Changes(served)
+    reloader: ModelReloader
+    store: FeedbackStore
+    metrics: Metrics
+    learner: Learner | None
 
 
 def _service(request: Request) -> Service:
-    found: Service = request.app.state.service
-    return found
+    service: Service = request.app.state.service
+    return service
 
 
-def answer(content: Any, status: int = 200) -> Response:
-    """As JSON; where some document has half a character in it, in ASCII."""
+def _model(request: Request) -> LoadedModel:
+    return _service(request).reloader.model()
+
+
+def json_response(content: Any, status: int = 200) -> Response:
+    """Serialize to JSON; text with lone surrogates is escaped."""
     try:
         text = to_json(content)
     except PydanticSerializationError:
@@ -52,155 +64,155 @@ def answer(content: Any, status: int = 200) -> Response:
     return Response(text, status, media_type="application/json")
 
 
-async def _patiently(done: Future[Found]) -> Found:
-    """What the database answers; it may not answer at all. What was begun goes on, even where this request ends."""
+async def _wait_for_database(future: Future[T]) -> T:
+    """Wait for the database for a limited time; the operation continues if this request ends."""
     try:
-        return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(done)), feedback_store.PATIENCE)
+        return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), store.DATABASE_TIMEOUT_S)
     except TimeoutError:
         raise NotStored("the database does not answer; send it again later with the same id") from None
 
 
-@router.post("/search", response_model=schemas.SearchAnswer, responses=responses(422))
-async def search(asked: schemas.SearchAsked, request: Request) -> Response:
-    """The best documents for a query; with `explain`, why each of them is there."""
-    out: dict[str, Any] | None = None
-    for out in answers.searched(_service(request).served.now(), asked):
-        if out is None:
+@router.post("/search", response_model=schemas.SearchResponse, responses=error_responses(422))
+async def search(body: schemas.SearchRequest, request: Request) -> Response:
+    """Find the best documents for a query; `explain` adds why each of them is there."""
+    content: dict[str, Any] | None = None
+    for content in responses.search_response(_model(request), body):
+        if content is None:
             await asyncio.sleep(0)
-    return answer(out)
+    return json_response(content)
 
 
-@router.post("/explain", response_model=schemas.ExplainAnswer, responses=responses(404, 422))
-async def explain(asked: schemas.ExplainAsked, request: Request) -> Response:
-    """Which word of the query met which word of the document, and what it added to the score."""
-    return answer(answers.explained(_service(request).served.now(), asked.query, asked.document))
+@router.post("/explain", response_model=schemas.ExplainResponse, responses=error_responses(404, 422))
+async def explain(body: schemas.ExplainRequest, request: Request) -> Response:
+    """Explain a score: which query word met which document word, and what the pair added."""
+    return json_response(responses.explain_response(_model(request), body.query, body.document))
 
 
-@router.post("/compare", response_model=schemas.CompareAnswer, responses=responses(404, 422))
-async def compare(asked: schemas.CompareAsked, request: Request) -> Response:
-    """Why the first document is above the second, and the fewest pairs that would swap them."""
-    if asked.first == asked.second:
-        return problem(422, f"body, second: two documents are compared; {asked.first!r} was given twice")
-    return answer(answers.compared(_service(request).served.now(), asked.query, asked.first, asked.second))
+@router.post("/compare", response_model=schemas.CompareResponse, responses=error_responses(404, 422))
+async def compare(body: schemas.CompareRequest, request: Request) -> Response:
+    """Explain why one document ranks above another, with the fewest pairs that would swap them."""
+    if body.first == body.second:
+        return problem(422, f"body, second: {body.first!r} was given twice; name two different documents")
+    return json_response(responses.compare_response(_model(request), body.query, body.first, body.second))
 
 
 @router.post(
-    "/feedback", response_model=schemas.FeedbackAnswer, status_code=201, openapi_extra=TOKEN,
-    responses=responses(404, 409, 422, 503)
-    | {200: {"model": schemas.FeedbackAnswer, "description": "It was stored before."}},
+    "/feedback", response_model=schemas.FeedbackResponse, status_code=201, openapi_extra=NEEDS_TOKEN,
+    responses=error_responses(404, 409, 422, 503)
+    | {200: {"model": schemas.FeedbackResponse, "description": "It was stored before."}},
 )  # fmt: skip
-async def feedback(asked: schemas.FeedbackAsked, request: Request) -> Response:
-    """A click or a judgment; it is on the disk when it is answered. The same id again is stored once."""
+async def feedback(body: schemas.FeedbackRequest, request: Request) -> Response:
+    """Store a click or a judgment; it is on disk when the response arrives. Each id is stored once."""
     service = _service(request)
-    answers.there(service.served.now(), asked.document)
-    if asked.kind == "click" and asked.document not in asked.shown:
-        return problem(422, "body, shown: a click's document must be among those that were shown")
-    one = Feedback(asked.id, asked.kind, asked.query, asked.document, tuple(asked.shown), asked.grade)
-    stored = await _patiently(service.store.submit(one))
+    responses.require_document(_model(request), body.document)
+    if body.kind == "click" and body.document not in body.shown:
+        return problem(422, "body, shown: a click needs its document among the shown ones")
+    given = Feedback(body.id, body.kind, body.query, body.document, tuple(body.shown), body.grade)
+    stored = await _wait_for_database(service.store.submit(given))
     if stored:
         service.metrics.stored.inc()
-    return answer({"id": asked.id, "stored": stored}, 201 if stored else 200)
+    return json_response({"id": body.id, "stored": stored}, 201 if stored else 200)
 
 
-@router.get("/related/{word:path}", response_model=schemas.RelatedAnswer, responses=responses(404, 422))
+@router.get("/related/{word:path}", response_model=schemas.RelatedResponse, responses=error_responses(404, 422))
 async def related(
     word: Annotated[str, Path(min_length=1, max_length=100)],
     request: Request,
-    k: Annotated[int, Query(ge=1, le=MOST_RESULTS)] = 10,
+    k: Annotated[int, Query(ge=1, le=MAX_RESULTS)] = 10,
 ) -> Response:
-    """What a word has learned to look for, and what looks for it."""
-    return answer(answers.related(_service(request).served.now(), word, k))
+    """List the document words that a query word looks for, and the query words that look for it."""
+    return json_response(responses.related_response(_model(request), word, k))
 
 
-@router.get("/model", response_model=schemas.ModelAnswer, responses=responses())
+@router.get("/model", response_model=schemas.ModelResponse, responses=error_responses())
 async def model(request: Request) -> Response:
-    """The version being served, all versions, and how learning goes."""
-    service = _service(request)
-    serving = service.served.now()
-    return answer(
+    """Describe the served version, all versions, and the state of the learner."""
+    service, loaded = _service(request), _model(request)
+    return json_response(
         {
-            **{name: getattr(serving.version, name) for name in ("made", "why", "pairs")},
-            "version": serving.version.number,
-            "documents": len(serving.ranker.index_),
-            "words": len(serving.ranker.lexical_.words),
-            "versions": [_version(one) for one in service.served.listed()],
+            **{name: getattr(loaded.version, name) for name in ("made", "why", "pairs")},
+            "version": loaded.version.number,
+            "documents": len(loaded.ranker.index_),
+            "words": len(loaded.ranker.lexical_.words),
+            "versions": [_version_body(version) for version in service.reloader.versions()],
             "learner": {"learning": False} if service.learner is None else service.learner.state(),
         }
     )
 
 
-def _version(version: Any) -> dict[str, Any]:
-    out: dict[str, Any] = version.to_dict()
-    out.pop("index", None)  # the name of a file is nobody's business
-    return out
+def _version_body(version: Version) -> dict[str, Any]:
+    body = version.to_dict()
+    body.pop("index", None)  # file names are not public
+    return body
 
 
-@router.get("/changes", response_model=schemas.ChangesAnswer, responses=responses(409, 422))
+@router.get("/changes", response_model=schemas.ChangesResponse, responses=error_responses(409, 422))
 async def changes(
     request: Request,
     days: Annotated[float, Query(ge=0, le=3650)] = 1.0,
     k: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Response:
-    """The word pairs that changed most since then."""
+    """List the word pairs that changed most in the last days."""
     since = datetime.now(UTC) - timedelta(days=days)
     try:
-        return answer(await asyncio.to_thread(_service(request).changes.since, since, k))
-    except SparseRankError as error:  # a version of then that is damaged, say
+        return json_response(await asyncio.to_thread(_service(request).reloader.changes_since, since, k))
+    except SparseRankError as error:  # for example a damaged old version
         return problem(409, str(error))
 
 
 @router.post(
-    "/model/rollback", response_model=schemas.VersionAnswer, openapi_extra=TOKEN, responses=responses(404, 409, 422)
-)
-async def rollback(asked: schemas.RollbackAsked, request: Request) -> Response:
+    "/model/rollback", response_model=schemas.VersionResponse, openapi_extra=NEEDS_TOKEN,
+    responses=error_responses(404, 409, 422),
+)  # fmt: skip
+async def rollback(body: schemas.RollbackRequest, request: Request) -> Response:
     """Serve an earlier version again."""
-    served = _service(request).served
-    if asked.to not in {version.number for version in served.listed()}:
-        raise answers.NotHere(f"there is no version {asked.to}; /model lists those there are")
+    reloader = _service(request).reloader
+    if body.to not in {version.number for version in reloader.versions()}:
+        raise responses.NotFound(f"there is no version {body.to}; /model lists all versions")
     try:
-        chosen = await asyncio.to_thread(served.rollback, asked.to)
+        return json_response(_version_body(await asyncio.to_thread(reloader.rollback, body.to)))
     except SparseRankError as error:
         return problem(409, str(error))
-    return answer(_version(chosen))
 
 
-@router.get("/health", response_model=schemas.HealthAnswer, responses=responses(503))
+@router.get("/health", response_model=schemas.HealthResponse, responses=error_responses(503))
 async def health(request: Request) -> Response:
-    """Whether it answers."""
-    service = _service(request)
-    serving, last = service.served.now(), await _patiently(service.store.look())
-    about = {"version": serving.version.number, "documents": len(serving.ranker.index_), "feedback": last}
-    return answer({"status": "ok", **about})
+    """Report that the service and its database answer."""
+    loaded, last = _model(request), await _wait_for_database(_service(request).store.submit_last())
+    body = {"version": loaded.version.number, "documents": len(loaded.ranker.index_), "feedback": last}
+    return json_response({"status": "ok", **body})
 
 
 @router.get(
     "/metrics", response_class=Response,
-    responses=responses() | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    responses=error_responses() | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )  # fmt: skip
 async def metrics(request: Request) -> Response:
-    """Figures for Prometheus, of all workers together."""
-    service = _service(request)
-    serving, figures = service.served.now(), service.metrics
-    figures.version.set(serving.version.number)
-    figures.documents.set(len(serving.ranker.index_))
-    figures.pairs.set(serving.version.pairs)
-    return Response(figures.text(), headers={"content-type": TEXT})
+    """Return Prometheus metrics of all workers."""
+    loaded, figures = _model(request), _service(request).metrics
+    figures.version.set(loaded.version.number)
+    figures.documents.set(len(loaded.ranker.index_))
+    figures.pairs.set(loaded.version.pairs)
+    return Response(figures.text(), headers={"content-type": CONTENT_TYPE})
 
 
 @router.get("/", include_in_schema=False)
-async def page() -> Response:
-    """The page."""
-    return _file("index.html")
+async def index_page() -> Response:
+    """Return the page."""
+    return await page("index.html")
 
 
 @router.get("/page/{name}", include_in_schema=False)
-async def page_file(name: str) -> Response:
-    """A part of the page."""
-    return _file(name)
-
-
-def _file(name: str) -> Response:
-    if name not in files():
-        return problem(404, "there is no such page; begin at /")
-    content, kind = files()[name]
+async def page(name: str) -> Response:
+    """Return a file of the page, from memory: no path of a request reaches the file system."""
+    if name not in _page_files():
+        return problem(404, "there is no such page; start at /")
+    content, kind = _page_files()[name]
     return Response(content, headers={"content-type": kind, "cache-control": "no-cache"})
+
+
+@cache
+def _page_files() -> dict[str, tuple[bytes, str]]:
+    """Return {name: (content, content type)}."""
+    files = [(file, file.name.rpartition(".")[2]) for file in (resources.files(__package__) / "page").iterdir()]
+    return {file.name: (file.read_bytes(), PAGE_TYPES[kind]) for file, kind in files if kind in PAGE_TYPES}

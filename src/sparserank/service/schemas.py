@@ -1,4 +1,4 @@
-"""What requests and answers look like. Unknown fields and numbers written as text are refused."""
+"""The bodies of requests and responses."""
 
 from __future__ import annotations
 
@@ -6,76 +6,81 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .settings import ID_LENGTH, MOST_PAIRS, MOST_RESULTS, MOST_SHOWN, QUERY_LENGTH
+from .config import MAX_ID_CHARACTERS, MAX_PAIRS, MAX_QUERY_CHARACTERS, MAX_RESULTS, MAX_SHOWN
 
-# no database keeps a NUL in a text
+# no database stores NUL in text
 NO_NUL = r"^[^\x00]*$"
 
-Query = Annotated[str, Field(min_length=1, max_length=QUERY_LENGTH, pattern=NO_NUL, description="What is looked for.")]
-DocumentId = Annotated[str, Field(min_length=1, max_length=ID_LENGTH, pattern=NO_NUL, description="A document's id.")]
+Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARACTERS, pattern=NO_NUL, description="The query.")]
+DocumentId = Annotated[
+    str, Field(min_length=1, max_length=MAX_ID_CHARACTERS, pattern=NO_NUL, description="Document id.")
+]
 
 
-class Asked(BaseModel):
-    """The body of a request."""
+class RequestBody(BaseModel):
+    """The body of a request; unknown fields and numbers in quotes are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class SearchAsked(Asked):
-    """A search."""
+class SearchRequest(RequestBody):
+    """A search request."""
 
     query: Query
-    k: Annotated[int, Field(ge=1, le=MOST_RESULTS, description="How many results at most.")] = 10
-    explain: Annotated[bool, Field(description="With the word pairs and a passage of every result.")] = False
+    k: Annotated[int, Field(ge=1, le=MAX_RESULTS, description="Maximum number of results.")] = 10
+    explain: Annotated[bool, Field(description="Add the word pairs and a passage to each result.")] = False
     pairs: Annotated[
         int | None,
-        Field(ge=0, le=MOST_PAIRS, description="At most so many pairs of a result; what the others add is its `rest`."),
+        Field(ge=0, le=MAX_PAIRS, description="Maximum number of pairs per result; `rest` sums up the others."),
     ] = None
-    lexical: Annotated[bool, Field(description="With the results of the lexical score alone beside them.")] = False
+    lexical: Annotated[bool, Field(description="Add the results of the lexical score alone.")] = False
 
 
-class ExplainAsked(Asked):
-    """Why a document has its score."""
+class ExplainRequest(RequestBody):
+    """A request to explain the score of a document."""
 
     query: Query
     document: DocumentId
 
 
-class CompareAsked(Asked):
-    """Why the first of two documents is above the second, or below it."""
+class CompareRequest(RequestBody):
+    """A request to compare two documents."""
 
     query: Query
     first: DocumentId
     second: DocumentId
 
 
-class FeedbackAsked(Asked):
-    """A click on one of the documents that were shown, or a judgment."""
+class FeedbackRequest(RequestBody):
+    """A click on one of the shown documents, or a judgment."""
 
     id: Annotated[
-        str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$", description="Made by the client.")
+        str,
+        Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$", description="Unique id that the client made."),
     ]
     kind: Literal["click", "judgment"]
     query: Query
     document: DocumentId
-    shown: Annotated[list[DocumentId], Field(max_length=MOST_SHOWN, description="What was shown, best first.")] = []
-    grade: Annotated[float, Field(ge=-1, le=4, description="Above 0 good, below 0 bad.")] = 1.0
+    shown: Annotated[
+        list[DocumentId], Field(max_length=MAX_SHOWN, description="Ids of the shown results, best first.")
+    ] = []
+    grade: Annotated[float, Field(ge=-1, le=4, description="Positive is good, negative is bad.")] = 1.0
 
 
-class RollbackAsked(Asked):
-    """Which version to go back to."""
+class RollbackRequest(RequestBody):
+    """A request to serve another version."""
 
-    to: Annotated[int, Field(ge=1, le=10**9, description="The number of a version.")]
+    to: Annotated[int, Field(ge=1, le=10**9, description="Number of the version.")]
 
 
 class Problem(BaseModel):
-    """What was wrong, and what to do."""
+    """What is wrong, and what to do."""
 
     detail: str
 
 
 class Pair(BaseModel):
-    """A query word that met a document word, and what it added to the score."""
+    """A query word, a document word, and what the pair adds to the score."""
 
     query: str
     document: str
@@ -84,7 +89,7 @@ class Pair(BaseModel):
 
 
 class Rest(BaseModel):
-    """Pairs that were left out: how many, and what they add as words themselves, as learned pairs, and below 0."""
+    """The omitted pairs: their number, and the sums of lexical, learned and negative contributions."""
 
     pairs: int
     lexical: float
@@ -93,7 +98,7 @@ class Rest(BaseModel):
 
 
 class Mark(BaseModel):
-    """Characters [start, end) of a passage, and the numbers of the pairs that they belong to."""
+    """Characters [start, end) of a passage, and the numbers of the pairs that match them."""
 
     start: int
     end: int
@@ -101,41 +106,41 @@ class Mark(BaseModel):
 
 
 class Passage(BaseModel):
-    """The part of a document that says most about its score."""
+    """The part of a document that explains its score best."""
 
     text: str
     marks: list[Mark]
 
 
 class Result(BaseModel):
-    """One document."""
+    """A result."""
 
     id: str
     score: float
     title: str
 
 
-class Explained(Result):
-    """One document; with its passage and pairs where they were asked for."""
+class ExplainedResult(Result):
+    """A result, with its passage and pairs on request."""
 
     passage: Passage | None = None
     pairs: list[Pair] | None = None
     rest: Rest | None = None
 
 
-class SearchAnswer(BaseModel):
+class SearchResponse(BaseModel):
     """The best documents, best first."""
 
     query: str
     version: int
-    results: list[Explained]
+    results: list[ExplainedResult]
     lexical: list[Result] | None = None
     unknown: list[str]
     milliseconds: float
 
 
-class ExplainAnswer(BaseModel):
-    """The pairs sum to the score."""
+class ExplainResponse(BaseModel):
+    """A score and the pairs that sum to it."""
 
     score: float
     version: int
@@ -143,15 +148,15 @@ class ExplainAnswer(BaseModel):
     passage: Passage
 
 
-class Scored(BaseModel):
+class DocumentScore(BaseModel):
     """A document and its score."""
 
     id: str
     score: float
 
 
-class PairDifference(BaseModel):
-    """A pair, what it adds to each of two documents, and the first less the second."""
+class ComparedPair(BaseModel):
+    """A pair, what it adds to each of two documents, and the first value minus the second."""
 
     query: str
     document: str
@@ -160,41 +165,41 @@ class PairDifference(BaseModel):
     difference: float
 
 
-class CompareAnswer(BaseModel):
-    """Two documents; without the pairs of `swap` the lower would be the higher; null where no pairs would do."""
+class CompareResponse(BaseModel):
+    """Two documents; without the pairs of `swap` they would swap, null if no set of pairs suffices."""
 
-    first: Scored
-    second: Scored
+    first: DocumentScore
+    second: DocumentScore
     difference: float
-    pairs: list[PairDifference]
-    swap: list[PairDifference] | None
+    pairs: list[ComparedPair]
+    swap: list[ComparedPair] | None
     version: int
 
 
-class FeedbackAnswer(BaseModel):
-    """Whether it was stored now; false: it was there before."""
+class FeedbackResponse(BaseModel):
+    """Whether the feedback was stored now; false if it was stored before."""
 
     id: str
     stored: bool
 
 
 class Weight(BaseModel):
-    """A word and a weight."""
+    """A word and its weight."""
 
     word: str
     weight: float
 
 
-class RelatedAnswer(BaseModel):
-    """What a word looks for, and what looks for it; the largest weight first."""
+class RelatedResponse(BaseModel):
+    """Document words that a query word looks for, and query words that look for it, by descending weight."""
 
     word: str
     related: list[Weight]
     looked_for_by: list[Weight]
 
 
-class VersionAnswer(BaseModel):
-    """One version of the model."""
+class VersionResponse(BaseModel):
+    """A version of the model."""
 
     number: int
     made: str
@@ -206,8 +211,8 @@ class VersionAnswer(BaseModel):
     learned_through: int
 
 
-class ModelAnswer(BaseModel):
-    """The model being served, every version of it, and how learning goes."""
+class ModelResponse(BaseModel):
+    """The served model, all its versions, and the state of the learner."""
 
     version: int
     made: str
@@ -215,11 +220,11 @@ class ModelAnswer(BaseModel):
     pairs: int
     documents: int
     words: int
-    versions: list[VersionAnswer]
+    versions: list[VersionResponse]
     learner: dict[str, Any]
 
 
-class ChangeAnswer(BaseModel):
+class PairChangeBody(BaseModel):
     """A pair whose weight differs between two versions."""
 
     query: str
@@ -228,16 +233,16 @@ class ChangeAnswer(BaseModel):
     after: float
 
 
-class ChangesAnswer(BaseModel):
-    """What was learned since; the largest change first."""
+class ChangesResponse(BaseModel):
+    """The pairs that changed, the largest change first."""
 
     before: int
     after: int
-    changes: list[ChangeAnswer]
+    changes: list[PairChangeBody]
 
 
-class HealthAnswer(BaseModel):
-    """It answers, with this version, from so many documents; so much feedback is stored."""
+class HealthResponse(BaseModel):
+    """The served version, and the numbers of documents and of stored feedback."""
 
     status: Literal["ok"]
     version: int

@@ -8,18 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparserank.service.feedback import Feedback, normalize_query
 from sparserank.service.learning.grades import (
-    LOOKED_AT,
-    ONE_OF,
-    ONE_OF_ALONE,
-    SKIPPED,
-    Lessons,
+    BAD_DEPTH,
+    HELD_OUT_ONE_IN,
+    HELD_OUT_ONE_IN_ALONE,
+    SKIP_GRADE,
+    GradedQueries,
     agreement,
+    group_visits,
     is_held_out,
-    plain,
-    visits,
 )
-from sparserank.service.records import Feedback
 
 LIST = ("a", "b", "c", "d")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -35,16 +34,16 @@ def judged(document, grade, query="q"):
 
 
 def grades(*feedback):
-    return Lessons.of(feedback).grades.get("q", {})
+    return GradedQueries.from_feedback(feedback).grades.get("q", {})
 
 
 def test_no_feedback_is_no_lesson():
-    assert len(Lessons.of([])) == 0
+    assert len(GradedQueries.from_feedback([])) == 0
 
 
 def test_a_click_pushes_up_and_what_was_skipped_above_it_down():
     found = grades(click("c"))
-    assert found == {"c": 0.5, "a": -SKIPPED / 2, "b": -SKIPPED / 2}
+    assert found == {"c": 0.5, "a": -SKIP_GRADE / 2, "b": -SKIP_GRADE / 2}
     assert "d" not in found, "nobody looked below the click"
 
 
@@ -70,14 +69,14 @@ def test_what_is_taken_now_and_then_is_not_pushed_down():
 
 
 def test_clicks_on_one_list_are_one_visit_until_time_has_passed_or_one_is_taken_again():
-    together = visits([click("a", after=0), click("c", after=29)])
-    assert [visit.taken for visit in together] == [["a", "c"]]
+    together = group_visits([click("a", after=0), click("c", after=29)])
+    assert [visit.clicked for visit in together] == [["a", "c"]]
     assert grades(click("a", after=0), click("c", after=29)).get("a") > 0
-    assert len(visits([click("a", after=0), click("c", after=31)])) == 2
-    assert len(visits([click("a"), click("c")])) == 1
-    assert len(visits([click("c"), click("c")])) == 2
-    assert len(visits([click("a"), click("c", shown=("c", "a"))])) == 2
-    assert len(visits([click("a"), click("a", query="r")])) == 2
+    assert len(group_visits([click("a", after=0), click("c", after=31)])) == 2
+    assert len(group_visits([click("a"), click("c")])) == 1
+    assert len(group_visits([click("c"), click("c")])) == 2
+    assert len(group_visits([click("a"), click("c", shown=("c", "a"))])) == 2
+    assert len(group_visits([click("a"), click("a", query="r")])) == 2
 
 
 def test_a_click_on_what_was_not_shown_says_nothing_about_what_was():
@@ -85,7 +84,7 @@ def test_a_click_on_what_was_not_shown_says_nothing_about_what_was():
 
 
 def test_a_document_that_was_shown_twice_stands_where_it_was_first():
-    assert grades(click("b", shown=("a", "b", "a"))) == {"b": 0.5, "a": -SKIPPED / 2}
+    assert grades(click("b", shown=("a", "b", "a"))) == {"b": 0.5, "a": -SKIP_GRADE / 2}
 
 
 def test_a_judgment_stands_above_clicks_and_the_latest_above_the_others():
@@ -98,27 +97,27 @@ def test_a_judgment_stands_above_clicks_and_the_latest_above_the_others():
 def test_a_judgment_of_0_takes_back_what_was_said():
     assert grades(judged("c", 1.0), judged("c", 0.0)) == {}
     assert "c" not in grades(click("c"), judged("c", 0.0))
-    assert len(Lessons.of([judged("c", 0.0)])) == 0
+    assert len(GradedQueries.from_feedback([judged("c", 0.0)])) == 0
 
 
 def test_a_query_is_one_whatever_its_case_and_blanks():
-    lessons = Lessons.of([judged("c", 1.0, " Red  Apple"), judged("d", -1.0, "red apple")])
+    lessons = GradedQueries.from_feedback([judged("c", 1.0, " Red  Apple"), judged("d", -1.0, "red apple")])
     assert lessons.grades == {"red apple": {"c": 1.0, "d": -1.0}}
     assert lessons.texts == {"red apple": "red apple"}
 
 
 def test_documents_that_are_not_there_any_more_teach_nothing():
-    lessons = Lessons.of([judged("c", 1.0), judged("gone", 1.0), judged("gone", 1.0, "other")])
-    assert lessons.among({"c"}).grades == {"q": {"c": 1.0}}
+    lessons = GradedQueries.from_feedback([judged("c", 1.0), judged("gone", 1.0), judged("gone", 1.0, "other")])
+    assert lessons.restrict_to({"c"}).grades == {"q": {"c": 1.0}}
 
 
-@pytest.mark.parametrize("one_of", [ONE_OF, ONE_OF_ALONE])
-def test_the_share_that_is_held_out_is_about_what_it_should_be(one_of):
+@pytest.mark.parametrize("one_in", [HELD_OUT_ONE_IN, HELD_OUT_ONE_IN_ALONE])
+def test_the_share_that_is_held_out_is_about_what_it_should_be(one_in):
     queries = [f"query number {n}" for n in range(3000)]
-    held = [query for query in queries if is_held_out(query, one_of)]
-    assert len(queries) / one_of * 0.8 < len(held) < len(queries) / one_of * 1.2
-    lessons = Lessons.of([judged("c", 1.0, query) for query in queries])
-    learned, checked = lessons.parted(one_of)
+    held = [query for query in queries if is_held_out(query, one_in)]
+    assert len(queries) / one_in * 0.8 < len(held) < len(queries) / one_in * 1.2
+    lessons = GradedQueries.from_feedback([judged("c", 1.0, query) for query in queries])
+    learned, checked = lessons.split(one_in)
     assert list(checked) == held
     assert set(learned) | set(checked) == set(lessons)
     assert not set(learned) & set(checked)
@@ -130,12 +129,12 @@ def test_what_is_held_out_is_the_same_in_every_process_and_every_version():
 
 def test_what_is_held_out_beside_judgments_is_held_out_without_them():
     queries = [f"query number {n}" for n in range(500)]
-    assert {q for q in queries if is_held_out(q)} <= {q for q in queries if is_held_out(q, ONE_OF_ALONE)}
+    assert {q for q in queries if is_held_out(q)} <= {q for q in queries if is_held_out(q, HELD_OUT_ONE_IN_ALONE)}
 
 
 @given(st.text())
 def test_any_text_is_held_out_or_not_like_its_plain_form(query):
-    assert is_held_out(query) == is_held_out(plain(query)) == is_held_out(f" {query}\n")
+    assert is_held_out(query) == is_held_out(normalize_query(query)) == is_held_out(f" {query}\n")
 
 
 some_grades = st.dictionaries(st.sampled_from("abcdef"), st.floats(-1, 4).filter(lambda g: abs(g) > 1e-3), min_size=1)
@@ -150,7 +149,7 @@ def test_agreement_is_between_0_and_1_and_a_better_order_has_more(told, ranked):
         better = told.get(ranked[i + 1], 0.0) - told.get(ranked[i], 0.0)
         difference = agreement(told, swapped) - found
         assert difference * better >= -1e-12
-        if i < LOOKED_AT and abs(better) > 1e-6:
+        if i < BAD_DEPTH and abs(better) > 1e-6:
             assert abs(difference) > 1e-12
 
 

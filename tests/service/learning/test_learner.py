@@ -17,10 +17,10 @@ import pytest
 import sparserank as sr
 from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
-from sparserank.service.feedback import FeedbackStore
+from sparserank.service.feedback import Feedback
 from sparserank.service.learning import learner as learning
-from sparserank.service.learning.learner import NICE, Learner, run
-from sparserank.service.records import Feedback
+from sparserank.service.learning.learner import ROUND_NICENESS, Learner, run
+from sparserank.service.store import FeedbackStore
 from sparserank.versions import VersionRegistry
 
 from ...text_ranker.test_learning import world
@@ -31,7 +31,7 @@ PATIENCE = 90.0
 WORKER = """
 import json, sys, time
 from sparserank.service.learning.learner import Learner
-learner = Learner(sys.argv[1], sys.argv[2], held_out=sys.argv[3], every=0.2)
+learner = Learner(sys.argv[1], sys.argv[2], held_out=sys.argv[3], interval_s=0.2)
 learner.start()
 while True:
     print(json.dumps(learner.state()), flush=True)
@@ -160,7 +160,7 @@ def test_a_round_whose_parent_was_killed_holds_the_lock_until_it_has_ended(place
         (other,) = (worker for worker in both if worker is not holder)
         place.say(1)
         (child,) = until(holder.rounds)
-        until(lambda: os.getpriority(os.PRIO_PROCESS, child) == NICE)  # it knows what to do
+        until(lambda: os.getpriority(os.PRIO_PROCESS, child) == ROUND_NICENESS)  # it knows what to do
         os.kill(holder.process.pid, signal.SIGKILL)
         holder.process.wait()
         while is_alive(child):
@@ -201,7 +201,7 @@ def test_kills_at_any_moment_leave_whole_versions_and_every_feedback_learned_onc
 
 def test_stop_ends_the_round_and_frees_the_lock(place):
     place.say(1)
-    first, second = (Learner(place.model, place.database, held_out=place.held_out, every=0.05) for _ in range(2))
+    first, second = (Learner(place.model, place.database, held_out=place.held_out, interval_s=0.05) for _ in range(2))
     first.start()
     until(lambda: first.state()["working"])
     second.start()
@@ -217,11 +217,11 @@ def test_stop_ends_the_round_and_frees_the_lock(place):
 
 
 def test_a_round_that_takes_too_long_is_given_up(place, caplog, monkeypatch):
-    monkeypatch.setattr(learning, "LONGEST", 0.01)
+    monkeypatch.setattr(learning, "ROUND_TIMEOUT_S", 0.01)
     place.say(1)
-    learner = Learner(place.model, place.database, held_out=place.held_out, every=0.05)
+    learner = Learner(place.model, place.database, held_out=place.held_out, interval_s=0.05)
     learner.start()
-    until(lambda: "a round of learning took more than" in caplog.text)
+    until(lambda: "killed a learning round that took more than" in caplog.text)
     learner.stop()
     assert place.versions.current().number == 1
 
@@ -233,7 +233,7 @@ def test_a_learner_that_was_never_started_can_be_stopped(place):
 def test_where_no_version_can_be_added_nothing_is_learned(place):
     (place.model.parent / "elsewhere.versions").write_text("no folder")
     place.model.rename(place.model.parent / "elsewhere")
-    learner = Learner(place.model.parent / "elsewhere", place.database, every=0.01)
+    learner = Learner(place.model.parent / "elsewhere", place.database, interval_s=0.01)
     learner.start()
     time.sleep(0.1)
     assert learner.state()["learning"] is False
@@ -263,7 +263,7 @@ def test_a_learner_whose_database_cannot_be_read_goes_on_trying(place, caplog):
     """It makes none: that is for the service, and one that is gone shall be missed."""
     file = place.model.parent / "nowhere" / "feedback.sqlite"
     file.parent.mkdir()
-    learner = Learner(place.model, f"sqlite:///{file}", held_out=place.held_out, every=0.01)
+    learner = Learner(place.model, f"sqlite:///{file}", held_out=place.held_out, interval_s=0.01)
     learner.start()
     until(lambda: "the learner failed: " in caplog.text)
     assert "Traceback" not in caplog.text
@@ -289,7 +289,7 @@ def test_a_round_that_is_told_nothing_does_nothing(place):
 
 def test_a_password_is_on_no_command_line(place):
     place.say(1)
-    learner = Learner(place.model, place.database, held_out=place.held_out, every=0.05)
+    learner = Learner(place.model, place.database, held_out=place.held_out, interval_s=0.05)
     learner.start()
     child = until(lambda: learner._child)
     command = Path(f"/proc/{child.pid}/cmdline").read_bytes().split(b"\0")

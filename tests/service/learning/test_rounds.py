@@ -12,11 +12,11 @@ from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
 from sparserank.errors import DataError
 from sparserank.evaluation import compare_runs
+from sparserank.service.feedback import Feedback, normalize_query
 from sparserank.service.learning import candidates, rounds
-from sparserank.service.learning.gate import ENOUGH, Figures, Judgments, sinks
-from sparserank.service.learning.grades import ONE_OF_ALONE, Lessons, is_held_out, plain
-from sparserank.service.learning.rounds import due, last_outcome, learn, looked_through
-from sparserank.service.records import Feedback
+from sparserank.service.learning.gate import MIN_HELD_OUT_QUERIES, GateScores, HeldOutJudgments, buries_good
+from sparserank.service.learning.grades import HELD_OUT_ONE_IN_ALONE, GradedQueries, is_held_out
+from sparserank.service.learning.rounds import is_due, last_outcome, last_used_feedback, run_round
 from sparserank.versions import VersionRegistry
 
 from ...text_ranker.test_learning import COLOURS, world
@@ -38,8 +38,8 @@ class Store:
         return self.all[number:][:limit]
 
     def of_queries(self, queries):
-        wanted = {plain(query) for query in queries}
-        return [one for one in self.all if plain(one.query) in wanted]
+        wanted = {normalize_query(query) for query in queries}
+        return [one for one in self.all if normalize_query(one.query) in wanted]
 
     def last(self):
         return len(self.all)
@@ -65,7 +65,7 @@ def store():
 def judgments():
     """What cars are is held out; about wood nothing is known."""
     _, queries, qrels = world()
-    return Judgments("world", queries, qrels)
+    return HeldOutJudgments("world", queries, qrels)
 
 
 def rank(versions, document, query=QUERY):
@@ -80,7 +80,7 @@ def test_a_thumbs_up_lifts_a_document_in_one_round(versions, store, judgments):
     document = third(versions)
     before = judgments.ndcg(versions.load())[0]
     store.say(QUERY, document)
-    done = learn(versions, store, judgments=judgments)
+    done = run_round(versions, store, judgments=judgments)
     assert (done.outcome, done.version, done.looked_through, done.learned) == ("learned", 2, 1, 1)
     assert rank(versions, document) < 2
     assert judgments.ndcg(versions.load())[0] >= before
@@ -95,7 +95,7 @@ def test_a_thumbs_up_lifts_a_document_in_one_round(versions, store, judgments):
 def test_the_gate_keeps_the_comparison_that_evaluate_against_prints(versions, store, judgments):
     old = versions.load()
     store.say(QUERY, third(versions))
-    done = learn(versions, store, judgments=judgments)
+    done = run_round(versions, store, judgments=judgments)
     again = compare_runs(
         *(one.run(judgments.queries, 10) for one in (old, versions.load())), judgments.qrels, "nDCG@10"
     )
@@ -107,7 +107,7 @@ def test_the_gate_keeps_the_comparison_that_evaluate_against_prints(versions, st
 
 def test_of_a_model_that_is_refused_the_comparison_has_the_queries_that_got_worse(versions, store, judgments):
     lies(store)
-    refused = learn(versions, store, judgments=judgments)
+    refused = run_round(versions, store, judgments=judgments)
     assert refused.outcome == "refused"
     assert refused.comparison["not_worse"] is False
     found = refused.comparison["comparisons"]["nDCG@10"]
@@ -118,25 +118,25 @@ def test_of_a_model_that_is_refused_the_comparison_has_the_queries_that_got_wors
 
 def test_without_held_out_judgments_there_is_no_comparison(versions, store):
     store.say(QUERY, third(versions))
-    assert learn(versions, store).comparison is None
+    assert run_round(versions, store).comparison is None
 
 
 def test_a_thumbs_down_lowers_it(versions, store, judgments):
     first = versions.load().search(QUERY, 1)[0].id
     store.say(QUERY, first, -1.0)
-    assert learn(versions, store, judgments=judgments).outcome == "learned"
+    assert run_round(versions, store, judgments=judgments).outcome == "learned"
     assert rank(versions, first) > 0
 
 
 def test_pushing_down_what_is_bad_never_buries_what_is_good(versions, store):
     """The sixth of the list is called good, and the five above it bad: the mean would rise if all of them fell."""
     _, queries, qrels = world()
-    few = Judgments("few", *({q: some[q] for q in list(queries)[:6]} for some in (queries, qrels)))
+    few = HeldOutJudgments("few", *({q: some[q] for q in list(queries)[:6]} for some in (queries, qrels)))
     before = [hit.id for hit in versions.load().search("black", 100)]
     store.say("black", before[5])
     for document in before[:5]:
         store.say("black", document, -1.0)
-    learn(versions, store, judgments=few)
+    run_round(versions, store, judgments=few)
     after = [hit.id for hit in versions.load().search("black", 100)]
     assert after.index(before[5]) <= 5
 
@@ -144,14 +144,14 @@ def test_pushing_down_what_is_bad_never_buries_what_is_good(versions, store):
 def test_a_click_lifts_what_was_taken_above_what_was_skipped(versions, store, judgments):
     shown = [hit.id for hit in versions.load().search(QUERY, 3)]
     store.say(QUERY, shown[2], kind="click", shown=shown)
-    assert learn(versions, store, judgments=judgments).outcome == "learned"
+    assert run_round(versions, store, judgments=judgments).outcome == "learned"
     assert rank(versions, shown[2]) < 2
 
 
 def test_a_second_look_at_the_same_feedback_learns_nothing(versions, store, judgments):
     store.say(QUERY, third(versions))
-    learn(versions, store, judgments=judgments)
-    done = learn(versions, store, judgments=judgments)
+    run_round(versions, store, judgments=judgments)
+    done = run_round(versions, store, judgments=judgments)
     assert (done.outcome, done.said, done.looked_through) == ("nothing", "no new feedback", 1)
     assert versions.current().number == 2
 
@@ -161,7 +161,7 @@ def test_the_same_feedback_again_and_again_comes_to_rest(versions, store, judgme
     outcomes = []
     for _ in range(6):
         store.say(QUERY, document)
-        outcomes.append(learn(versions, store, judgments=judgments).outcome)
+        outcomes.append(run_round(versions, store, judgments=judgments).outcome)
     assert outcomes[0] == "learned"
     assert outcomes[-1] in ("nothing", "refused")
     assert abs(versions.load().model_.W).max() < 2 * abs(versions.load(1).model_.W).max() + 1
@@ -179,21 +179,21 @@ def test_what_is_worse_on_held_out_judgments_is_never_served(versions, store, ju
     """Held-out judgments are of the very queries that are lied about: whatever is learned of it is worse."""
     lies(store)
     before = judgments.ndcg(versions.load())[0]
-    done = learn(versions, store, judgments=judgments)
+    done = run_round(versions, store, judgments=judgments)
     assert done.outcome == "refused"
     assert done.version is None
     assert done.after["judgments"] < done.before["judgments"] == pytest.approx(before)
     assert f"nDCG@10 of judgments {before:.5f} → " in done.said
     assert versions.current().number == 1
-    assert looked_through(versions) == store.last(), "it is not tried again until something new is said"
-    assert not due(versions, store.last())
+    assert last_used_feedback(versions) == store.last(), "it is not tried again until something new is said"
+    assert not is_due(versions, store.last())
 
 
 def test_one_bad_query_holds_up_no_other(versions, store, judgments):
     document = third(versions)
     store.say(QUERY, document)
     lies(store)
-    done = learn(versions, store, judgments=judgments)
+    done = run_round(versions, store, judgments=judgments)
     assert done.outcome == "learned"
     assert done.refused > 0
     assert rank(versions, document) < 2
@@ -208,7 +208,7 @@ def test_however_much_is_said_no_version_is_worse_than_the_one_before(versions, 
     for turn in range(6):
         for n, colour in enumerate(COLOURS):
             store.say(f"{colour} {('car', 'bike', 'ship')[turn % 3]}", ids[(7 * turn + 5 * n) % len(ids)], (-1.0) ** n)
-        learn(versions, store, judgments=judgments)
+        run_round(versions, store, judgments=judgments)
         figures.append(judgments.ndcg(versions.load())[0])
     assert figures == sorted(figures)
 
@@ -222,7 +222,7 @@ def held_out_queries(number):
 def test_held_out_feedback_is_never_learned_from(versions, store, judgments):
     for query in held_out_queries(3):
         store.say(query, "boat-red")
-    done = learn(versions, store, judgments=judgments)
+    done = run_round(versions, store, judgments=judgments)
     assert (done.outcome, done.held_out, done.looked_through) == ("nothing", 3, 3)
     assert versions.current().number == 1
 
@@ -230,13 +230,15 @@ def test_held_out_feedback_is_never_learned_from(versions, store, judgments):
 def test_what_is_worse_on_held_out_feedback_is_never_served(versions, store):
     """The same words are held out with one opinion and taught with the other; there are no judgments."""
     documents = [hit.id for hit in versions.load().search("red wood", 3)]
-    held = [q for q in (f"red wood {n}" for n in range(999)) if is_held_out(q, ONE_OF_ALONE)][:ENOUGH]
-    taught = [q for q in (f"red wood {n}" for n in range(999)) if not is_held_out(q, ONE_OF_ALONE)][:1]
+    held = [q for q in (f"red wood {n}" for n in range(999)) if is_held_out(q, HELD_OUT_ONE_IN_ALONE)][
+        :MIN_HELD_OUT_QUERIES
+    ]
+    taught = [q for q in (f"red wood {n}" for n in range(999)) if not is_held_out(q, HELD_OUT_ONE_IN_ALONE)][:1]
     for query in held:
         store.say(query, documents[0])
     store.say(taught[0], documents[0], -1.0)
-    done = learn(versions, store)
-    assert (done.outcome, done.held_out, done.refused) == ("refused", ENOUGH, 1)
+    done = run_round(versions, store)
+    assert (done.outcome, done.held_out, done.refused) == ("refused", MIN_HELD_OUT_QUERIES, 1)
     assert done.after["lessons"] > done.before["lessons"]
     assert done.after["feedback"] < done.before["feedback"] == 1.0
     assert "agreement with users 1.00000 → " in done.said
@@ -246,16 +248,16 @@ def test_what_is_worse_on_held_out_feedback_is_never_served(versions, store):
 def test_without_judgments_it_waits_for_ten_held_out_queries_and_says_so(versions, store):
     document = third(versions)
     store.say(QUERY, document)
-    for query in held_out_queries(ENOUGH - 1):
+    for query in held_out_queries(MIN_HELD_OUT_QUERIES - 1):
         store.say(query, versions.load().search(query, 1)[0].id)
-    done = learn(versions, store)
-    assert (done.outcome, done.looked_through, done.seen) == ("waiting", 0, ENOUGH)
-    assert done.said.startswith("9 queries of those held out have feedback and 10 are needed to check on")
-    assert not due(versions, store.last())
-    query = held_out_queries(ENOUGH)[-1]
+    done = run_round(versions, store)
+    assert (done.outcome, done.looked_through, done.seen) == ("waiting", 0, MIN_HELD_OUT_QUERIES)
+    assert done.said.startswith("9 held-out queries have feedback, and the gate needs 10")
+    assert not is_due(versions, store.last())
+    query = held_out_queries(MIN_HELD_OUT_QUERIES)[-1]
     store.say(query, versions.load().search(query, 1)[0].id)
-    assert due(versions, store.last())
-    assert learn(versions, store).outcome == "learned", "what was said while it waited is not forgotten"
+    assert is_due(versions, store.last())
+    assert run_round(versions, store).outcome == "learned", "what was said while it waited is not forgotten"
     assert rank(versions, document) < 2
 
 
@@ -264,60 +266,60 @@ def test_a_round_takes_so_many_queries_and_the_next_goes_on(versions, store, jud
     for n in range(5):
         store.say(f"red car number{n}", "boat-red")
     through = []
-    while due(versions, store.last()):
-        learn(versions, store, judgments=judgments)
-        through.append(looked_through(versions))
+    while is_due(versions, store.last()):
+        run_round(versions, store, judgments=judgments)
+        through.append(last_used_feedback(versions))
     assert through == [2, 4, 5]
 
 
 def test_going_back_is_not_undone_by_what_was_learned_from_before(versions, store, judgments):
     store.say(QUERY, third(versions))
-    learn(versions, store, judgments=judgments)
+    run_round(versions, store, judgments=judgments)
     versions.rollback()
-    assert not due(versions, store.last())
-    assert learn(versions, store, judgments=judgments).outcome == "nothing"
+    assert not is_due(versions, store.last())
+    assert run_round(versions, store, judgments=judgments).outcome == "nothing"
     assert versions.current().number == 1
 
 
 def test_a_model_that_was_trained_anew_learns_all_feedback_again(versions, store, judgments):
     document = third(versions)
     store.say(QUERY, document)
-    learn(versions, store, judgments=judgments)
+    run_round(versions, store, judgments=judgments)
     sr.load(versions.model).set_pair("car", "sail", 0.01).save(versions.model)
     again = VersionRegistry.open(versions.model)
-    assert looked_through(again) == 0
-    assert due(again, store.last())
-    done = learn(again, store, judgments=judgments)
+    assert last_used_feedback(again) == 0
+    assert is_due(again, store.last())
+    done = run_round(again, store, judgments=judgments)
     assert (done.outcome, done.version, done.root) == ("learned", 4, 3)
 
 
 def test_going_back_while_a_round_is_under_way_wins(versions, store, judgments, monkeypatch):
     store.say(QUERY, third(versions))
-    learn(versions, store, judgments=judgments)
+    run_round(versions, store, judgments=judgments)
     store.say(QUERY, "boat-pink", 4.0)
-    run = candidates.Search.run
+    run = candidates.CandidateSearch.run
 
     def slow(search):
         run(search)
         versions.rollback()
 
-    monkeypatch.setattr(candidates.Search, "run", slow)
-    done = learn(versions, store, judgments=judgments)
+    monkeypatch.setattr(candidates.CandidateSearch, "run", slow)
+    done = run_round(versions, store, judgments=judgments)
     assert (done.outcome, done.looked_through) == ("failed", 1)
     assert "version 1 is served now, not version 2" in done.said
     assert versions.current().number == 1
-    assert due(versions, store.last()), "it is tried again, from the version that is served"
+    assert is_due(versions, store.last()), "it is tried again, from the version that is served"
 
 
 def test_documents_that_are_gone_teach_nothing(versions, store, judgments):
     store.say(QUERY, "gone")
-    assert learn(versions, store, judgments=judgments).outcome == "nothing"
+    assert run_round(versions, store, judgments=judgments).outcome == "nothing"
 
 
 def test_judgments_about_other_documents_are_refused(versions, store):
     store.say(QUERY, "boat-red")
-    with pytest.raises(DataError, match="no relevant document of elsewhere is among the documents that are served"):
-        learn(versions, store, judgments=Judgments("elsewhere", {"q": "x"}, {"q": {"nowhere": 1}}))
+    with pytest.raises(DataError, match="the served documents include no relevant document of elsewhere"):
+        run_round(versions, store, judgments=HeldOutJudgments("elsewhere", {"q": "x"}, {"q": {"nowhere": 1}}))
 
 
 def test_a_model_without_pairs_learns_its_first_from_many_queries(tmp_path, store, judgments):
@@ -327,11 +329,11 @@ def test_a_model_without_pairs_learns_its_first_from_many_queries(tmp_path, stor
     told = [(text, document) for q, text in queries.items() for document in qrels[q] if not is_held_out(text)]
     for text, document in told[:5]:
         store.say(text, document)
-    done = learn(versions, store, judgments=judgments)
-    assert (done.outcome, done.said) == ("waiting", "5 queries have feedback; first pairs are learned from 20")
+    done = run_round(versions, store, judgments=judgments)
+    assert (done.outcome, done.said) == ("waiting", "5 queries with feedback; the first pairs need 20")
     for text, document in told[5:]:
         store.say(text, document)
-    done = learn(versions, store, judgments=judgments)
+    done = run_round(versions, store, judgments=judgments)
     assert (done.outcome, done.learned) == ("learned", len(told))
     assert versions.current().index == "000002.index"
     assert versions.load().search("purple car")[0].id.startswith("automobile-")
@@ -341,48 +343,50 @@ def test_a_model_has_room_for_what_is_learned_and_no_more(versions, store, judgm
     monkeypatch.setattr(rounds, "MORE", 50)
     for n in range(6):
         store.say(f"red wood number{n}", "boat-red")
-        learn(versions, store, judgments=judgments)
+        run_round(versions, store, judgments=judgments)
     assert versions.current().pairs <= 1.2 * versions.list()[0].pairs + 50
 
 
 def test_a_state_that_cannot_be_read_is_as_if_there_were_none(versions):
-    assert last_outcome(versions).said == "no round of learning yet"
+    assert last_outcome(versions).said == "no learning round yet"
     for content in ("", "[]", "{}", '{"outcome": "learned", "what": 1}'):
-        rounds.state_path(versions).write_text(content)
-        assert last_outcome(versions).said == "no round of learning yet"
+        rounds._outcome_path(versions).write_text(content)
+        assert last_outcome(versions).said == "no learning round yet"
 
 
 def test_the_outcome_is_plain_json(versions, store, judgments):
     store.say(QUERY, third(versions))
-    done = learn(versions, store, judgments=judgments)
-    assert json.loads(rounds.state_path(versions).read_text()) == done.to_dict()
+    done = run_round(versions, store, judgments=judgments)
+    assert json.loads(rounds._outcome_path(versions).read_text()) == done.to_dict()
     assert done.seconds > 0
 
 
 def test_figures_hold_where_nothing_that_is_held_out_is_worse():
-    before = Figures(0.5, 0.4, 0.7, 0.1)
-    assert Figures(0.5, 0.4, 0.7, 0.0).held(before)
-    assert Figures(0.6, 0.5, 0.8, 0.0).held(before)
-    assert not Figures(0.499, 0.9, 0.9, 1.0).held(before)
-    assert not Figures(0.9, 0.399, 0.9, 1.0).held(before)
-    assert not Figures(0.9, 0.9, 0.699, 1.0).held(before)
-    assert Figures(None, None, 0.7, 1.0).held(replace(before, judgments=None, others=None))
+    before = GateScores(0.5, 0.4, 0.7, 0.1)
+    assert GateScores(0.5, 0.4, 0.7, 0.0).passes(before)
+    assert GateScores(0.6, 0.5, 0.8, 0.0).passes(before)
+    assert not GateScores(0.499, 0.9, 0.9, 1.0).passes(before)
+    assert not GateScores(0.9, 0.399, 0.9, 1.0).passes(before)
+    assert not GateScores(0.9, 0.9, 0.699, 1.0).passes(before)
+    assert GateScores(None, None, 0.7, 1.0).passes(replace(before, judgments=None, others=None))
 
 
 def test_a_good_document_sinks_where_more_of_the_others_stand_above_it():
-    said = Lessons({"q": "q"}, {"q": {"a": 1.0, "b": 2.0, "x": -1.0}})
+    said = GradedQueries({"q": "q"}, {"q": {"a": 1.0, "b": 2.0, "x": -1.0}})
     before = {"q": ["x", "a", "b"]}
-    assert not sinks(said, before, {"q": ["x", "b", "a"]})  # another good one is no harm
-    assert not sinks(said, before, {"q": ["a", "b", "x"]})
-    assert sinks(said, before, {"q": ["y", "x", "a", "b"]})
-    assert sinks(said, before, {"q": ["x", "y", "b"]})  # gone from the list
-    assert not sinks(said, {"q": ["x", "y"]}, {"q": ["y", "z"]})
+    assert not buries_good(said, before, {"q": ["x", "b", "a"]})  # another good one is no harm
+    assert not buries_good(said, before, {"q": ["a", "b", "x"]})
+    assert buries_good(said, before, {"q": ["y", "x", "a", "b"]})
+    assert buries_good(said, before, {"q": ["x", "y", "b"]})  # gone from the list
+    assert not buries_good(said, {"q": ["x", "y"]}, {"q": ["y", "z"]})
 
 
 def test_answers_to_held_out_queries_do_not_pay_for_what_is_worse_elsewhere(versions, judgments):
     ranker = versions.load()
     whole, others = judgments.ndcg(ranker, {"red car"})
-    alone = Judgments("one", {"car-red": "red car"}, {"car-red": judgments.qrels["car-red"]}).ndcg(ranker, {"red car"})
+    alone = HeldOutJudgments("one", {"car-red": "red car"}, {"car-red": judgments.qrels["car-red"]}).ndcg(
+        ranker, {"red car"}
+    )
     assert alone[1] is None
     assert whole == pytest.approx((23 * others + alone[0]) / 24)
 
@@ -390,11 +394,11 @@ def test_answers_to_held_out_queries_do_not_pay_for_what_is_worse_elsewhere(vers
 def test_judgments_come_from_a_folder_or_by_name(tmp_path):
     docs, queries, qrels = world()
     write_beir(tmp_path / "set", Collection("set", Documents.of(docs), queries, {"dev": qrels}))
-    found = Judgments.of(tmp_path / "set", "dev")
+    found = HeldOutJudgments.load(tmp_path / "set", "dev")
     assert (found.queries, found.qrels) == (queries, qrels)
     with pytest.raises(DataError, match="has no split 'test'"):
-        Judgments.of(tmp_path / "set", "test")
+        HeldOutJudgments.load(tmp_path / "set", "test")
     with pytest.raises(DataError, match="is not a text collection"):
-        Judgments.of("digits")
+        HeldOutJudgments.load("digits")
     with pytest.raises(DataError, match="no data set is called"):
-        Judgments.of(tmp_path / "absent")
+        HeldOutJudgments.load(tmp_path / "absent")

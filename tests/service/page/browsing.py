@@ -18,7 +18,7 @@ import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from sparserank.service.app import create_app
-from sparserank.service.settings import Settings
+from sparserank.service.config import ServiceConfig
 
 __all__ = ["Running", "Visits", "expect", "number", "picture", "search"]
 
@@ -29,7 +29,7 @@ SCREENSHOTS = Path(__file__).parent.parent.parent.parent / "reports" / "screensh
 class Running:
     """A service in a thread of this process: it can be stopped, and started again at the same address."""
 
-    settings: Settings
+    settings: ServiceConfig
     port: int = 0
     server: uvicorn.Server | None = None
     thread: threading.Thread | None = None

@@ -42,7 +42,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(model: Path, tmp_path: Path) -> Iterator[Callable[..., Running]]:
     """run(**settings) starts a service over a copy of the model; all are stopped at the end."""
-    from .browsing import Running, Settings
+    from .browsing import Running, ServiceConfig
 
     started: list[Running] = []
 
@@ -50,7 +50,7 @@ def run(model: Path, tmp_path: Path) -> Iterator[Callable[..., Running]]:
         own = tmp_path / "own"
         if not own.exists():
             shutil.copytree(model.parent, own)
-        made = Settings(str(own / model.name), **{"token": "secret", "learn": False, **settings})
+        made = ServiceConfig(str(own / model.name), **{"token": "secret", "learn": False, **settings})
         started.append(Running(made).start())
         return started[-1]
 
@@ -62,18 +62,18 @@ def run(model: Path, tmp_path: Path) -> Iterator[Callable[..., Running]]:
 @pytest.fixture(scope="module")
 def service(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """One service for all tests that change nothing in it."""
-    from .browsing import Running, Settings
+    from .browsing import Running, ServiceConfig
 
     own = tmp_path_factory.mktemp("service")
     for file in model.parent.iterdir():
         shutil.copy(file, own)
-    running = Running(Settings(str(own / model.name), token="secret", learn=False)).start()
+    running = Running(ServiceConfig(str(own / model.name), token="secret", learn=False)).start()
     yield running
     running.stop()
 
 
 @pytest.fixture
-def visits(browser: Browser) -> Iterator[Visits]:
+def group_visits(browser: Browser) -> Iterator[Visits]:
     from .browsing import Visits
 
     made = Visits(browser)

@@ -1,1 +1,1 @@
-"""Learning from feedback: grades, training rounds, and the gate that a new version must pass."""
+"""Learning from feedback: grades, candidates, the gate that a new version must pass, rounds, and the learner."""

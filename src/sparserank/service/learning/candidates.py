@@ -1,9 +1,8 @@
-"""Models that would do better what users said, each a part of what could be learned; the best that passes the checks.
+"""The search for a better model: candidates apply a part of a learned change, and the best one that passes is taken.
 
-A candidate must be better on what it is learned from, put nothing more above what users called good, and not be worse
-on anything that is held out. Of those that are, the one that agrees best with users is taken; where several do, the one
-that is best on held-out judgments, then the least change. Where none is, the queries are halved and each half is tried
-by itself, so that one bad query holds up no other.
+A candidate must agree better with the feedback it learns from, bury no good document, and pass the gate. Among those
+that do, the search takes the one with the highest agreement, then the best on held-out judgments, then the smallest
+change. If none passes, the queries are halved and each half is tried alone, so that one bad query blocks no other.
 """
 
 from __future__ import annotations
@@ -18,123 +17,128 @@ from ...text_ranker import TextRanker
 from ...text_ranker.incremental import PairChange
 from ...text_ranker.learning import How, Lesson
 from ...text_ranker.model import TextModel
-from .gate import SAME, Checks, Figures, agreed, agreements, rankings, sinks
-from .grades import Lessons
+from .gate import TOLERANCE, Gate, GateScores, agreements, buries_good, mean_agreement, rankings
+from .grades import GradedQueries
 
 STRENGTHS = (0.05, 0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 1.0)
 """Parts of a change that are tried."""
-PAIRS_A_QUERY = 2000
-"""The most pairs that one query changes."""
-AT_ONCE = 50
+MAX_PAIRS_PER_QUERY = 2000
+"""Pairs that one query may change."""
+QUERIES_PER_GROUP = 50
 """Queries that are learned together."""
-TRIES = 16
-"""Groups of queries that are tried in one round."""
-DOCUMENTS = 3000
-"""About so many documents are learned over: the first of every query."""
-FEWEST, MOST = 20, 200
-"""The fewest and the most of them for one query."""
+MAX_GROUPS = 16
+"""Groups of queries that one round tries."""
+TRAINING_DOCUMENTS = 3000
+"""Approximate number of documents to learn from: the top documents of every query."""
+MIN_DOCUMENTS_PER_QUERY, MAX_DOCUMENTS_PER_QUERY = 20, 200
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A ranker, its figures, and how it came about."""
+    """A ranker, its scores, and the part of the change that it applies."""
 
     ranker: TextRanker
-    figures: Figures
+    scores: GateScores
     strength: float = 0.0
 
     @property
-    def rank(self) -> tuple[float, float, float]:
-        """The largest is the best."""
-        return round(self.figures.lessons, 9), round(self.figures.judgments or 0.0, 9), -self.strength
+    def sort_key(self) -> tuple[float, float, float]:
+        """The best candidate has the largest key."""
+        return round(self.scores.training, 9), round(self.scores.judgments or 0.0, 9), -self.strength
 
 
 @dataclass
-class Search:
-    """One round: goes on from `best`, the ranker that is served, whenever a group of queries could be learned."""
+class CandidateSearch:
+    """The search of one round; `best` is first the served ranker, then each candidate that passes.
+
+    `nearest` is the rejected candidate with the highest agreement.
+    """
 
     best: Candidate
-    lessons: Lessons
-    checks: Checks
-    room: int
+    training: GradedQueries
+    gate: Gate
+    max_pairs: int
     learned: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
     nearest: Candidate | None = None
 
     def run(self) -> None:
-        """Learn every group of queries that can be; nothing is tried about those that are as users want them."""
-        now = agreements(self.best.ranker, self.lessons)
-        wanted = [query for query in self.lessons if now[query] < 1.0 - SAME]
-        waiting = [wanted[i : i + AT_ONCE] for i in range(0, len(wanted), AT_ONCE)]
-        tries = TRIES
-        if wanted and self.best.ranker.model_.W is None:  # first pairs come from all queries at once, or not at all
-            waiting, tries = [list(self.lessons)], 1
-        for _ in range(tries):
-            if not waiting:
+        """Try to learn every group of queries that the model does not rank perfectly."""
+        current = agreements(self.best.ranker, self.training)
+        imperfect = [query for query in self.training if current[query] < 1.0 - TOLERANCE]
+        step, max_groups = QUERIES_PER_GROUP, MAX_GROUPS
+        groups = [imperfect[i : i + step] for i in range(0, len(imperfect), step)]
+        if imperfect and self.best.ranker.model_.W is None:  # the first pairs are learned from all queries at once
+            groups, max_groups = [list(self.training)], 1
+        for _ in range(max_groups):
+            if not groups:
                 break
-            part = waiting.pop(0)
-            found = self._better(self.lessons.some(part))
-            if found is not None:
-                self.best = found
-                self.learned += part
-            elif len(part) > 1:
-                waiting += [part[: len(part) // 2], part[len(part) // 2 :]]
+            group = groups.pop(0)
+            candidate = self._best_candidate(self.training.select(group))
+            if candidate is not None:
+                self.best = candidate
+                self.learned += group
+            elif len(group) > 1:
+                groups += [group[: len(group) // 2], group[len(group) // 2 :]]
             else:
-                self.refused += part
-        self.refused += [query for part in waiting for query in part]
+                self.rejected += group
+        self.rejected += [query for group in groups for query in group]
 
-    def _better(self, part: Lessons) -> Candidate | None:
-        ranked = rankings(self.best.ranker, part)
-        tried = (self._checked(one, part, ranked) for one in self._candidates(part))
-        passed = [one for one in tried if one is not None]
-        return max(passed, key=lambda one: one.rank, default=None)
+    def _best_candidate(self, group: GradedQueries) -> Candidate | None:
+        before = rankings(self.best.ranker, group)
+        checked = (self._check(candidate, group, before) for candidate in self._candidates(group))
+        passed = [candidate for candidate in checked if candidate is not None]
+        return max(passed, key=lambda candidate: candidate.sort_key, default=None)
 
-    def _checked(self, one: Candidate, part: Lessons, ranked: Mapping[str, Sequence[str]]) -> Candidate | None:
-        """With its figures; None where it may not be served. `ranked` is what is served now for this part."""
-        lessons = agreed(one.ranker, self.lessons)
-        if lessons <= self.best.figures.lessons + SAME or sinks(part, ranked, rankings(one.ranker, part)):
+    def _check(
+        self, candidate: Candidate, group: GradedQueries, before: Mapping[str, Sequence[str]]
+    ) -> Candidate | None:
+        """Return the candidate with its scores, or None if it must not be served."""
+        ranker, training = candidate.ranker, mean_agreement(candidate.ranker, self.training)
+        if training <= self.best.scores.training + TOLERANCE or buries_good(group, before, rankings(ranker, group)):
             return None
-        one = replace(one, figures=self.checks.of(one.ranker, self.lessons, lessons))
-        if one.figures.held(self.best.figures):
-            return one
-        if self.nearest is None or lessons > self.nearest.figures.lessons:
-            self.nearest = one
+        candidate = replace(candidate, scores=self.gate.score(ranker, self.training, training))
+        if candidate.scores.passes(self.best.scores):
+            return candidate
+        if self.nearest is None or training > self.nearest.scores.training:
+            self.nearest = candidate
         return None
 
-    def _candidates(self, part: Lessons) -> Iterator[Candidate]:
-        """Those that are tried; their figures are those of the ranker they come from."""
+    def _candidates(self, group: GradedQueries) -> Iterator[Candidate]:
+        """Yield candidates, with the scores of the ranker that they come from."""
         ranker = self.best.ranker
         if ranker.model_.W is None:
-            yield from self._first_pairs(part)
+            yield from self._first_pairs(group)
             return
-        budget = PairBudget(max_pairs=self.room, nonnegative=bool((ranker.model_.W.data >= 0.0).all()))
-        lesson, how = lesson_of(ranker, part), How(budget, n_jobs=1)
+        budget = PairBudget(max_pairs=self.max_pairs, nonnegative=bool((ranker.model_.W.data >= 0.0).all()))
+        lesson, how, most = training_data(ranker, group), How(budget, n_jobs=1), MAX_PAIRS_PER_QUERY * len(group)
         for neighbours in (True, False):
-            change = PairChange.of(ranker.model_, lesson, how, most=PAIRS_A_QUERY * len(part), neighbours=neighbours)
+            change = PairChange.of(ranker.model_, lesson, how, most=most, neighbours=neighbours)
             if change.change.nnz:
                 for strength in STRENGTHS:
-                    yield self._with(change.taken(budget, strength), strength)
+                    yield self._with_model(change.taken(budget, strength), strength)
 
-    def _first_pairs(self, part: Lessons) -> Iterator[Candidate]:
-        """A model without any pair learns its first from all that was said, or none."""
-        other = copy(self.best.ranker)
-        other.ranker = "text"
-        other.partial_fit(None, part.texts, part.grades)
-        if other.model_.W is not None:
-            yield Candidate(other, self.best.figures, 1.0)
+    def _first_pairs(self, group: GradedQueries) -> Iterator[Candidate]:
+        """Fit the first pairs of a model without any."""
+        ranker = copy(self.best.ranker)
+        ranker.ranker = "text"
+        ranker.partial_fit(None, group.texts, group.grades)
+        if ranker.model_.W is not None:
+            yield Candidate(ranker, self.best.scores, 1.0)
 
-    def _with(self, model: TextModel, strength: float) -> Candidate:
-        other = copy(self.best.ranker)
-        other.model_ = model
-        return Candidate(other, self.best.figures, strength)
+    def _with_model(self, model: TextModel, strength: float) -> Candidate:
+        ranker = copy(self.best.ranker)
+        ranker.model_ = model
+        return Candidate(ranker, self.best.scores, strength)
 
 
-def lesson_of(ranker: TextRanker, part: Lessons) -> Lesson:
-    """What was said, over the documents that were judged and those that stand first for these queries."""
-    depth = max(FEWEST, min(MOST, DOCUMENTS // max(len(part), 1)))
-    ids = {d for grades in part.grades.values() for d in grades}
-    ids |= {hit.id for hits in ranker.search_many(part.texts.values(), depth) for hit in hits}
+def training_data(ranker: TextRanker, group: GradedQueries) -> Lesson:
+    """Return the feedback over the graded documents and the top documents of these queries."""
+    depth = TRAINING_DOCUMENTS // max(len(group), 1)
+    depth = max(MIN_DOCUMENTS_PER_QUERY, min(MAX_DOCUMENTS_PER_QUERY, depth))
+    ids = {document for grades in group.grades.values() for document in grades}
+    ids |= {hit.id for hits in ranker.search_many(group.texts.values(), depth) for hit in hits}
     index = ranker.index_
     documents = Documents.of({d: {"title": index.title_of(d), "text": index.text_of(d)} for d in sorted(ids)})
     weighted = ranker.lexical_.documents(documents)
-    return Lesson.of(documents, weighted, part.texts, part.grades, drop_self=False, below=True)
+    return Lesson.of(documents, weighted, group.texts, group.grades, drop_self=False, below=True)

@@ -1,39 +1,34 @@
-"""What a model is checked on before it is served: judgments that are held out, and feedback that is.
+"""The gate: a candidate must not be worse than the served model on held-out judgments or on held-out feedback.
 
-Neither is ever learned from. A model that is worse on either of them than the one that is served is never served.
+Neither is ever learned from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from ...data.records import Collection, Qrels
 from ...errors import DataError
 from ...evaluation import PairedRuns, compare_runs, evaluate_run, not_worse
 from ...text_ranker import TextRanker
-from .grades import ONE_OF, ONE_OF_ALONE, Lessons, agreement, plain
+from ..feedback import normalize_query
+from .grades import HELD_OUT_ONE_IN, HELD_OUT_ONE_IN_ALONE, GradedQueries, agreement
 
-DEPTH = 100
-"""How far down a ranking is looked at for what users said."""
+FEEDBACK_DEPTH = 100
+"""Depth of the rankings that are compared with feedback."""
 MEASURE = "nDCG@10"
-"""What held-out judgments are measured by."""
-ENOUGH = 10
-"""Held-out queries of users that are enough to check on where there are no held-out judgments."""
-SAME = 1e-9
-"""Differences that are none."""
-
-
-def one_of(judged: bool) -> int:
-    """One query of how many is held out, where there are held-out judgments and where there are none."""
-    return ONE_OF if judged else ONE_OF_ALONE
+MIN_HELD_OUT_QUERIES = 10
+"""Held-out queries with feedback that the gate needs if there are no held-out judgments."""
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Judgments:
-    """Judged queries that are held out."""
+class HeldOutJudgments:
+    """Judged queries that the gate measures candidates on."""
 
     name: str
     queries: Mapping[str, str]
@@ -41,33 +36,34 @@ class Judgments:
     drop_self: bool = False
 
     @classmethod
-    def of(cls, data: str | Path, split: str = "dev") -> Judgments:
-        """One split of a BEIR folder, or of a known collection."""
-        from ... import data as sets
+    def load(cls, data: str | Path, split: str = "dev") -> HeldOutJudgments:
+        """Load one split of a BEIR folder or of a named data set."""
+        from ... import data as datasets
 
-        found = sets.read_beir(Path(data)) if Path(data).is_dir() else sets.load(str(data))
-        if not isinstance(found, Collection):
+        collection = datasets.read_beir(Path(data)) if Path(data).is_dir() else datasets.load(str(data))
+        if not isinstance(collection, Collection):
             raise DataError(f"{data!r} is not a text collection with queries; held-out judgments need one")
-        qrels = found.split(split)
-        return cls(f"{found.name} {split}", {q: found.queries[q] for q in qrels}, qrels, found.drop_self)
+        qrels = collection.split(split)
+        queries = {query: collection.queries[query] for query in qrels}
+        return cls(f"{collection.name} {split}", queries, qrels, collection.drop_self)
 
-    def among(self, ranker: TextRanker) -> Judgments:
-        """Itself, where it can tell anything about this ranker's documents."""
-        if any(d in ranker.index_ for judged in self.qrels.values() for d, grade in judged.items() if grade > 0):
+    def require_documents(self, ranker: TextRanker) -> HeldOutJudgments:
+        """Return self; raise DataError if the index has no relevant document of these judgments."""
+        if any(d in ranker.index_ for graded in self.qrels.values() for d, grade in graded.items() if grade > 0):
             return self
-        raise DataError(f"no relevant document of {self.name} is among the documents that are served")
+        raise DataError(f"the served documents include no relevant document of {self.name}")
 
-    def ndcg(self, ranker: TextRanker, without: Container[str] = ()) -> tuple[float, float | None]:
-        """Mean nDCG@10 of all queries, and of those that are not, in their plain form, among `without` (None: of none).
+    def ndcg(self, ranker: TextRanker, excluded: Container[str] = ()) -> tuple[float, float | None]:
+        """Return the mean nDCG@10 of all queries, and of those whose normalized form is not excluded.
 
-        Who teaches the answers to held-out queries must not pay with them for what is worse elsewhere.
+        If users teach the answers to held-out queries, the gain there must not hide a loss elsewhere.
         """
-        found = evaluate_run(self._run(ranker), self.qrels, MEASURE)
-        taught = {query for query, text in self.queries.items() if plain(text) in without}
-        return found.mean() or 0.0, found.mean(without=taught)
+        evaluated = evaluate_run(self._run(ranker), self.qrels, MEASURE)
+        taught = {query for query, text in self.queries.items() if normalize_query(text) in excluded}
+        return evaluated.mean() or 0.0, evaluated.mean(without=taught)
 
-    def paired(self, before: TextRanker, after: TextRanker) -> PairedRuns:
-        """A ranker against another one, query by query, with a paired test: what `evaluate --against` prints."""
+    def compare(self, before: TextRanker, after: TextRanker) -> PairedRuns:
+        """Compare two rankers query by query, as `sparserank evaluate --against` does."""
         return compare_runs(self._run(before), self._run(after), self.qrels, MEASURE)
 
     def _run(self, ranker: TextRanker) -> dict[str, dict[str, float]]:
@@ -75,56 +71,62 @@ class Judgments:
 
 
 @dataclass(frozen=True)
-class Figures:
-    """What was found about one model. None: there is nothing to check on.
+class GateScores:
+    """The scores of a model; None if there is nothing to measure.
 
-    judgments, others : nDCG@10 of held-out judgments, of all and of those whose queries are not learned from.
-    feedback, lessons : agreement with held-out feedback, and with what is learned from.
+    Parameters
+    ----------
+    judgments, others : float or None
+        nDCG@10 on held-out judgments: all queries, and those that are not learned from.
+    feedback : float or None
+        Agreement with held-out feedback.
+    training : float
+        Agreement with the feedback that is learned from.
     """
 
     judgments: float | None
     others: float | None
     feedback: float | None
-    lessons: float
+    training: float
 
     def to_dict(self) -> dict[str, float | None]:
-        """Plain numbers, for JSON."""
-        return asdict(self)
+        """Return plain numbers for JSON."""
+        held_out = {"judgments": self.judgments, "others": self.others, "feedback": self.feedback}
+        return held_out | {"lessons": self.training}
 
-    def held(self, before: Figures) -> bool:
-        """Whether nothing that is held out is worse than before."""
-        sides = (self.judgments, before.judgments), (self.others, before.others), (self.feedback, before.feedback)
-        return all(new is None or old is None or not_worse(old, new) for new, old in sides)
+    def passes(self, before: GateScores) -> bool:
+        """Return whether no held-out score is worse than before."""
+        pairs = (self.judgments, before.judgments), (self.others, before.others), (self.feedback, before.feedback)
+        return all(new is None or old is None or not_worse(old, new) for new, old in pairs)
 
 
 @dataclass(frozen=True)
-class Checks:
+class Gate:
     """Held-out judgments, if any, and held-out feedback."""
 
-    judgments: Judgments | None
-    feedback: Lessons
+    judgments: HeldOutJudgments | None
+    feedback: GradedQueries
 
     @classmethod
-    def parted(cls, judgments: Judgments | None, recent: Lessons) -> tuple[Checks, Lessons]:
-        """What of recent feedback is held out beside the judgments, and the others."""
-        lessons, held = recent.parted(one_of(judgments is not None))
-        return cls(judgments, held), lessons
+    def split(cls, judgments: HeldOutJudgments | None, recent: GradedQueries) -> tuple[Gate, GradedQueries]:
+        """Hold out a share of recent feedback; return the gate and the other feedback."""
+        training, held_out = recent.split(held_out_share(judgments))
+        return cls(judgments, held_out), training
 
     @property
-    def enough(self) -> bool:
-        """Whether there is enough to check on."""
-        return self.judgments is not None or len(self.feedback) >= ENOUGH
+    def is_ready(self) -> bool:
+        """Whether there is enough held-out data."""
+        return self.judgments is not None or len(self.feedback) >= MIN_HELD_OUT_QUERIES
 
-    def of(self, ranker: TextRanker, lessons: Lessons, agreement: float) -> Figures:
-        """All figures, the agreement with what is learned from being known."""
-        said = agreed(ranker, self.feedback) if len(self.feedback) else None
+    def score(self, ranker: TextRanker, training: GradedQueries, training_agreement: float) -> GateScores:
+        """Score a ranker whose agreement with the training feedback is known."""
+        feedback = mean_agreement(ranker, self.feedback) if len(self.feedback) else None
         if self.judgments is None:
-            return Figures(None, None, said, agreement)
-        judged, others = self.judgments.ndcg(ranker, lessons.texts)
-        return Figures(judged, others, said, agreement)
+            return GateScores(None, None, feedback, training_agreement)
+        return GateScores(*self.judgments.ndcg(ranker, training.texts), feedback, training_agreement)
 
     def to_dict(self) -> dict[str, Any]:
-        """What there is to check on."""
+        """Describe the held-out data for JSON."""
         return {
             "judgments": None if self.judgments is None else self.judgments.name,
             "judged_queries": 0 if self.judgments is None else len(self.judgments.queries),
@@ -132,42 +134,45 @@ class Checks:
         }
 
 
-def agreed(ranker: TextRanker, lessons: Lessons) -> float:
-    """The mean agreement of a ranker with what was said; 1 where nothing was."""
-    found = _mean(list(agreements(ranker, lessons).values()))
-    return 1.0 if found is None else found
+def held_out_share(judgments: HeldOutJudgments | None) -> int:
+    """Return n if one query in n is held out."""
+    return HELD_OUT_ONE_IN_ALONE if judgments is None else HELD_OUT_ONE_IN
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def mean_agreement(ranker: TextRanker, queries: GradedQueries) -> float:
+    """Return the mean agreement of a ranker with feedback; 1 without feedback."""
+    values = agreements(ranker, queries).values()
+    return fmean(values) if values else 1.0
 
 
-def agreements(ranker: TextRanker, lessons: Lessons) -> dict[str, float]:
-    """The agreement of each query."""
-    return {q: agreement(lessons.grades[q], ranked) for q, ranked in rankings(ranker, lessons).items()}
+def agreements(ranker: TextRanker, queries: GradedQueries) -> dict[str, float]:
+    """Return the agreement of each query."""
+    return {q: agreement(queries.grades[q], ranking) for q, ranking in rankings(ranker, queries).items()}
 
 
-def rankings(ranker: TextRanker, lessons: Lessons) -> dict[str, list[str]]:
-    """The first documents of each query."""
-    if not len(lessons):
+def rankings(ranker: TextRanker, queries: GradedQueries) -> dict[str, list[str]]:
+    """Return the top documents of each query."""
+    if not len(queries):
         return {}
-    found = ranker.search_many(lessons.texts.values(), DEPTH)
-    return {q: [hit.id for hit in hits] for q, hits in zip(lessons, found, strict=True)}
+    results = ranker.search_many(queries.texts.values(), FEEDBACK_DEPTH)
+    return {q: [hit.id for hit in hits] for q, hits in zip(queries, results, strict=True)}
 
 
-def sinks(lessons: Lessons, before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> bool:
-    """Whether a document that users called good has more of the others above it than before.
+def buries_good(
+    queries: GradedQueries, before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]
+) -> bool:
+    """Return whether a good document has more documents above it that are not good than before.
 
-    Pushing down what they called bad may lift the mean and bury what they want.
+    To push bad documents down may raise the mean and bury a good one.
     """
     return any(
-        _others_above(lessons.grades[q], after[q], d) > _others_above(lessons.grades[q], before[q], d)
-        for q in lessons
-        for d, grade in lessons.grades[q].items()
+        _others_above(queries.grades[q], after[q], document) > _others_above(queries.grades[q], before[q], document)
+        for q in queries
+        for document, grade in queries.grades[q].items()
         if grade > 0
     )
 
 
-def _others_above(grades: Mapping[str, float], ranked: Sequence[str], document: str) -> int:
-    above = ranked[: ranked.index(document)] if document in ranked else ranked
+def _others_above(grades: Mapping[str, float], ranking: Sequence[str], document: str) -> int:
+    above = ranking[: ranking.index(document)] if document in ranking else ranking
     return sum(grades.get(other, 0.0) <= 0.0 for other in above)

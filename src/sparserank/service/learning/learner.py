@@ -1,8 +1,8 @@
-"""The learner: of all processes that serve a model one holds a lock, and looks for new feedback now and then.
+"""The learner: one of the serving processes holds a lock and starts learning rounds when there is new feedback.
 
-The lock is the system's (`flock`): whoever holds it and dies, however that may be, has let go of it. A round runs in a
-process of its own, at low priority, so that nobody who searches waits for it; that process holds the lock too, so that
-no other round begins before it has ended, even where the process that started it is gone.
+The lock is an `flock`, which the system releases when its holder dies. A round runs in a process of its own with low
+priority, so that searches do not wait for it. That process holds the lock too, so that no other round starts before it
+ends, even if its parent is gone.
 """
 
 from __future__ import annotations
@@ -23,103 +23,107 @@ from typing import IO, TYPE_CHECKING, Any
 from ...data.files import PathLike
 from ...errors import SparseRankError
 from ...versions import VersionRegistry
-from .gate import Judgments
-from .rounds import Outcome, due, keep, last_outcome, learn
+from .gate import HeldOutJudgments
+from .rounds import Outcome, is_due, last_outcome, run_round, save_outcome
 
 if TYPE_CHECKING:
-    from ..feedback import FeedbackStore
+    from ..store import FeedbackStore
 
-__all__ = ["Learner", "Outcome", "learn"]
-
-NICE = 10
-LONGEST = 900.0
-"""Seconds after which a round is given up."""
-SLOWER = 7
-"""Rounds that fail are tried again after twice the time, so many times; then no slower."""
-TOGETHER = 1.0
-"""Seconds within which a round that ends and a service that stops were told so by the same signal."""
+ROUND_NICENESS = 10
+ROUND_TIMEOUT_S = 900.0
+MAX_BACKOFF_DOUBLINGS = 7
+"""The interval doubles after each failed round, so many times."""
+STOP_GRACE_S = 1.0
+"""A round and its service may get the same signal; within this time the end of the round is no error."""
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 log = logging.getLogger(__name__)
 
 
 class Learner:
-    """Learns from feedback in the background, in whichever process holds the lock; every process has one.
+    """Learns from feedback in the background; every serving process has one, and the lock holder works.
 
-    held_out : a BEIR folder or the name of a known collection whose judgments new models are checked on.
-    every : seconds between two looks at the feedback.
+    Parameters
+    ----------
+    model : path-like
+        The model file.
+    database : str
+        SQLAlchemy URL of the feedback database.
+    index : path-like, optional
+        The index file.
+    held_out : path-like, optional
+        BEIR folder or data set name with held-out judgments.
+    held_out_split : str, default="dev"
+        Split of the held-out judgments.
+    interval_s : float, default=30.0
+        Seconds between two checks for new feedback.
     """
 
     def __init__(
-        self,
-        model: PathLike,
-        database: str,
-        *,
-        index: PathLike | None = None,
-        held_out: PathLike | None = None,
-        held_out_split: str = "dev",
-        every: float = 30.0,
-    ) -> None:
-        self._versions = VersionRegistry.open(model, register=False)
-        self._told: dict[str, Any] = {
+        self, model: PathLike, database: str, *, index: PathLike | None = None, held_out: PathLike | None = None,
+        held_out_split: str = "dev", interval_s: float = 30.0,
+    ) -> None:  # fmt: skip
+        self._registry = VersionRegistry.open(model, register=False)
+        self._task: dict[str, Any] = {
             "model": str(model),
             "database": database,
             "index": None if index is None else str(index),
             "held_out": None if held_out is None else str(held_out),
             "held_out_split": held_out_split,
         }
-        self._every, self._failures = every, 0
+        self._interval_s, self._failures = interval_s, 0
         self._lock: IO[str] | None = None
         self._store: FeedbackStore | None = None
         self._child: subprocess.Popen[str] | None = None
-        self._stopped, self._changing = threading.Event(), threading.Lock()
+        self._stopped, self._child_lock = threading.Event(), threading.Lock()
         self._thread = threading.Thread(target=self._work, name="learner", daemon=True)
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and let go of the lock; a round under way is ended too, and begins anew elsewhere."""
+        """Stop the thread, kill the round in progress, and release the lock; another process repeats the round."""
         self._stopped.set()
-        with self._changing:
-            child = self._child
-            if child is not None:
-                child.kill()
+        with self._child_lock:
+            if self._child is not None:
+                self._child.kill()
         if self._thread.is_alive():
             self._thread.join()
-        self._let_go()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def state(self) -> dict[str, Any]:
-        """What is going on here, and the outcome of the last round anywhere; plain values, for JSON."""
+        """Return the state of this process and the outcome of the last round anywhere, for JSON."""
         return {
-            "learning": self._versions.writable,
+            "learning": self._registry.writable,
             "holder": self._lock is not None,
             "working": self._child is not None,
-            "every": self._every,
-            "held_out": self._told["held_out"],
-            "last": last_outcome(self._versions).to_dict(),
+            "every": self._interval_s,
+            "held_out": self._task["held_out"],
+            "last": last_outcome(self._registry).to_dict(),
         }
 
     def _work(self) -> None:
-        # Ctrl-C is for whoever serves, who ends the round; processes inherit what the thread that starts them blocks
+        # the serving process handles Ctrl-C and ends the round; a child inherits the blocked signals of this thread
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         while not self._stopped.is_set():
             try:
-                if self._versions.writable and self._holds():
-                    self._look()
-            except Exception as error:  # a thread that dies would leave the lock held and nothing learned
+                if self._registry.writable and self._acquire_lock():
+                    self._run_due_rounds()
+            except Exception as error:  # if this thread died, the lock would stay and nothing would be learned
                 self._failures += 1
-                self._close()
+                self._close_store()
                 log.error("the learner failed: %s", error, exc_info=not isinstance(error, SparseRankError))
-            self._stopped.wait(self._every * 2 ** min(self._failures, SLOWER))
-        self._close()
+            self._stopped.wait(self._interval_s * 2 ** min(self._failures, MAX_BACKOFF_DOUBLINGS))
+        self._close_store()
 
-    def _holds(self) -> bool:
-        """Whether the lock is ours, now at the latest."""
+    def _acquire_lock(self) -> bool:
+        """Return whether this process holds the lock."""
         import fcntl
 
         if self._lock is None:
-            lock = (self._versions.folder / "learner.lock").open("a")
+            lock = (self._registry.folder / "learner.lock").open("a")
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -128,36 +132,31 @@ class Learner:
             self._lock = lock
         return True
 
-    def _let_go(self) -> None:
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
-
-    def _look(self) -> None:
-        """One round, where there is anything to look at."""
-        from ..feedback import FeedbackStore
+    def _run_due_rounds(self) -> None:
+        """Run rounds while there is new feedback."""
+        from ..store import FeedbackStore
 
         if self._store is None:
-            self._store = FeedbackStore(self._told["database"], make=False)
+            self._store = FeedbackStore(self._task["database"], create=False)
         last = self._store.last()
-        while due(self._versions, last) and not self._stopped.is_set():
-            done = self._round()
-            if done is None or done.outcome == "failed":
+        while is_due(self._registry, last) and not self._stopped.is_set():
+            outcome = self._run_child()
+            if outcome is None or outcome.outcome == "failed":
                 self._failures += 1
                 return
             self._failures = 0
-            log.info("%s", done.said)
+            log.info("%s", outcome.said)
 
-    def _close(self) -> None:
+    def _close_store(self) -> None:
         if self._store is not None:
             self._store.close()
             self._store = None
 
-    def _round(self) -> Outcome | None:
-        """What the process of a round says in the end; None where it said nothing."""
+    def _run_child(self) -> Outcome | None:
+        """Run a round in a process; return its outcome, or None if it printed none."""
         assert self._lock is not None
         command = [sys.executable, "-m", "sparserank.service.learning.learner"]
-        with self._changing:
+        with self._child_lock:
             if self._stopped.is_set():
                 return None
             self._child = subprocess.Popen(
@@ -165,47 +164,47 @@ class Learner:
                 pass_fds=[self._lock.fileno()], env={**os.environ, **ONE_THREAD},
             )  # fmt: skip
         try:
-            said, _ = self._child.communicate(json.dumps(self._told), timeout=LONGEST)
-            return Outcome(**json.loads(said))
+            output, _ = self._child.communicate(json.dumps(self._task), timeout=ROUND_TIMEOUT_S)
+            return Outcome(**json.loads(output))
         except subprocess.TimeoutExpired:
-            log.error("a round of learning took more than %.0f s and was given up", LONGEST)
+            log.error("killed a learning round that took more than %.0f s", ROUND_TIMEOUT_S)
         except ValueError:
-            if not self._stopped.wait(TOGETHER):
-                log.error("a round of learning ended with code %s and said nothing", self._child.returncode)
+            if not self._stopped.wait(STOP_GRACE_S):
+                log.error("a learning round ended with code %s and without an outcome", self._child.returncode)
         finally:
             self._child.kill()
-            with suppress(BrokenPipeError), self._child:  # waits for it, and closes its ends
+            with suppress(BrokenPipeError), self._child:  # waits for it and closes its pipes
                 pass
             self._child = None
         return None
 
 
-def run(told: Mapping[str, Any]) -> Outcome:
-    """One round, as `Learner` asks for it; what goes wrong is an outcome too."""
-    from ..feedback import FeedbackStore
+def run(task: Mapping[str, Any]) -> Outcome:
+    """Run one round for a `Learner`; an error becomes an outcome too."""
+    from ..store import FeedbackStore
 
-    versions, store = VersionRegistry.open(told["model"], register=False), None
+    registry, store = VersionRegistry.open(task["model"], register=False), None
     try:
-        store = FeedbackStore(told["database"], make=False)
-        held_out, index = told["held_out"], told["index"]
-        judgments = None if held_out is None else Judgments.of(held_out, told["held_out_split"])
-        return learn(versions, store, index=None if index is None else Path(index), judgments=judgments)
+        store = FeedbackStore(task["database"], create=False)
+        held_out, index = task["held_out"], task["index"]
+        judgments = None if held_out is None else HeldOutJudgments.load(held_out, task["held_out_split"])
+        return run_round(registry, store, index=None if index is None else Path(index), judgments=judgments)
     except SparseRankError as error:
-        failed = replace(last_outcome(versions), outcome="failed", said=str(error))
+        failure = replace(last_outcome(registry), outcome="failed", said=str(error))
         with suppress(SparseRankError):
-            return keep(versions, failed)
-        return failed
+            return save_outcome(registry, failure)
+        return failure
     finally:
         if store is not None:
             store.close()
 
 
 def main() -> None:
-    """Read what to do from standard input, do it, and print the outcome; passwords are on no command line."""
-    told = sys.stdin.read()
-    if told:  # else whoever would have said it is gone
-        os.nice(NICE)
-        print(json.dumps(run(json.loads(told)).to_dict()))
+    """Read a task from stdin, run it, and print the outcome; no password is on a command line."""
+    task = sys.stdin.read()
+    if task:  # empty if the parent is gone
+        os.nice(ROUND_NICENESS)
+        print(json.dumps(run(json.loads(task)).to_dict()))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""One round of learning: new feedback in, a new version out, or a sentence that says why not.
+"""A learning round: new feedback in, a new version out, or a sentence that says why not.
 
-The version itself says through which feedback it was learned, and it is written with the pointer to it in one step: a
-round that is killed has either happened or not, and what it looked at is neither lost nor learned twice. What was
-looked at and not learned is in `learner.json`.
+A version records the last feedback that it takes into account, and is written atomically with the manifest. A killed
+round has therefore happened or not, and no feedback is lost or learned twice. `learner.json` keeps the outcome of the
+last round.
 """
 
 from __future__ import annotations
@@ -18,47 +18,66 @@ from typing import Any, Protocol
 from ...data.files import read_bytes, write_bytes
 from ...errors import DataError
 from ...versions import Version, VersionRegistry
-from ..records import Feedback
-from .candidates import Candidate, Search
-from .gate import ENOUGH, Checks, Figures, Judgments, agreed, one_of
-from .grades import Lessons, is_held_out, plain
+from ..feedback import Feedback, normalize_query
+from .candidates import Candidate, CandidateSearch
+from .gate import MIN_HELD_OUT_QUERIES, Gate, GateScores, HeldOutJudgments, held_out_share, mean_agreement
+from .grades import GradedQueries, is_held_out
 
-MOST_QUERIES = 500
-"""Queries that one round learns from; the next one goes on from there."""
-LOOKED_BACK = 20_000
-"""Of so many of the latest feedback, that of held-out queries is checked on."""
-FIRST_QUERIES = 20
-"""Queries with feedback that a model without any pair needs to learn its first."""
-SHOWN_WORSE = 10
-"""Held-out queries that got worse, of which an outcome tells both rankings."""
-ROOM, MORE = 1.2, 20_000
-"""A model may grow to so many times the pairs that it had when it was trained, and so many more."""
+MAX_QUERIES_PER_ROUND = 500
+"""The next round continues after these queries."""
+RECENT_FEEDBACK = 20_000
+"""The held-out queries among so many latest feedback entries make up the gate."""
+MIN_QUERIES_FOR_FIRST_PAIRS = 20
+MAX_WORSE_QUERIES = 10
+"""Held-out queries with a loss that an outcome lists."""
+PAIR_GROWTH, EXTRA_PAIRS = 1.2, 20_000
+"""A model may have PAIR_GROWTH times the pairs of the trained model, plus EXTRA_PAIRS."""
 
 
 class Store(Protocol):
-    """What a round asks of stored feedback."""
+    """The part of the feedback store that a round uses."""
 
     def since(self, number: int, limit: int = 10_000) -> Sequence[Feedback]:
-        """What was stored after the one of this number."""
+        """Return feedback with larger numbers."""
         ...
 
     def of_queries(self, queries: Collection[str]) -> Sequence[Feedback]:
-        """All that was said about these queries, however they were spelled."""
+        """Return all feedback about these queries in any spelling."""
         ...
 
     def last(self) -> int:
-        """The number of the last one."""
+        """Return the number of the last feedback."""
         ...
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one round.
+    """The outcome of a round, as `learner.json` and `/model` show it.
 
-    outcome : 'learned' (a new version is served), 'refused' (no candidate passed the checks), 'nothing' (nothing new,
-        or all is as users want it), 'waiting' (there is not enough to check on) or 'failed'.
-    before, after : figures of the model that was served and of the one that is, or of the best one that was refused.
-    comparison : these two on the held-out judgments, as `evaluate --against` has it; the ten largest losses among it.
+    Parameters
+    ----------
+    outcome : {"learned", "refused", "nothing", "waiting", "failed"}
+        A new version is served; no candidate passed; there is nothing to learn; there is too little data; an error.
+    said : str
+        The outcome as a sentence.
+    looked_through, seen : int
+        Number of the last feedback that was used, and of the last that was stored.
+    version : int or None
+        The new version.
+    root : int
+        The version that the served one descends from.
+    before, after : dict or None
+        Scores of the served model, and of the new one or the best rejected candidate.
+    comparison : dict or None
+        Comparison of these two on held-out judgments.
+    checked_on : dict
+        The held-out data.
+    learned, refused, held_out : int
+        Numbers of queries.
+    seconds : float
+        Duration.
+    at : str
+        ISO time.
     """
 
     outcome: str
@@ -78,141 +97,146 @@ class Outcome:
     at: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
 
-def state_path(versions: VersionRegistry) -> Path:
-    """Where the outcome of the last round is kept."""
-    return versions.folder / "learner.json"
+def _outcome_path(registry: VersionRegistry) -> Path:
+    return registry.folder / "learner.json"
 
 
-def last_outcome(versions: VersionRegistry) -> Outcome:
-    """The outcome of the last round, as it was kept; an empty one where there is none that can be read."""
+def last_outcome(registry: VersionRegistry) -> Outcome:
+    """Return the outcome of the last round; an empty one if there is none or it is unreadable."""
     try:
-        return Outcome(**json.loads(read_bytes(state_path(versions))))
+        return Outcome(**json.loads(read_bytes(_outcome_path(registry))))
     except (DataError, ValueError, TypeError):
-        return Outcome("nothing", "no round of learning yet")
+        return Outcome("nothing", "no learning round yet")
 
 
-def looked_through(versions: VersionRegistry) -> int:
-    """The last feedback that was looked at for models learned from the one that is served, or from its first one."""
-    root, last = versions.root(), last_outcome(versions)
-    through = [one.learned_through for one in versions.list() if versions.root(one.number) == root]
-    return max([*through, last.looked_through if last.root == root else 0])
+def last_used_feedback(registry: VersionRegistry) -> int:
+    """Return the number of the last feedback that was used for the served model or its relatives."""
+    root, last = registry.root(), last_outcome(registry)
+    used = [version.learned_through for version in registry.list() if registry.root(version.number) == root]
+    return max([*used, last.looked_through if last.root == root else 0])
 
 
-def due(versions: VersionRegistry, last: int) -> bool:
-    """Whether there is feedback that no round has seen, the last one being of this number."""
-    before, through = last_outcome(versions), looked_through(versions)
-    if before.root != versions.root() or before.outcome == "failed":
-        return last > through
-    return last > before.seen or (before.outcome != "waiting" and before.seen > through)
+def is_due(registry: VersionRegistry, last: int) -> bool:
+    """Return whether there is feedback, up to number `last`, that no round has seen."""
+    before, used = last_outcome(registry), last_used_feedback(registry)
+    if before.root != registry.root() or before.outcome == "failed":
+        return last > used
+    return last > before.seen or (before.outcome != "waiting" and before.seen > used)
 
 
-def learn(
-    versions: VersionRegistry, store: Store, *, index: Path | None = None, judgments: Judgments | None = None
+def run_round(
+    registry: VersionRegistry, store: Store, *, index: Path | None = None, judgments: HeldOutJudgments | None = None
 ) -> Outcome:
-    """Look at what users said since the last round, and serve a better model if there is one."""
-    began = time.monotonic()
-    done = _round(versions, store, index, judgments)
-    return keep(versions, replace(done, seconds=round(time.monotonic() - began, 3)))
+    """Learn from new feedback, and serve a better model if there is one."""
+    start = time.monotonic()
+    outcome = _run(registry, store, index, judgments)
+    return save_outcome(registry, replace(outcome, seconds=round(time.monotonic() - start, 3)))
 
 
-def keep(versions: VersionRegistry, done: Outcome) -> Outcome:
-    """Write an outcome down."""
-    done = replace(done, root=versions.root(), at=datetime.now(UTC).isoformat())
-    write_bytes(state_path(versions), json.dumps(done.to_dict(), allow_nan=False, indent=1).encode(), pack=False)
-    return done
+def save_outcome(registry: VersionRegistry, outcome: Outcome) -> Outcome:
+    """Write `learner.json`."""
+    outcome = replace(outcome, root=registry.root(), at=datetime.now(UTC).isoformat())
+    content = json.dumps(outcome.to_dict(), allow_nan=False, indent=1).encode()
+    write_bytes(_outcome_path(registry), content, pack=False)
+    return outcome
 
 
-def _round(versions: VersionRegistry, store: Store, index: Path | None, judgments: Judgments | None) -> Outcome:
-    last, start = store.last(), looked_through(versions)
-    fresh = _next(store, start)
-    if not fresh:
-        return Outcome("nothing", "no new feedback", start, last)
-    version = versions.current()
-    ranker = versions.load(version.number, index)
-    recent = Lessons.of(store.since(max(last - LOOKED_BACK, 0), LOOKED_BACK)).among(ranker.index_)
-    checks, lessons = Checks.parted(None if judgments is None else judgments.among(ranker), recent)
-    share, queries = one_of(judgments is not None), {plain(one.query) for one in fresh}
-    held = {query for query in queries if is_held_out(query, share)}
-    if not checks.enough:
-        return Outcome("waiting", _too_few(len(checks.feedback)), start, last, checked_on=checks.to_dict())
+def _run(registry: VersionRegistry, store: Store, index: Path | None, judgments: HeldOutJudgments | None) -> Outcome:
+    last, used = store.last(), last_used_feedback(registry)
+    new = _new_feedback(store, used)
+    if not new:
+        return Outcome("nothing", "no new feedback", used, last)
+    version = registry.current()
+    ranker = registry.load(version.number, index)
+    recent = GradedQueries.from_feedback(store.since(max(last - RECENT_FEEDBACK, 0), RECENT_FEEDBACK))
+    judgments = None if judgments is None else judgments.require_documents(ranker)
+    gate, training = Gate.split(judgments, recent.restrict_to(ranker.index_))
+    share, queries = held_out_share(judgments), {normalize_query(feedback.query) for feedback in new}
+    held_out = {query for query in queries if is_held_out(query, share)}
+    if not gate.is_ready:
+        return Outcome("waiting", _too_few(len(gate.feedback)), used, last, checked_on=gate.to_dict())
     if ranker.model_.W is not None:
-        lessons = Lessons.of(store.of_queries(queries - held)).among(ranker.index_).parted(share)[0]
-    elif len(lessons) < FIRST_QUERIES:
-        said = f"{len(lessons)} queries have feedback; first pairs are learned from {FIRST_QUERIES}"
-        return Outcome("waiting", said, start, last, checked_on=checks.to_dict())
-    before = Candidate(ranker, checks.of(ranker, lessons, agreed(ranker, lessons)))
-    search = Search(before, lessons, checks, room=int(ROOM * versions.get(versions.root()).pairs) + MORE)
+        feedback = GradedQueries.from_feedback(store.of_queries(queries - held_out))
+        training = feedback.restrict_to(ranker.index_).split(share)[0]
+    elif len(training) < MIN_QUERIES_FOR_FIRST_PAIRS:
+        message = f"{_queries(len(training))} with feedback; the first pairs need {MIN_QUERIES_FOR_FIRST_PAIRS}"
+        return Outcome("waiting", message, used, last, checked_on=gate.to_dict())
+    before = Candidate(ranker, gate.score(ranker, training, mean_agreement(ranker, training)))
+    max_pairs = int(PAIR_GROWTH * registry.get(registry.root()).pairs) + EXTRA_PAIRS
+    search = CandidateSearch(before, training, gate, max_pairs)
     search.run()
     after = search.nearest if search.nearest and not search.learned else search.best
-    done = Outcome(
-        *_told(search, before.figures), fresh[-1].number, last, before=before.figures.to_dict(),
-        after=after.figures.to_dict(), comparison=_compared(checks, before, after),
-        checked_on=checks.to_dict(), learned=len(search.learned), refused=len(search.refused),
-        held_out=len(held),
+    outcome = Outcome(
+        *_summary(search, before.scores), new[-1].number, last, before=before.scores.to_dict(),
+        after=after.scores.to_dict(), comparison=_comparison(gate, before, after), checked_on=gate.to_dict(),
+        learned=len(search.learned), refused=len(search.rejected), held_out=len(held_out),
     )  # fmt: skip
-    return _served(versions, version, search, done, start) if search.learned else done
+    return _add_version(registry, version, search, outcome, used) if search.learned else outcome
 
 
-def _served(versions: VersionRegistry, version: Version, search: Search, done: Outcome, start: int) -> Outcome:
-    """The outcome, with the new version."""
-    check = {name: getattr(done, name) for name in ("before", "after", "checked_on", "learned", "refused")}
-    if done.comparison is not None:
-        check["comparison"] = {name: found for name, found in done.comparison.items() if name != "worse"}
+def _add_version(
+    registry: VersionRegistry, parent: Version, search: CandidateSearch, outcome: Outcome, used: int
+) -> Outcome:
+    """Serve the best candidate as a new version."""
+    check = {name: getattr(outcome, name) for name in ("before", "after", "checked_on", "learned", "refused")}
+    if outcome.comparison is not None:
+        check["comparison"] = {name: value for name, value in outcome.comparison.items() if name != "worse"}
     try:
-        made = versions.add(
-            search.best.ranker, done.said, check, learned_through=done.looked_through, parent=version.number
+        version = registry.add(
+            search.best.ranker, outcome.said, check, learned_through=outcome.looked_through, parent=parent.number
         )
-    except DataError as error:  # someone went back meanwhile, or the disk is full: nothing has been learned
-        return replace(done, outcome="failed", said=str(error), looked_through=start, after=None, learned=0)
-    return replace(done, version=made.number)
+    except DataError as error:  # a rollback happened meanwhile, or the disk is full: nothing was learned
+        return replace(outcome, outcome="failed", said=str(error), looked_through=used, after=None, learned=0)
+    return replace(outcome, version=version.number)
 
 
-def _compared(checks: Checks, before: Candidate, after: Candidate) -> dict[str, Any] | None:
-    """The paired comparison on held-out judgments; None where there are none, or nothing new was tried."""
-    if checks.judgments is None or after is before:
+def _comparison(gate: Gate, before: Candidate, after: Candidate) -> dict[str, Any] | None:
+    if gate.judgments is None or after is before:
         return None
-    return checks.judgments.paired(before.ranker, after.ranker).to_dict(most=SHOWN_WORSE)
+    return gate.judgments.compare(before.ranker, after.ranker).to_dict(most=MAX_WORSE_QUERIES)
 
 
-def _next(store: Store, start: int) -> list[Feedback]:
-    """New feedback, as much as one round takes."""
-    fresh: list[Feedback] = []
+def _new_feedback(store: Store, used: int) -> list[Feedback]:
+    """Return new feedback about at most MAX_QUERIES_PER_ROUND queries."""
+    new: list[Feedback] = []
     queries: set[str] = set()
-    for one in store.since(start):
-        queries.add(plain(one.query))
-        if len(queries) > MOST_QUERIES:
+    for feedback in store.since(used):
+        queries.add(normalize_query(feedback.query))
+        if len(queries) > MAX_QUERIES_PER_ROUND:
             break
-        fresh.append(one)
-    return fresh
+        new.append(feedback)
+    return new
 
 
-def _told(search: Search, before: Figures) -> tuple[str, str]:
-    """The outcome in a word and in a sentence."""
-    learned, refused = len(search.learned), len(search.refused)
+def _summary(search: CandidateSearch, before: GateScores) -> tuple[str, str]:
+    """Return the outcome as a word and as a sentence."""
+    learned, rejected = len(search.learned), len(search.rejected)
     if learned:
-        better = f"{before.lessons:.3f} → {search.best.figures.lessons:.3f}"
-        left = f"; {_queries(refused)} could not be learned" if refused else ""
-        return "learned", f"learned from {_queries(learned)}: agreement with users {better}{left}"
-    if not refused:
-        return "nothing", "all new feedback is of held-out queries, or the order is as users want it"
+        change = f"{before.training:.3f} → {search.best.scores.training:.3f}"
+        rest = f"; {_queries(rejected)} could not be learned" if rejected else ""
+        return "learned", f"learned from {_queries(learned)}: agreement with users {change}{rest}"
+    if not rejected:
+        return "nothing", "all new feedback is held out, or the model ranks as the users want"
     if search.nearest is None:
-        return "refused", f"nothing that could be learned ranks {_queries(refused)} better"
-    worse = _worse(before, search.nearest.figures)
-    return "refused", f"what was said about {_queries(refused)} would make held-out queries worse: {worse}"
+        return "refused", f"no candidate ranks {_queries(rejected)} better"
+    worse = _worse_scores(before, search.nearest.scores)
+    return "refused", f"learning from {_queries(rejected)} would make held-out queries worse: {worse}"
 
 
-def _worse(before: Figures, after: Figures) -> str:
-    sides = (
+def _worse_scores(before: GateScores, after: GateScores) -> str:
+    scores = (
         ("nDCG@10 of judgments", before.judgments, after.judgments),
-        ("of those not taught", before.others, after.others),
+        ("of queries without feedback", before.others, after.others),
         ("agreement with users", before.feedback, after.feedback),
     )
     return ", ".join(
-        f"{name} {old:.5f} → {new:.5f}" for name, old, new in sides if old is not None and new is not None and new < old
+        f"{name} {old:.5f} → {new:.5f}"
+        for name, old, new in scores
+        if old is not None and new is not None and new < old
     )
 
 
@@ -220,8 +244,8 @@ def _queries(n: int) -> str:
     return f"{n} quer{'y' if n == 1 else 'ies'}"
 
 
-def _too_few(held: int) -> str:
+def _too_few(held_out: int) -> str:
     return (
-        f"{_queries(held)} of those held out have feedback and {ENOUGH} are needed to check on; "
+        f"{held_out} held-out queries have feedback, and the gate needs {MIN_HELD_OUT_QUERIES}; "
         "with held-out judgments (--held-out) learning starts at once"
     )

@@ -1,1 +1,1 @@
-"""How the tables came to be, step by step; `Database` takes a database from any step to the last."""
+"""Alembic migrations; `Database` runs them."""

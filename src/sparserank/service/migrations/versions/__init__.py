@@ -1,1 +1,1 @@
-"""One step a file; a step that was released is never changed."""
+"""One migration per file; a released migration never changes."""

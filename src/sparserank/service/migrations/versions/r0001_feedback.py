@@ -1,4 +1,4 @@
-"""The table of feedback."""
+"""Create the feedback table."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """`number` counts what is stored, in the order of storing; `received` is UTC."""
+    """`number` is the order of storage; `received` is UTC."""
     op.create_table(
         "sparserank_feedback",
         sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),

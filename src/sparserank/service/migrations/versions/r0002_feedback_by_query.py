@@ -1,7 +1,4 @@
-"""Feedback is found by its query: the learner looks at all that was said about a query.
-
-A query may be longer than what a database takes into an index, so it is found by a digest.
-"""
+"""Find feedback by its query, by a digest: a query may be longer than a database index allows."""
 
 from hashlib import sha256
 
@@ -13,7 +10,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """A digest of the query, also of those that are there already, and an index on it."""
+    """Add a digest column with an index and fill it."""
     op.add_column("sparserank_feedback", sa.Column("query_digest", sa.String(32), nullable=False, server_default=""))
     table = sa.table("sparserank_feedback", sa.column("query", sa.Text), sa.column("query_digest", sa.String))
     connection = op.get_bind()

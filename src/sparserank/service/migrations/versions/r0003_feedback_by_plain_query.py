@@ -1,4 +1,4 @@
-"""Feedback is found by its query however that is spelled: case and blanks make no difference to its words."""
+"""Find feedback by its query regardless of case and spaces."""
 
 from hashlib import sha256
 
@@ -10,13 +10,13 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """The digest of each query without what makes no difference."""
+    """Compute the digests of the normalized queries."""
     table = sa.table("sparserank_feedback", sa.column("query", sa.Text), sa.column("query_digest", sa.String))
     connection = op.get_bind()
     known = sa.select(table.c.query, table.c.query_digest).distinct()
     for query, before in connection.execute(known).all():
         digest = sha256(" ".join(query.casefold().split()).encode()).hexdigest()[:32]
         if digest != before:
-            # by the digest too, which has an index: a table of many queries is not read once for each
+            # the indexed digest avoids one table scan per query
             found = (table.c.query_digest == before) & (table.c.query == query)
             connection.execute(table.update().where(found).values(query_digest=digest))

@@ -11,9 +11,9 @@ import pytest
 import sparserank as sr
 from sparserank.errors import DataError, ModelError
 from sparserank.service.app import create_app
+from sparserank.service.config import ServiceConfig
 from sparserank.service.learning.learner import Learner
-from sparserank.service.served import Served
-from sparserank.service.settings import Settings
+from sparserank.service.reloader import ModelReloader
 from sparserank.versions import VersionRegistry
 
 from ..cli.calling import call
@@ -82,7 +82,7 @@ def test_a_damaged_version_is_never_served(serve, model):
     assert "damaged" in refused.json()["detail"]
     pointer = versions.folder / "versions.json"
     pointer.write_text("{}")
-    running.app.state.service.served._stopped.wait(1.5)
+    running.app.state.service.reloader._stopped.wait(1.5)
     assert [one["number"] for one in running.client.get("/model").json()["versions"]] == [1]
     assert running.client.get("/changes").status_code == 409
     assert running.client.post("/search", json={"query": "red car"}).json()["version"] == 1
@@ -96,11 +96,11 @@ def test_the_last_good_version_is_served_where_the_current_one_is_damaged(serve,
 
 def test_a_model_that_cannot_be_served_is_refused_by_name(tmp_path, model):
     with pytest.raises((DataError, ModelError), match=r"nothing\.safetensors"):
-        create_app(Settings(f"{tmp_path}/nothing.safetensors", TOKEN))
+        create_app(ServiceConfig(f"{tmp_path}/nothing.safetensors", TOKEN))
     alone = tmp_path / "alone.safetensors"
     shutil.copy(model, alone)
     with pytest.raises(ModelError, match="has no index"):
-        create_app(Settings(str(alone), TOKEN))
+        create_app(ServiceConfig(str(alone), TOKEN))
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +125,9 @@ def test_a_model_trained_anew_is_served_from_the_next_start_on_with_all_versions
         put(anew, model, ending)
     assert call("model", "list", model) == 0
     Learner(model, f"sqlite:///{model}.feedback.sqlite")
-    assert not running.app.state.service.served.look()
+    assert not running.app.state.service.reloader.reload()
     assert running.client.get("/health").json()["version"] == 1
-    create_app(Settings(str(model), TOKEN, learn=False), register=False).state.service.store.close()  # a worker
+    create_app(ServiceConfig(str(model), TOKEN, learn=False), register=False).state.service.store.close()  # a worker
 
     after = serve()
     assert after.client.get("/health").json()["version"] == 2
@@ -139,11 +139,11 @@ def test_a_model_trained_anew_is_served_from_the_next_start_on_with_all_versions
 
 
 def test_a_version_whose_index_comes_later_is_taken_up_when_it_is_there(model, anew):
-    served = Served(VersionRegistry.open(model))
+    reloader = ModelReloader(VersionRegistry.open(model))
     put(anew, model)
     VersionRegistry.open(model)  # between the two files that training writes
-    assert (served.look(), served.now().version.number) == (False, 1)
-    assert not served.look()
+    assert (reloader.reload(), reloader.model().version.number) == (False, 1)
+    assert not reloader.reload()
     put(anew, model, ".index")
-    assert (served.look(), served.now().version.number) == (True, 2)
-    assert served.now().ranker.search("purple plane")[0].id == "x"
+    assert (reloader.reload(), reloader.model().version.number) == (True, 2)
+    assert reloader.model().ranker.search("purple plane")[0].id == "x"

@@ -15,9 +15,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sparserank.service.feedback import FeedbackStore
-from sparserank.service.process import address_of, listen
-from sparserank.service.settings import Settings
+from sparserank.service.config import ServiceConfig
+from sparserank.service.server import listen, url_of
+from sparserank.service.store import FeedbackStore
 from sparserank.service.workers import Workers
 
 from ..cli.calling import call
@@ -119,7 +119,7 @@ def test_several_workers_answer_together_and_one_that_dies_is_replaced(model, pr
         assert (health.status_code, health.json()["feedback"]) == (200, 20)
     code, log = service.end()
     assert code == 0
-    assert f"worker {before[0]} ended with code -9; another is started" in log
+    assert f"worker {before[0]} ended with code -9; starting another" in log
     assert service.told["token"] not in log
 
 
@@ -138,7 +138,7 @@ def test_where_a_worker_cannot_be_replaced_the_others_answer_all_and_it_is_tried
     assert code == 0
     assert "Traceback" not in log
     first, *others = log.splitlines()
-    assert "another is started" in first
+    assert "starting another" in first
     assert [line.rpartition(" in ")[2] for line in others][:2] == ["1 s", "2 s"]
     assert all(f"could not start: {model}.index" in line for line in others)
 
@@ -179,8 +179,8 @@ def test_a_request_under_way_is_answered_before_the_end(model, process):
 def test_workers_run_until_they_are_stopped(model):
     sockets = listen("127.0.0.1", 0, workers=2)
     assert len({one.getsockname() for one in sockets}) == 1
-    address = address_of(sockets[0])
-    workers = Workers(Settings(str(model), TOKEN, learn=False), sockets)
+    address = url_of(sockets[0])
+    workers = Workers(ServiceConfig(str(model), TOKEN, learn=False), sockets)
     running = threading.Thread(target=workers.run)
     running.start()
     assert httpx.get(f"{address}health", timeout=60).status_code == 200
@@ -226,7 +226,7 @@ def test_addresses_are_written_as_a_browser_takes_them():
         (listening,) = listen("::1", 0)
     except Exception:
         pytest.skip("this machine has no IPv6")
-    assert address_of(listening) == f"http://[::1]:{listening.getsockname()[1]}/"
+    assert url_of(listening) == f"http://[::1]:{listening.getsockname()[1]}/"
     listening.close()
 
 

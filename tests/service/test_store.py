@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from sparserank.errors import DataError
 from sparserank.service import database as databases
-from sparserank.service import feedback as stores
-from sparserank.service.feedback import Conflict, FeedbackStore, NotStored
-from sparserank.service.records import Feedback
+from sparserank.service import store as stores
+from sparserank.service.feedback import Feedback
+from sparserank.service.store import Conflict, FeedbackStore, NotStored
 
 from .conftest import python
 
@@ -41,7 +41,7 @@ def test_a_repeated_id_is_stored_once_and_other_content_under_it_is_refused(stor
     assert store.add(one) is True
     assert store.add(one) is False
     for other in ({"query": "x"}, {"grade": 0.25}, {"shown": ("d",)}, {"document": "a"}, {"kind": "judgment"}):
-        with pytest.raises(Conflict, match="'id-1' was stored before with other content"):
+        with pytest.raises(Conflict, match="'id-1' is stored with different content"):
             store.add(Feedback(**({**one.__dict__} | other)))
     assert without_place(store.since(0)) == [one]
 
@@ -112,8 +112,8 @@ def test_a_batch_that_holds_an_id_twice_stores_it_once(store):
 
 WRITER = """
 import sys
-from sparserank.service.feedback import FeedbackStore
-from sparserank.service.records import Feedback
+from sparserank.service.store import FeedbackStore
+from sparserank.service.feedback import Feedback
 store = FeedbackStore(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -158,7 +158,7 @@ def test_what_was_acknowledged_outlives_the_process(database):
 
 
 def test_a_database_that_cannot_be_written_says_so_and_works_again_when_it_can(tmp_path, monkeypatch):
-    monkeypatch.setattr(databases, "WAIT", 0.05)
+    monkeypatch.setattr(databases, "LOCK_TIMEOUT_S", 0.05)
     store = FeedbackStore(f"sqlite:///{tmp_path}/f.sqlite")
     holder = sqlite3.connect(tmp_path / "f.sqlite", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
@@ -171,12 +171,12 @@ def test_a_database_that_cannot_be_written_says_so_and_works_again_when_it_can(t
 
 
 def test_no_more_is_held_for_a_database_that_hangs_than_there_is_room_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(stores, "MOST_WAITING", 3)
+    monkeypatch.setattr(stores, "MAX_WAITING", 3)
     store = FeedbackStore(f"sqlite:///{tmp_path}/f.sqlite")
     holder = sqlite3.connect(tmp_path / "f.sqlite", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     taken = []
-    with pytest.raises(NotStored, match="does not keep up; send it again later"):
+    with pytest.raises(NotStored, match="too slow; send the feedback again later"):
         taken.extend(store.submit(said(number)) for number in range(100))
     holder.execute("ROLLBACK")
     holder.close()
@@ -196,7 +196,7 @@ def test_a_file_that_is_gone_or_replaced_takes_nothing_that_would_be_lost(tmp_pa
         part.rename(kept / part.name)
     if replaced:
         other.rename(path)
-    with pytest.raises(NotStored, match=r"not stored: .*f\.sqlite is gone, or another file is in its place; send it"):
+    with pytest.raises(NotStored, match=r"not stored: .*f\.sqlite was removed or replaced by another file; send it"):
         store.add(said(2))
     if replaced:
         assert (store.add(said(2)), store.last()) == (True, 1), "the one that is there now"
@@ -209,14 +209,14 @@ def test_a_file_that_is_gone_or_replaced_takes_nothing_that_would_be_lost(tmp_pa
             part.rename(tmp_path / part.name)
         assert (store.add(said(2)), store.last()) == (True, 2), "it is back"
     path.unlink()
-    with pytest.raises(NotStored, match=r"feedback cannot be read: .* is gone"):
+    with pytest.raises(NotStored, match=r"feedback cannot be read: .* was removed"):
         store.last()
     store.close()
 
 
 def test_a_file_that_is_not_there_is_made_only_where_it_may_be(tmp_path):
     with pytest.raises(DataError, match="unable to open database file"):
-        FeedbackStore(f"sqlite:///{tmp_path}/f.sqlite", make=False)
+        FeedbackStore(f"sqlite:///{tmp_path}/f.sqlite", create=False)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -264,5 +264,5 @@ def test_an_error_nobody_foresaw_reaches_who_waits_and_the_writer_goes_on(store,
 def test_shown_documents_keep_their_order(store):
     store.add(said(1, kind="click", shown=("b", "a", "d")))
     with store._database.reading() as connection:
-        (text,) = connection.scalars(sa.select(databases.feedback.c.shown))
+        (text,) = connection.scalars(sa.select(databases.feedback_table.c.shown))
     assert json.loads(text) == ["b", "a", "d"]

@@ -1,0 +1,164 @@
+"""The served model. A request uses one loaded model to its end; a new version replaces it between requests."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..bilinear.word_pairs import WordPairs
+from ..data.files import stamp
+from ..errors import DataError, ModelError, SparseRankError
+from ..text_ranker import diff, load_model
+from ..versions import Version, VersionRegistry
+
+if TYPE_CHECKING:
+    from ..data.files import PathLike
+    from ..text_ranker import TextRanker
+
+log = logging.getLogger(__name__)
+
+POLL_INTERVAL_S = 0.5
+"""Time between two checks for a new version."""
+MAX_CHANGES = 1000
+"""Changed pairs that are kept for a pair of versions."""
+
+Weights = list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A version that is ready to answer requests."""
+
+    ranker: TextRanker
+    version: Version
+
+    def warm_up(self) -> LoadedModel:
+        """Answer once, so that no request waits for caches and compilation."""
+        self.ranker.search("warm", 1)
+        self.ranker.search_lexical("warm", 1)
+        self.ranker.unknown("warm")
+        _ = self._reverse_pairs, self._row_of
+        return self
+
+    def related(self, word: str, k: int) -> tuple[Weights, Weights]:
+        """Return the largest pairs of a query word, and of the same document word; empty lists if it has none."""
+        pairs = self.ranker.model_.pairs
+        try:
+            form = self.ranker.counted(word)
+        except DataError:
+            return [], []
+        if pairs is None or self._reverse_pairs is None:
+            return [], []
+        row, column = self._row_of.get(form), self.ranker.lexical_.features.vocabulary_.get(form)
+        forward = [] if row is None else pairs.related(row, k)
+        return forward, [] if column is None else self._reverse_pairs.related(column, k)
+
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        pairs = self.ranker.model_.pairs
+        return {} if pairs is None else {word: row for row, word in enumerate(pairs.query_words_ or ())}
+
+    @cached_property
+    def _reverse_pairs(self) -> WordPairs | None:
+        pairs = self.ranker.model_.pairs
+        if pairs is None:
+            return None
+        reverse = WordPairs()
+        reverse.W_ = pairs.W_.T.tocsr()
+        reverse.query_words_, reverse.document_words_ = pairs.document_words_, pairs.query_words_
+        return reverse
+
+
+class ModelReloader:
+    """Holds the served model; after `start` it checks for new versions every POLL_INTERVAL_S."""
+
+    def __init__(self, registry: VersionRegistry, index: PathLike | None = None) -> None:
+        self.registry = registry
+        self._index = index
+        self._stamp = self._current_stamp()
+        self._model = self._load()
+        self._reloading, self._comparing = threading.Lock(), threading.Lock()
+        self._changes: tuple[tuple[int, int], list[dict[str, Any]]] | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def model(self) -> LoadedModel:
+        """Return the model that answers a request."""
+        return self._model
+
+    def reload(self) -> bool:
+        """Load the served version if it changed; return whether the model was replaced."""
+        with self._reloading:
+            stamp = self._current_stamp()
+            if stamp == self._stamp:
+                return False
+            before = self._model.version.number
+            if self.registry.current().number != before:
+                self._model = self._load()
+            self._stamp = stamp
+            if self._model.version.number == before:
+                return False
+            log.info("serving version %d", self._model.version.number)
+            return True
+
+    def versions(self) -> tuple[Version, ...]:
+        """Return all versions, or only the served one if the manifest is damaged."""
+        try:
+            return self.registry.list()
+        except SparseRankError:
+            return (self._model.version,)
+
+    def rollback(self, to: int) -> Version:
+        """Serve another version."""
+        version = self.registry.rollback(to, self._index)
+        self.reload()
+        return version
+
+    def changes_since(self, moment: datetime, k: int) -> dict[str, Any]:
+        """Return the k pairs that differ most between the served version and the one that was served at a moment."""
+        model = self.model()
+        before, after = self.registry.served_at(moment).number, model.version.number
+        with self._comparing:  # concurrent requests share one comparison
+            if self._changes is None or self._changes[0] != (before, after):
+                old = None if before == after else load_model(self.registry.path(before))
+                changes = [] if old is None else diff(old, model.ranker, MAX_CHANGES)
+                self._changes = (before, after), [change._asdict() for change in changes]
+            return {"before": before, "after": after, "changes": self._changes[1][:k]}
+
+    def start(self) -> None:
+        """Start to check for new versions."""
+        self._thread = threading.Thread(target=self._watch, name="versions", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop to check."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(POLL_INTERVAL_S):
+            try:
+                self.reload()
+            except (SparseRankError, OSError) as error:
+                log.warning("version %d stays: %s", self._model.version.number, error)
+
+    def _current_stamp(self) -> object:
+        """Return a value that changes with the served version or its files, which may be repaired meanwhile."""
+        version = self.registry.current()
+        files = self.registry.path(version.number), self.registry.index_path_of(version, self._index)
+        return self.registry.stamp(), [None if file is None else stamp(file) for file in files]
+
+    def _load(self) -> LoadedModel:
+        version, ranker = self.registry.load_last_good(self._index)
+        if not hasattr(ranker, "index_"):
+            raise ModelError("the model has no index; build one with `sparserank index MODEL DATA -o MODEL.index`")
+        model = LoadedModel(ranker, version).warm_up()
+        gc.collect()
+        gc.freeze()  # collections would scan a million words and pairs and delay responses by 50 ms
+        return model

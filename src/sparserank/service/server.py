@@ -1,0 +1,133 @@
+"""The server process: listening sockets, one worker in this process or several others, and a clean shutdown."""
+
+from __future__ import annotations
+
+import logging.config
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from ..errors import ConfigError, SparseRankError
+from ..versions import VersionRegistry
+from .config import ServiceConfig
+from .learning.gate import HeldOutJudgments
+from .metrics import shared_folder
+from .protocol import LOGGING, BoundedHttpProtocol
+from .reloader import ModelReloader
+from .store import FeedbackStore
+from .workers import Workers
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+BACKLOG = 2048
+GRACEFUL_SHUTDOWN_S = 10
+
+
+def listen(host: str, port: int, workers: int = 1) -> list[socket.socket]:
+    """Return one listening socket per worker, all at one address; connections wait until a worker is ready."""
+    exclusive = bind(host, port, shared=False)  # fails if another program listens there; sharing would not
+    port = exclusive.getsockname()[1]
+    if workers == 1:
+        sockets = [exclusive]
+    else:
+        exclusive.close()
+        sockets = [bind(host, port, shared=True) for _ in range(workers)]
+    for listening in sockets:
+        listening.listen(BACKLOG)
+    return sockets
+
+
+def bind(host: str, port: int, shared: bool) -> socket.socket:
+    """Bind a socket that does not listen yet; `shared` lets other sockets use the same address."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ConfigError(f"{host}: {error.strerror}; choose another address with --host") from None
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind(address)
+    except OSError as error:
+        bound.close()
+        raise ConfigError(f"{host}:{port}: {error.strerror}; choose another with --host and --port") from None
+    return bound
+
+
+def url_of(listening: socket.socket) -> str:
+    """Return the URL of a socket for a browser."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def prepare(config: ServiceConfig, workers: int = 1) -> FastAPI | ServiceConfig:
+    """Check the model, the database and the held-out judgments; return what `run` takes."""
+    logging.config.dictConfig(LOGGING)
+    judgments = None
+    if config.learn and config.held_out:
+        judgments = HeldOutJudgments.load(config.held_out, config.held_out_split)
+    if workers == 1:
+        from .app import create_app
+
+        app = create_app(config)
+        try:
+            _check(judgments, app.state.service.reloader)
+        except SparseRankError:
+            app.state.service.store.close()
+            raise
+        return app
+    _check(judgments, ModelReloader(VersionRegistry.open(config.model), config.index))
+    FeedbackStore(config.database).close()
+    return config
+
+
+def _check(judgments: HeldOutJudgments | None, reloader: ModelReloader) -> None:
+    """Raise DataError for judgments of other documents now, not in a learning round an hour later."""
+    if judgments is not None:
+        judgments.require_documents(reloader.model().ranker)
+
+
+def run(service: FastAPI | ServiceConfig, sockets: Sequence[socket.socket]) -> None:
+    """Serve until SIGTERM or Ctrl-C; requests in progress are answered first."""
+    if isinstance(service, ServiceConfig):
+        workers = Workers(service, sockets)
+        reserved = bind(service.host, sockets[0].getsockname()[1], shared=True)  # keeps the port if all workers die
+        with reserved, shared_folder(), _on_signal(workers.stop):
+            workers.run()
+    else:
+        with _on_signal(lambda: None):  # uvicorn handles the signal, and raises it again when it has stopped
+            run_worker(service, sockets[0])
+
+
+def run_worker(app: FastAPI, listening: socket.socket) -> None:
+    """Serve in this process until a signal."""
+    logging.config.dictConfig(LOGGING)
+    # the thread that stores feedback works in many short steps; it should not wait 5 ms before each of them
+    sys.setswitchinterval(0.0005)
+    uvicorn.Server(uvicorn_config(app)).run(sockets=[listening])
+
+
+def uvicorn_config(app: FastAPI) -> uvicorn.Config:
+    """Return the uvicorn options: no request is logged, and no header can replace the address of a client."""
+    return uvicorn.Config(
+        app, http=BoundedHttpProtocol, ws="none", lifespan="on", log_config=None, access_log=False,
+        proxy_headers=False, server_header=False, timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S, backlog=BACKLOG,
+    )  # fmt: skip
+
+
+@contextmanager
+def _on_signal(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` on SIGTERM and Ctrl-C."""
+    before = {number: signal.signal(number, lambda *_: stop()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
