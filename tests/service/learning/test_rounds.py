@@ -262,7 +262,7 @@ def test_without_judgments_it_waits_for_ten_held_out_queries_and_says_so(version
 
 
 def test_a_round_takes_so_many_queries_and_the_next_goes_on(versions, store, judgments, monkeypatch):
-    monkeypatch.setattr(rounds, "MOST_QUERIES", 2)
+    monkeypatch.setattr(rounds, "MAX_QUERIES_PER_ROUND", 2)
     for n in range(5):
         store.say(f"red car number{n}", "boat-red")
     through = []
@@ -340,7 +340,7 @@ def test_a_model_without_pairs_learns_its_first_from_many_queries(tmp_path, stor
 
 
 def test_a_model_has_room_for_what_is_learned_and_no_more(versions, store, judgments, monkeypatch):
-    monkeypatch.setattr(rounds, "MORE", 50)
+    monkeypatch.setattr(rounds, "EXTRA_PAIRS", 50)
     for n in range(6):
         store.say(f"red wood number{n}", "boat-red")
         run_round(versions, store, judgments=judgments)
