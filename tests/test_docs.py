@@ -157,3 +157,16 @@ def test_internal_targets_are_not_in_the_product():
     for path in PAGES:
         found = re.search(r"(?i)\b(wanted|reach|dream\w*)\b", path.read_text())
         assert not found, f"{path.relative_to(ROOT)}: {found[0]!r}"
+
+
+def test_every_figure_of_the_readme_stands_on_the_page_that_its_row_links_to():
+    cells = r"(?m)^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| \[`(.+)`\]\((.+)\) \|$"
+    rows = re.findall(cells, (ROOT / "README.md").read_text())
+    assert 5 <= len(rows) <= 10
+    for name, ours, beside, command, page in rows:
+        text = (ROOT / page).read_text()
+        assert command.removesuffix(" --output reports").split(" ARGS")[0] in text, f"{page} does not name {command}"
+        there = {float(number) for number in re.findall(r"-?\d*\.?\d+", text)}
+        for figure in re.findall(r"\.\d+|\b\d+(?= ms)", f"{ours} {beside}"):
+            half = 0.5 * 10.0 ** -len(figure.partition(".")[2]) + 1e-9
+            assert any(abs(abs(number) - float(figure)) <= half for number in there), f"{name}: {figure}"
