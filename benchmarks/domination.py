@@ -28,9 +28,10 @@ from sparserank import DominationRanker, data
 from sparserank.evaluation.items import Items
 from sparserank.evaluation.measures import compute
 from sparserank.letor.base import measure_by_query
-from sparserank.optim.coordinate_descent import CoordinateDescent
+from sparserank.optim.coordinate_descent import CoordinateDescent, Descent
 from sparserank.optim.losses import Domination
 from sparserank.optim.penalties import L2
+from sparserank.optim.problems import LinearProblem
 from sparserank.optim.scores import Linear
 from sparserank.preferences.queries import Queries
 
@@ -90,7 +91,9 @@ def checked(l2: float = 1.0) -> list[dict[str, Any]]:
     from scipy.optimize import minimize
 
     X, y = items(CHECKED)
-    found = CoordinateDescent(tol=1e-9, max_iter=10_000).solve(Linear.of(X), Queries.of(y), Domination(), L2(l2))
+    found = CoordinateDescent(tol=1e-9, max_iter=10_000).solve(
+        LinearProblem(Linear.of(X), Queries.of(y), Domination()), L2(l2)
+    )
     dense = X.toarray()
     options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 10_000}
     least = minimize(literal_objective, np.zeros(50), (dense, y, l2), "L-BFGS-B", jac=True, options=options)
@@ -98,15 +101,15 @@ def checked(l2: float = 1.0) -> list[dict[str, Any]]:
     for _ in range(300):
         literal_pass(dense, y, w, bound, l2)
     others = {
-        "the sum over pairs, at our weights": literal_objective(found.w, dense, y, l2)[0],
+        "the sum over pairs, at our weights": literal_objective(found.weights, dense, y, l2)[0],
         "L-BFGS on the sum over pairs": float(least.fun),
         "Fig. 1.1 pair by pair, 300 passes": literal_objective(w, dense, y, l2)[0],
     }
     for name, value in others.items():
-        if abs(value - found.objective) > AGREES * abs(value):
-            raise RuntimeError(f"the objective is {found.objective!r}; by {name} it is {value!r}")
+        if abs(value - found.info["objective"]) > AGREES * abs(value):
+            raise RuntimeError(f"the objective is {found.info['objective']!r}; by {name} it is {value!r}")
     return [
-        {"name": f"objective, {name}", "ratio": value / found.objective, "objective": round(value, 8)}
+        {"name": f"objective, {name}", "ratio": value / found.info["objective"], "objective": round(value, 8)}
         for name, value in others.items()
     ]
 
@@ -134,11 +137,13 @@ def one_query(largest: int, repetitions: int) -> list[dict[str, Any]]:
 
 
 def _passes(X: Any, y: Any) -> Callable[[], None]:
-    descent = CoordinateDescent(tol=0.0, max_iter=PASSES).descent(Linear.of(X), Queries.of(y), Domination())
+    descent = Descent(
+        LinearProblem(Linear.of(X), Queries.of(y), Domination()), CoordinateDescent(tol=0.0, max_iter=PASSES)
+    )
 
     def passes() -> None:
         descent.w[:] = 0.0
-        descent.to(L2(1.0))
+        descent.minimize(L2(1.0))
 
     return passes
 

@@ -70,8 +70,9 @@ def commands() -> str:
 
 def http() -> str:
     """Every path of the service, from its OpenAPI document."""
-    from sparserank.service.app import create_app
     from sparserank.service.settings import Settings
+
+    from sparserank.service.app import create_app
 
     with TemporaryDirectory() as folder:
         model = Path(folder, "model.safetensors")

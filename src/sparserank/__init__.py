@@ -26,8 +26,10 @@ _HOME = {
     "SizePath": "sparserank.bilinear.size_path",
     "TextRanker": "sparserank.text_ranker",
     "diff": "sparserank.text_ranker",
-    "fewer_weights": "sparserank.optim.feature_pruning",
     "load": "sparserank.base.registry",
+    "losses": "sparserank.optim",
+    "penalties": "sparserank.optim",
+    "prune_features": "sparserank.optim.feature_pruning",
     "size_path": "sparserank.bilinear.size_path",
     "ranking_scorer": "sparserank.letor.base",
     "evaluation": None,
@@ -53,9 +55,11 @@ __all__ = [
     "data",
     "diff",
     "evaluation",
-    "fewer_weights",
     "load",
+    "losses",
+    "penalties",
     "preferences",
+    "prune_features",
     "ranking_scorer",
     "search",
     "size_path",
@@ -74,17 +78,22 @@ if TYPE_CHECKING:
     from .letor.rankboost import RankBoost
     from .letor.ranksvm import RankSVM
     from .letor.rbf import RBFRegressionRanker
-    from .optim.feature_pruning import fewer_weights
+    from .optim import losses, penalties
+    from .optim.feature_pruning import prune_features
     from .preferences import Preferences
     from .text_ranker import TextRanker, diff
     from .text_ranker.constraints import Constraints
 
+_find_old_name = _deprecated.renamed_names(
+    __name__, {"fewer_weights": "sparserank.optim.feature_pruning:prune_features"}
+)
+
 
 def __getattr__(name: str) -> Any:
-    if _deprecated.new_module(old := f"sparserank.{name}"):
+    if name not in _HOME and _deprecated.new_module(old := f"sparserank.{name}"):
         return importlib.import_module(old)
     if name not in _HOME:
-        raise AttributeError(f"module 'sparserank' has no attribute {name!r}")
+        return _find_old_name(name)
     home = _HOME[name]
     value = (
         importlib.import_module(f"sparserank.{name}") if home is None else getattr(importlib.import_module(home), name)

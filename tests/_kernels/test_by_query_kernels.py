@@ -31,33 +31,33 @@ def tiers(queries):
 
 
 @given(CASES, st.booleans())
-def test_the_counted_hinge_is_that_of_all_pairs_and_its_slope_is_its_derivative(case, squared):
+def test_the_counted_hinge_is_that_of_all_pairs_and_its_gradient_is_its_derivative(case, squared):
     y, qid, scores, weight = case
     queries = Queries.of(y, qid, weight)
     # a tiny jitter: no margin lies on the hinge's corner, where the plain one has no derivative
     scores = np.array(scores) + 1e-3 * np.arange(len(y))
-    slope = np.empty(len(y))
+    gradient = np.empty(len(y))
     s, w = scores[queries.order], queries.weight.copy()
-    loss = pair_hinge.loss_and_slope(s, w, tiers(queries), queries.start, squared, slope)
+    loss = pair_hinge.loss_and_gradient(s, w, tiers(queries), queries.start, squared, gradient)
     assert_allclose(loss, oracles.pair_hinge(scores, y, qid, weight, squared), atol=1e-9)
     for place, row in enumerate(queries.order):
         step = np.zeros(len(y))
         step[row] = 1e-6
         up, down = (oracles.pair_hinge(scores + side * step, y, qid, weight, squared) for side in (1, -1))
-        assert_allclose(slope[place], (up - down) / 2e-6, atol=1e-5)
+        assert_allclose(gradient[place], (up - down) / 2e-6, atol=1e-5)
 
 
 @given(CASES)
-def test_the_curvature_is_the_derivative_of_the_slope(case):
+def test_the_hessian_is_the_derivative_of_the_gradient(case):
     y, qid, scores, weight = case
     queries = Queries.of(y, qid, weight)
     s = (np.array(scores) + 1e-3 * np.arange(len(y)))[queries.order]
     along = np.cos(np.arange(len(y)))
     out, up, down = np.empty(len(y)), np.empty(len(y)), np.empty(len(y))
     arguments = queries.weight.copy(), tiers(queries), queries.start
-    pair_hinge.curvature(s, *arguments, along, out)
-    pair_hinge.loss_and_slope(s + 1e-6 * along, *arguments, True, up)
-    pair_hinge.loss_and_slope(s - 1e-6 * along, *arguments, True, down)
+    pair_hinge.multiply_hessian(s, *arguments, along, out)
+    pair_hinge.loss_and_gradient(s + 1e-6 * along, *arguments, True, up)
+    pair_hinge.loss_and_gradient(s - 1e-6 * along, *arguments, True, down)
     assert_allclose(out, (up - down) / 2e-6, atol=1e-6)
 
 
@@ -198,8 +198,8 @@ def test_a_mixture_of_planes_reaches_its_optimum():
     from scipy.optimize import minimize
 
     random = np.random.default_rng(0)
-    slopes, heights = random.normal(size=(6, 3)), random.normal(size=6)
-    gram = slopes @ slopes.T
+    gradients, heights = random.normal(size=(6, 3)), random.normal(size=6)
+    gram = gradients @ gradients.T
     alpha = np.full(6, 1 / 6)
     pair_hinge.best_mixture(gram, heights, alpha, 1e-10, 10_000)
     assert alpha.min() >= 0

@@ -9,11 +9,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from sparserank._kernels import domination as kernel
-from sparserank.optim.coordinate_descent import CoordinateDescent
+from sparserank.optim.coordinate_descent import CoordinateDescent, Descent
 from sparserank.optim.losses import Domination
+from sparserank.optim.problems import LinearProblem
 from sparserank.optim.scores import Linear
 from sparserank.preferences.queries import Queries
 from tests import oracles
+
+
+def start(score, queries, loss, settings):
+    return Descent(LinearProblem(score, queries, loss), settings)
 
 
 @st.composite
@@ -30,28 +35,30 @@ def worlds(draw, most=9):
 
 def standing(scores, y, qid, weight):
     """The kernel's state for these scores: one feature that is the scores, with weight 1."""
-    descent = CoordinateDescent().descent(Linear.of(scores[:, None]), Queries.of(y, qid, weight), Domination())
+    descent = Descent(
+        LinearProblem(Linear.of(scores[:, None]), Queries.of(y, qid, weight), Domination()), CoordinateDescent()
+    )
     descent.w[:] = 1.0
     return descent, descent._refresh()
 
 
 @given(worlds())
-def test_the_linear_time_loss_and_slope_equal_the_pairwise_definition(world):
+def test_the_linear_time_loss_and_gradient_equal_the_pairwise_definition(world):
     y, qid, weight, rng = world
     scores = rng.normal(scale=3.0, size=len(y))
     descent, loss = standing(scores, y, qid, weight)
     descent._full_gradient()
-    expected, slope = oracles.domination_loss(scores, y, qid, weight)
+    expected, gradient = oracles.domination_loss(scores, y, qid, weight)
     assert_allclose(loss, expected, rtol=1e-12)
-    assert_allclose(descent._pulled, slope, atol=1e-12)
+    assert_allclose(descent._score_gradient, gradient, atol=1e-12)
 
 
 @given(worlds())
-def test_slope_and_curvature_along_a_feature_equal_the_pairwise_definition(world):
+def test_gradient_and_curvature_along_a_feature_equal_the_pairwise_definition(world):
     y, qid, weight, rng = world
     X = rng.normal(size=(len(y), 2)) * (rng.random((len(y), 2)) < 0.7)
     w = np.array([1.0, -0.5])
-    descent = CoordinateDescent().descent(Linear.of(X), Queries.of(y, qid, weight), Domination())
+    descent = start(Linear.of(X), Queries.of(y, qid, weight), Domination(), CoordinateDescent())
     descent.w[:] = w
     descent._refresh()
     for r in range(2):
@@ -72,7 +79,9 @@ def look(d, r):
 def test_sums_carried_through_many_steps_equal_those_built_afresh(world, l1, l2):
     y, qid, weight, rng = world
     X = rng.normal(size=(len(y), 5)) * (rng.random((len(y), 5)) < 0.4)
-    descent = CoordinateDescent(tol=0.0).descent(Linear.of(X), Queries.of(y, qid, weight), Domination(margin=0.5))
+    descent = Descent(
+        LinearProblem(Linear.of(X), Queries.of(y, qid, weight), Domination(margin=0.5)), CoordinateDescent(tol=0.0)
+    )
     for r in [0, 1, 2, 3, 4] * 3:
         visit(descent, r, l1, l2)
     carried = descent._sums.copy()
@@ -96,7 +105,7 @@ def visit(d, r, l1, l2):
 def test_no_step_increases_the_penalised_objective(world, l1, l2, scale):
     y, qid, weight, rng = world
     X = scale * rng.normal(size=(len(y), 4)) * (rng.random((len(y), 4)) < 0.6)
-    descent = CoordinateDescent().descent(Linear.of(X), Queries.of(y, qid, weight), Domination())
+    descent = start(Linear.of(X), Queries.of(y, qid, weight), Domination(), CoordinateDescent())
     descent.w[:] = rng.normal(size=4) / scale
 
     def objective():
@@ -161,7 +170,7 @@ def test_without_curvature_the_step_is_that_of_the_quadratic_bound():
 def test_ranges_are_those_of_each_query_with_absent_entries_as_zeros(world):
     y, qid, weight, rng = world
     X = rng.normal(size=(len(y), 3)) * (rng.random((len(y), 3)) < 0.6)
-    descent = CoordinateDescent().descent(Linear.of(X), Queries.of(y, qid, weight), Domination())
+    descent = start(Linear.of(X), Queries.of(y, qid, weight), Domination(), CoordinateDescent())
     reach, bound = np.zeros(3), np.zeros(3)
     for q in np.unique(qid):
         rows = qid == q

@@ -30,7 +30,7 @@ def test_defaults_minimise_the_summed_loss_with_l1():
     ranker = sr.DominationRanker(alpha=0.5, tol=1e-9, max_iter=10_000).fit(X, y)
     least = oracles.domination_optimum(X.toarray(), y, np.zeros(len(y)), l1=0.5)
     assert ranker.objective_ == pytest.approx(least, abs=1e-6)
-    assert ranker.solution_.objective == ranker.objective_
+    assert ranker.solution_.info["objective"] == ranker.objective_
     assert ranker.converged_
     assert ranker.violation_ <= 1e-9
     assert ranker.coef_.shape == (40,)
@@ -129,7 +129,7 @@ def test_a_matrix_of_topics_teaches_each_column_by_itself():
         alone = sr.DominationRanker(alpha=0.2).fit(X, Y[:, topic])
         assert_array_equal(together.coef_[[topic]].toarray()[0], alone.coef_)
         assert_allclose(scores[:, topic], alone.predict(X))
-        assert together.solution_[topic].objective == alone.objective_
+        assert together.solution_[topic].info["objective"] == alone.objective_
     assert_array_equal(together.predict(X.toarray()), scores)
 
 

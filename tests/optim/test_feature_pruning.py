@@ -1,4 +1,4 @@
-"""fewer_weights against the normal equations, its bounds, and refusals."""
+"""prune_features against the normal equations, its bounds, and refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, random_array
 
-from sparserank import fewer_weights
+from sparserank import prune_features
 from sparserank.errors import ConfigError, DataError
 
 
@@ -20,7 +20,7 @@ def world(seed=0, n=80, d=30):
 
 def test_the_weights_that_stay_are_the_ridge_regression_of_the_scores():
     X, w = world()
-    found = fewer_weights(X, w, 10, ridge=0.5)
+    found = prune_features(X, w, 10, ridge=0.5)
     kept = np.flatnonzero(found)
     assert len(kept) == 10
     A, rows = X.toarray()[:, kept], X.toarray()
@@ -31,14 +31,14 @@ def test_the_weights_that_stay_are_the_ridge_regression_of_the_scores():
 def test_scores_are_nearer_than_those_of_the_largest_weights():
     X, w = world()
     cut = np.where(np.abs(w) >= np.sort(np.abs(w))[-10], w, 0.0)
-    found = fewer_weights(X, w, 10, ridge=0.01)
+    found = prune_features(X, w, 10, ridge=0.01)
     assert np.linalg.norm(X @ (found - w)) < 0.9 * np.linalg.norm(X @ (cut - w))
 
 
 def test_a_feature_said_twice_is_kept_once():
     X = np.random.default_rng(0).random((50, 3))
     doubled, full = np.hstack([X, X[:, :1]]), [1.0, 1.0, 0.0, 0.2]
-    found = fewer_weights(doubled, full, 2, ridge=1e-9)
+    found = prune_features(doubled, full, 2, ridge=1e-9)
     assert_allclose(found, [1.2, 1.0, 0.0, 0.0], atol=1e-2)
 
 
@@ -46,33 +46,33 @@ def test_a_feature_said_twice_is_kept_once():
 def test_no_more_than_wanted_and_only_where_there_was_a_weight(seed, most, scale):
     X, w = world(seed, n=20, d=12)
     w[::3] = 0.0
-    found = fewer_weights(X * scale, w, most)
+    found = prune_features(X * scale, w, most)
     assert np.count_nonzero(found) <= most
     assert not found[::3].any()
-    assert_allclose(found, fewer_weights(X, w, most), rtol=1e-6, atol=1e-9)
+    assert_allclose(found, prune_features(X, w, most), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 def test_rows_are_cut_each_by_itself_whatever_the_threads(n_jobs):
     X, w = world()
-    both = fewer_weights(X, csr_array(np.stack([w, -2 * w])), 7, n_jobs=n_jobs)
+    both = prune_features(X, csr_array(np.stack([w, -2 * w])), 7, n_jobs=n_jobs)
     assert both.format == "csr"
-    assert_array_equal(both.toarray()[0], fewer_weights(X, w, 7))
+    assert_array_equal(both.toarray()[0], prune_features(X, w, 7))
     assert_allclose(both.toarray()[1], -2 * both.toarray()[0])
 
 
 def test_a_model_without_weights_stays_without():
     X, w = world()
-    assert not fewer_weights(X, 0 * w, 3).any()
+    assert not prune_features(X, 0 * w, 3).any()
 
 
 def test_what_does_not_fit_is_refused():
     X, w = world()
     with pytest.raises(DataError, match="X has 30 features, coef has 29"):
-        fewer_weights(X, w[1:], 3)
+        prune_features(X, w[1:], 3)
     with pytest.raises(DataError, match="finite"):
-        fewer_weights(X, w * np.nan, 3)
+        prune_features(X, w * np.nan, 3)
     with pytest.raises(ConfigError, match="max_features"):
-        fewer_weights(X, w, 0)
+        prune_features(X, w, 0)
     with pytest.raises(ConfigError, match="ridge"):
-        fewer_weights(X, w, 3, ridge=-1)
+        prune_features(X, w, 3, ridge=-1)

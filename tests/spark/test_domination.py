@@ -32,7 +32,7 @@ def test_one_w_over_partitions_of_whole_queries_is_the_optimum_of_one_machine(sp
     assert_allclose(found.objective_, local.objective_, rtol=1e-4)
     assert_allclose(found.coef_, local.coef_, atol=0.01 * np.abs(local.coef_).max())
     assert found.violation_ <= 1e-3
-    assert found.n_iter_ == len(found.solution_.rounds)
+    assert found.n_iter_ == len(found.solution_.history)
     assert (found.skipped_queries_, found.alpha_) == (local.skipped_queries_, local.alpha_)
     assert_array_equal(found.predict(X), X @ found.coef_)
 

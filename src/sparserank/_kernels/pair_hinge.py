@@ -55,15 +55,15 @@ def _sweep(score, value, weight, tier, first, last, lowest, highest, order, beat
 
 
 @njit(cache=True, nogil=True)
-def loss_and_slope(score, weight, tier, start, squared, slope):
-    """The sum over all pairs, and slope[p] = its derivative by s_p."""
+def loss_and_gradient(score, weight, tier, start, squared, gradient):
+    """The sum over all pairs, and gradient[p] = its derivative by s_p."""
     total = 0.0
     beaten = np.zeros((len(score), 2))
     beating = np.zeros((len(score), 2))
     for q in range(len(start) - 1):
         first, last = start[q], start[q + 1]
         if tier[first] == tier[last - 1]:
-            slope[first:last] = 0.0
+            gradient[first:last] = 0.0
             continue
         order = np.argsort(score[first:last])
         _sweep(score, score, weight, tier, first, last, tier[last - 1], tier[first], order, beaten, beating)
@@ -71,18 +71,18 @@ def loss_and_slope(score, weight, tier, start, squared, slope):
             missing = beaten[p, 0] * (1.0 - score[p]) + beaten[p, 1]
             if squared:
                 excess = beating[p, 0] * (1.0 + score[p]) - beating[p, 1]
-                slope[p] = 2.0 * (excess - weight[p] * missing)
+                gradient[p] = 2.0 * (excess - weight[p] * missing)
                 # (1 - s_i + s_j)^2 = (1 - s_i)(1 - s_i + s_j) + s_j (1 - s_i + s_j), the second part seen from j
                 total += weight[p] * (1.0 - score[p]) * missing + score[p] * excess
             else:
-                slope[p] = beating[p, 0] - weight[p] * beaten[p, 0]
+                gradient[p] = beating[p, 0] - weight[p] * beaten[p, 0]
                 total += weight[p] * missing
     return total
 
 
 @njit(cache=True, nogil=True)
-def curvature(score, weight, tier, start, along, out):
-    """out = H along, with H the second derivative of the squared hinge by the scores."""
+def multiply_hessian(score, weight, tier, start, v, out):
+    """out = H v, with H the second derivative of the squared hinge by the scores."""
     beaten = np.zeros((len(score), 2))
     beating = np.zeros((len(score), 2))
     for q in range(len(start) - 1):
@@ -91,26 +91,24 @@ def curvature(score, weight, tier, start, along, out):
             out[first:last] = 0.0
             continue
         order = np.argsort(score[first:last])
-        _sweep(score, along, weight, tier, first, last, tier[last - 1], tier[first], order, beaten, beating)
+        _sweep(score, v, weight, tier, first, last, tier[last - 1], tier[first], order, beaten, beating)
         for p in range(first, last):
-            out[p] = 2.0 * (
-                weight[p] * (beaten[p, 0] * along[p] - beaten[p, 1]) + beating[p, 0] * along[p] - beating[p, 1]
-            )
+            out[p] = 2.0 * (weight[p] * (beaten[p, 0] * v[p] - beaten[p, 1]) + beating[p, 0] * v[p] - beating[p, 1])
 
 
 @njit(cache=True, nogil=True)
 def best_mixture(gram, heights, alpha, enough, steps):
     """max heights·α - ½ αᵀ gram α over α ≥ 0 with the sum it has: moves mass by pairs until none gains `enough`."""
     n = len(alpha)
-    slope = heights - gram @ alpha
+    gradient = heights - gram @ alpha
     for _ in range(steps):
         up, down = -1, -1
         for k in range(n):
-            if up < 0 or slope[k] > slope[up]:
+            if up < 0 or gradient[k] > gradient[up]:
                 up = k
-            if alpha[k] > 0.0 and (down < 0 or slope[k] < slope[down]):
+            if alpha[k] > 0.0 and (down < 0 or gradient[k] < gradient[down]):
                 down = k
-        rise = slope[up] - slope[down]
+        rise = gradient[up] - gradient[down]
         if not rise > enough:
             return
         bend = gram[up, up] + gram[down, down] - 2.0 * gram[up, down]
@@ -120,4 +118,4 @@ def best_mixture(gram, heights, alpha, enough, steps):
         alpha[up] += step
         alpha[down] = max(alpha[down] - step, 0.0)
         for k in range(n):
-            slope[k] -= step * (gram[k, up] - gram[k, down])
+            gradient[k] -= step * (gram[k, up] - gram[k, down])

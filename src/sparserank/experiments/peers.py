@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..data.records import Fold, Letor
 from ..letor.base import measure_by_query
 from ..letor.domination import shared_worth
-from ..optim.feature_pruning import fewer_weights
+from ..optim.feature_pruning import prune_features
 
 Floats = NDArray[np.float64]
 FirstFits = dict[Any, tuple[Floats, float]]
@@ -28,8 +28,8 @@ class LinearModelPerTopic:
 
     fit_weights : (X, Y) to weights of topics × features. key : names the first fit in the cache `first_fits`.
     share : as in DominationRanker, fit again on features scaled by the weights of all topics. largest : keep only this
-    many weights per topic, the largest. pruned : keep only this many, by `fewer_weights`. reused_seconds_ : the time of
-    the first fit if it was cached.
+    many weights per topic, the largest. pruned : keep only this many, by `prune_features`. reused_seconds_ : the time
+    of the first fit if it was cached.
     """
 
     fit_weights: Callable[[Any, Any], Floats]
@@ -55,7 +55,7 @@ class LinearModelPerTopic:
         if self.largest is not None:
             least = -np.partition(-np.abs(weights), self.largest, axis=1)[:, [self.largest]]
             weights = np.where(np.abs(weights) > least, weights, 0.0)
-        self.coef_ = csr_array(weights) if self.pruned is None else fewer_weights(X, weights, self.pruned)
+        self.coef_ = csr_array(weights) if self.pruned is None else prune_features(X, weights, self.pruned)
         return self
 
     def predict(self, X: Any) -> Floats:

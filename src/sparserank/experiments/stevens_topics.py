@@ -111,7 +111,7 @@ def table_1_3(seed: int, items: int | None, progress: Progress) -> dict[str, Any
         "Domination (L2², shared, 1 %)": Method(partial(_shared_domination, n_weights, dominations), shares),
         "LinearSVC": Method(partial(linear_svc, first_fits=svms), costs),
         "LinearSVC (cut to 1 %)": Method(partial(linear_svc, first_fits=svms, largest=n_weights), costs),
-        "LinearSVC (shared, fewer_weights to 1 %)": Method(
+        "LinearSVC (shared, prune_features to 1 %)": Method(
             partial(linear_svc, first_fits=svms, pruned=n_weights),
             parameter_grid(C=(0.1, 0.3, 1.0), share=(0.25, 0.5)),
         ),

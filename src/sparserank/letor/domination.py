@@ -19,10 +19,12 @@ from sklearn.exceptions import ConvergenceWarning
 from .. import validation
 from ..data.formats.tensors import Tensors, pack_csr
 from ..errors import ConfigError, DataError
-from ..optim.coordinate_descent import CoordinateDescent, LinearSolution
+from ..optim.coordinate_descent import CoordinateDescent
 from ..optim.losses import Domination
 from ..optim.penalties import L1, L2, ElasticNet, NoPenalty, Separable
+from ..optim.problems import LinearProblem, select_windows
 from ..optim.scores import Linear
+from ..optim.solver import Solution
 from ..preferences.queries import Queries
 from .base import LinearRanker, by_topic, topic_grades
 
@@ -54,27 +56,21 @@ class DominationSolver:
     descent: CoordinateDescent
     n_jobs: int | None = None
 
-    def solve(self, score: Linear, queries: Queries, max_features: int | None) -> LinearSolution:
+    def solve(self, score: Linear, queries: Queries, max_features: int | None) -> Solution:
         """One w over all queries."""
-        descent = self.descent.descent(score, queries, self.loss)
-        if max_features is None:
-            return descent.to(self.penalty)
-        if isinstance(self.penalty, L1):
-            return descent.down_to(self.penalty, max_features)
-        return descent.cut_to(self.penalty, max_features)
+        problem = LinearProblem(score, queries, self.loss)
+        return self.descent.solve(problem, self.penalty, max_features=max_features)
 
-    def solve_topic(self, score: Linear, queries: Queries, max_features: int | None) -> LinearSolution | None:
+    def solve_topic(self, score: Linear, queries: Queries, max_features: int | None) -> Solution | None:
         """The w of one topic; None if all its grades are equal."""
-        if self.loss.select_windows(queries).skipped == len(queries):
+        if select_windows(self.loss, queries).skipped == len(queries):
             return None
         return DominationSolver.solve(self, score, queries, max_features)
 
-    def solve_topics(
-        self, score: Linear, grades: Any, rows: Rows, max_features: int | None
-    ) -> list[LinearSolution | None]:
+    def solve_topics(self, score: Linear, grades: Any, rows: Rows, max_features: int | None) -> list[Solution | None]:
         """The w of every column of grades."""
 
-        def solve(topic: int) -> LinearSolution | None:
+        def solve(topic: int) -> Solution | None:
             return self.solve_topic(score, rows.by_query(grades, topic), max_features)
 
         with ThreadPoolExecutor(validation.threads(self.n_jobs)) as pool:
@@ -185,11 +181,11 @@ class DominationRanker(LinearRanker):
         score, worth = Linear.of(X), np.ones(X.shape[1])
         rows = Rows(qid, weights.get("sample_weight"), margins)
         if self.share > 0.0:
-            known = [one.w for one in solver.solve_topics(score, grades, rows, None) if one is not None]
+            known = [one.weights for one in solver.solve_topics(score, grades, rows, None) if one is not None]
             worth = shared_worth(np.stack(known), self.share) if known else worth
             score = score.scaled(worth)
         found = solver.solve_topics(score, grades, rows, self.max_features)
-        scaled = [None if one is None else replace(one, w=one.w * worth) for one in found]
+        scaled = [None if one is None else replace(one, weights=one.weights * worth) for one in found]
         self._take_topics(scaled, len(worth), solver.penalty.alpha)
 
     def _checked(self, X: Any, y: Any, qid: Any, weights: dict[str, Any]) -> tuple[Any, Queries]:
@@ -199,30 +195,30 @@ class DominationRanker(LinearRanker):
 
     def _learn(self, X: Any, queries: Queries) -> None:
         solver = self._solver()
-        self.skipped_queries_ = solver.loss.select_windows(queries).skipped
+        self.skipped_queries_ = select_windows(solver.loss, queries).skipped
         solution = solver.solve(Linear.of(X), queries, self.max_features)
-        self.coef_, self.solution_, self.converged_ = solution.w, solution, solution.converged
-        self.n_iter_, self.alpha_, self.objective_ = solution.epochs, solution.penalty.alpha, solution.objective
-        self.violation_ = solution.relative_violation
-        if not solution.converged:
-            self._warn(solution.message)
+        self.coef_, self.solution_, info = solution.weights, solution, solution.info
+        self.n_iter_, self.alpha_, self.objective_ = info["epochs"], info["penalty"].alpha, info["objective"]
+        self.violation_, self.converged_ = info["relative_violation"], info["converged"]
+        if not self.converged_:
+            self._warn(info["message"])
 
-    def _take_topics(self, found: list[LinearSolution | None], n_features: int, alpha: float) -> None:
+    def _take_topics(self, found: list[Solution | None], n_features: int, alpha: float) -> None:
         from scipy.sparse import csr_array, vstack
 
         empty = csr_array((1, n_features), dtype=np.float64)
         known = [solution for solution in found if solution is not None]
         if not known:
             raise DataError(f"nothing to learn: none of the {len(found)} topics has rows of two different grades")
-        self.coef_ = csr_array(vstack([empty if one is None else csr_array(one.w[None, :]) for one in found]))
+        self.coef_ = csr_array(vstack([empty if one is None else csr_array(one.weights[None, :]) for one in found]))
         self.solution_, self.skipped_topics_ = tuple(found), len(found) - len(known)
-        self.n_iter_ = max(solution.epochs for solution in known)
-        self.converged_ = all(solution.converged for solution in known)
-        self.alpha_ = np.array([alpha if one is None else one.penalty.alpha for one in found])
-        self.objective_ = float(sum(solution.objective for solution in known))
-        self.violation_ = max(solution.relative_violation for solution in known)
+        self.n_iter_ = max(solution.info["epochs"] for solution in known)
+        self.converged_ = all(solution.info["converged"] for solution in known)
+        self.alpha_ = np.array([alpha if one is None else one.info["penalty"].alpha for one in found])
+        self.objective_ = float(sum(solution.info["objective"] for solution in known))
+        self.violation_ = max(solution.info["relative_violation"] for solution in known)
         if not self.converged_:
-            stopped = [topic for topic, one in enumerate(found) if one is not None and not one.converged]
+            stopped = [topic for topic, one in enumerate(found) if one is not None and not one.info["converged"]]
             self._warn(f"{len(stopped)} of {len(found)} topics, {stopped[0]} first, were stopped at max_iter")
 
     def _warn(self, what: str) -> None:

@@ -50,11 +50,11 @@ class RankSVM(LinearRanker):
             raise ConfigError("penalty='l1' needs a slope to follow, which the hinge lacks; use loss='squared_hinge'")
         solve = cutting_planes if self.loss == "hinge" else newton if self.penalty == "l2" else proximal
         found = solve(PairHinge(X, queries, self.C, self.loss == "squared_hinge"), self.tol, self.max_iter)
-        self.coef_, self.n_iter_, self.converged_ = found.coef, found.iterations, found.converged
-        self.violation_, self.objective_ = found.violation, found.objective
-        if not found.converged:
+        self.coef_, self.n_iter_, self.converged_ = found.weights, found.info["n_iter"], found.info["converged"]
+        self.violation_, self.objective_ = found.info["violation"], found.info["objective"]
+        if not self.converged_:
             warnings.warn(
-                f"RankSVM stopped after {found.iterations} iterations at a violation of {found.violation:.2g}, above "
+                f"RankSVM stopped after {self.n_iter_} iterations at a violation of {self.violation_:.2g}, above "
                 f"tol={self.tol:g}; raise max_iter, or lower C, or scale the features",
                 ConvergenceWarning,
                 stacklevel=3,

@@ -3,147 +3,142 @@
     min over w   sum_i c_i log(1 + sum_{j below i} exp(w·x_j - w·x_i + margin_ij)) + l1 |w|₁ + l2 ‖w‖²
 
 One weight at a time, by the minimum of an upper bound of the objective along it, so that no step ever increases it; see
-`kernels.domination` for the sums that make a step linear in the rows that have the feature.
+`_kernels.domination` for the sums that make a step linear in the rows that have the feature.
 
-Only a working set of weights is visited: those that are not zero and the zeros that violate optimality most. When the
-set has come to rest, the gradient of all weights is looked at, and the set grows, until nothing violates optimality by
-more than tol times the largest entry of the gradient at w = 0.
+Only a working set of weights is visited: the nonzeros and the zeros that violate optimality most. Once it converged,
+the gradient of all weights is computed and the set grows, until nothing violates optimality by more than tol times the
+largest entry of the gradient at w = 0.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..errors import ConfigError
 from ..preferences.queries import Queries
 from .losses import Domination
 from .penalties import L1, L2, ElasticNet, NoPenalty, Separable
-from .scores import Linear
+from .problems import LinearProblem, select_windows
+from .solver import Solution, Solver
 
 Floats = NDArray[np.float64]
 
-FIRST_SET = 500
-"""Weights that are visited first where more violate optimality."""
-
-KEPT = 2 / 3
-"""The share of the weights that stay when some must go."""
-
-STEP, LEAST_ALPHA = 0.7, 1e-6
-"""A path goes down by this factor, to this share of the alpha that leaves no weight."""
+FIRST_WORKING_SET = 500
+"""Weights in the first working set, if more violate optimality."""
+KEPT_SHARE = 2 / 3
+"""The share of the weights that stay in one round of pruning."""
+PATH_FACTOR, SMALLEST_ALPHA = 0.7, 1e-6
+"""The factor between two alphas of a path, and its end as a share of the alpha that leaves no weight."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """How things stood when the gradient of all weights was looked at."""
+    """The state when the gradient of all weights was computed."""
 
     epochs: int
     objective: float
     violation: float
     nonzeros: int
-    visited: int
+    working_set: int
 
 
-@dataclass(frozen=True)
-class LinearSolution:
-    """The end of one run.
+def make_solution(
+    w: Floats, penalty: Separable, loss: float, violation: float, scale: float, epochs: int, converged: bool,
+    rounds: tuple[Round, ...] = (),
+) -> Solution:  # fmt: skip
+    """The solution of a linear problem.
 
-    w : the weights. loss, objective : without and with the penalty. epochs : passes over the working set.
-    violation : how far 0 is from the subdifferential, in its worst entry; `converged` means at most tol · `scale`,
-        the largest entry of the gradient at w = 0.
+    violation : the distance of 0 from the subdifferential, in its worst entry. scale : the largest entry of the
+        gradient at w = 0.
     """
-
-    w: Floats
-    penalty: Separable
-    loss: float
-    objective: float
-    violation: float
-    scale: float
-    epochs: int
-    converged: bool
-    rounds: tuple[Round, ...]
-
-    @property
-    def nonzeros(self) -> int:
-        """How many weights are not zero."""
-        return int(np.count_nonzero(self.w))
-
-    @property
-    def relative_violation(self) -> float:
-        """The violation as a share of the gradient at w = 0."""
-        return self.violation / self.scale if self.scale > 0 else 0.0
-
-    @property
-    def message(self) -> str:
-        """How it ended, in a sentence."""
-        how = "came to rest" if self.converged else "was stopped at max_iter"
-        return (
-            f"coordinate descent {how} after {self.epochs} passes with {self.nonzeros} weights; "
-            f"optimality is violated by {self.relative_violation:.2g} of the gradient at 0"
-        )
+    nonzeros, relative = int(np.count_nonzero(w)), violation / scale if scale > 0 else 0.0
+    message = (
+        f"coordinate descent {'converged' if converged else 'stopped at max_iter'} after {epochs} passes with "
+        f"{nonzeros} weights; the violation of optimality is {relative:.2g} of the gradient at 0"
+    )
+    info = {
+        "penalty": penalty,
+        "loss": loss,
+        "objective": loss + penalty.value(w),
+        "violation": violation,
+        "relative_violation": relative,
+        "scale": scale,
+        "epochs": epochs,
+        "nonzeros": nonzeros,
+        "converged": converged,
+        "message": message,
+    }
+    return Solution(w, rounds, info)
 
 
 @dataclass(frozen=True)
-class CoordinateDescent:
+class CoordinateDescent(Solver):
     """The settings: tol, relative to the gradient at w = 0, and max_iter, the most passes over the working set."""
 
     tol: float = 1e-4
     max_iter: int = 1000
+    losses: ClassVar[tuple[type, ...]] = (Domination,)
+    penalties: ClassVar[tuple[type, ...]] = (NoPenalty, L1, L2, ElasticNet)
 
     def __post_init__(self) -> None:
         validation.number("tol", self.tol, low=0)
         validation.count("max_iter", self.max_iter, low=0)
 
     def solve(
-        self, score: Linear, queries: Queries, loss: Domination, penalty: Separable, start: Floats | None = None
-    ) -> LinearSolution:
-        """The minimum, from `start` or from zero."""
-        descent = self.descent(score, queries, loss)
-        if start is not None:
-            descent.w[:] = start
-        return descent.to(penalty)
+        self,
+        problem: LinearProblem,
+        penalty: Separable,
+        init: Floats | None = None,
+        max_features: int | None = None,
+    ) -> Solution:
+        """The minimum, from `init` or from zero; with at most `max_features` weights.
 
-    def descent(self, score: Linear, queries: Queries, loss: Domination) -> Descent:
-        """A descent that stands at w = 0; a loss that this solver cannot take is refused."""
-        if not isinstance(loss, Domination):
-            raise ConfigError(f"coordinate descent takes the domination loss; got {type(loss).__name__}")
-        return Descent(self, score, queries, loss)
+        To keep `max_features`, L1 searches the smallest alpha that leaves no more; other penalties prune.
+        """
+        self.check(problem.loss, penalty)
+        descent = Descent(problem, self)
+        if init is not None:
+            descent.w[:] = init
+        if max_features is None:
+            return descent.minimize(penalty)
+        if isinstance(penalty, L1):
+            return descent.search_alpha(penalty, max_features)
+        return descent.prune(penalty, max_features)
 
 
 class Descent:
-    """One problem, and how far it is solved: each `to(penalty)` goes on from the weights of the one before."""
+    """One problem, and its current weights; each `minimize(penalty)` starts from the weights of the one before."""
 
-    def __init__(self, settings: CoordinateDescent, score: Linear, queries: Queries, loss: Domination) -> None:
+    def __init__(self, problem: LinearProblem, settings: CoordinateDescent) -> None:
         from .._kernels.domination import COLUMNS
 
-        self.settings, self._columns = settings, score
-        self._offset = loss.compute_offsets(queries)
-        self.queries = queries = loss.select_windows(queries).require_pairs()
-        n, levels = len(queries.order), len(queries.level) - 1
+        self.settings, self._columns, self._offset = settings, problem.score, problem.offsets
+        self.queries = queries = select_windows(problem.loss, problem.queries).require_pairs()
+        n, levels, n_features = len(queries.order), len(queries.level) - 1, problem.score.shape[1]
         owner = np.repeat(np.arange(len(queries)), np.diff(queries.query_levels))
         alone = (np.diff(queries.query_levels) == 1)[owner]
         level = np.repeat(np.where(alone, -1, np.arange(levels)), np.diff(queries.level))
         self._level: NDArray[Any] = queries.by_row(level).astype(np.int16 if levels < 2**15 else np.int64)
         self._owner, self._place, self._order = owner, queries.place.view(np.uint64), queries.order.view(np.uint64)
         self._begin, self._first, self._cost = queries.level, queries.query_levels, queries.weight
-        self.w = np.zeros(score.shape[1])
+        self.w = np.zeros(n_features)
         self._score, self._low, self._high = np.empty(n), np.zeros(n), np.zeros(n)
         self._sums = np.zeros((levels, COLUMNS))
         self._stamp, self._clock = np.zeros(len(queries), np.int64), np.zeros(1, np.int64)
         self._touched = np.empty(len(queries), np.int64)
-        self._pulled, self._gradient = np.zeros(n), np.empty(score.shape[1])
-        self._all = np.arange(score.shape[1])
-        self._measure(queries)
+        self._score_gradient, self._gradient = np.zeros(n), np.empty(n_features)
+        self._all = np.arange(n_features)
+        self._bound_curvature(queries)
         self._open = self._reach > 0.0
         self.loss = self._refresh()
         self.scale = float(np.abs(self._full_gradient()).max(initial=0.0))
 
-    def _measure(self, queries: Queries) -> None:
-        """How far each feature ranges within a query, and what that says about the curvature."""
+    def _bound_curvature(self, queries: Queries) -> None:
+        """The largest range of each feature within a query, and the bound of the curvature that follows."""
         from .._kernels.columns import ranges
 
         wins = queries.first_loser < queries.query_end
@@ -161,7 +156,7 @@ class Descent:
         return self._columns.pointer, self._columns.rows, self._columns.values
 
     def _refresh(self) -> float:
-        """Scores and sums from the weights, without what rounding has added up; the loss."""
+        """Scores and sums from the weights, without accumulated rounding; returns the loss."""
         from .._kernels.domination import rebuild, rescore
 
         rescore(*self._matrix, self.w, self._offset, self._score)
@@ -172,56 +167,48 @@ class Descent:
     def _full_gradient(self) -> Floats:
         from .._kernels.domination import against, pull
 
-        pull(self._order, self._begin, self._first, self._cost, self._low, self._high, self._sums, self._pulled)
-        against(*self._matrix, self._pulled, self._all, self._gradient)
+        pull(self._order, self._begin, self._first, self._cost, self._low, self._high, self._sums, self._score_gradient)
+        against(*self._matrix, self._score_gradient, self._all, self._gradient)
         return self._gradient
 
-    def at(self, w: Floats) -> tuple[float, Floats]:
+    def evaluate(self, w: Floats) -> tuple[float, Floats]:
         """The loss of these weights and its gradient, without the penalty."""
         self.w[:] = w
         return self._refresh(), self._full_gradient().copy()
 
-    def to(self, penalty: Separable) -> LinearSolution:
-        """The minimum with this penalty, from where the weights are."""
-        if not isinstance(penalty, NoPenalty | L1 | L2 | ElasticNet):
-            raise ConfigError(f"coordinate descent takes no penalty, L1, L2 or both; got {type(penalty).__name__}")
+    def minimize(self, penalty: Separable) -> Solution:
+        """The minimum with this penalty, from the current weights."""
         rounds: list[Round] = []
-        goal, epochs, visited = self.settings.tol * self.scale, 0, FIRST_SET
+        goal, epochs, size = self.settings.tol * self.scale, 0, FIRST_WORKING_SET
         while True:
             loss = self._refresh()
-            missed = self._violations(penalty)
-            worst = float(missed.max(initial=0.0))
-            objective = loss + penalty.value(self.w)
-            rounds.append(Round(epochs, objective, worst, int(np.count_nonzero(self.w)), visited))
+            violations = self._violations(penalty)
+            worst = float(violations.max(initial=0.0))
+            rounds.append(Round(epochs, loss + penalty.value(self.w), worst, int(np.count_nonzero(self.w)), size))
             if worst <= goal or epochs >= self.settings.max_iter:
                 break
-            working = self._working_set(missed, visited)
-            visited = 2 * len(working)
-            epochs += self._rest(working, penalty, max(goal / 2.0, worst / 4.0), epochs)
-        return LinearSolution(
-            self.w.copy(), penalty, loss, objective, worst, self.scale, epochs, worst <= goal, tuple(rounds)
-        )
+            working = self._working_set(violations, size)
+            size = 2 * len(working)
+            epochs += self._descend(working, penalty, max(goal / 2.0, worst / 4.0), epochs)
+        return make_solution(self.w.copy(), penalty, loss, worst, self.scale, epochs, worst <= goal, tuple(rounds))
 
     def _violations(self, penalty: Separable) -> Floats:
-        """`kernels.domination.violation` of every weight that may move."""
-        g = self._full_gradient() + 2.0 * penalty.l2 * self.w
-        missed = np.where(
-            self.w == 0.0, np.maximum(np.abs(g) - penalty.l1, 0.0), np.abs(g + np.copysign(penalty.l1, self.w))
-        )
-        missed[~self._open] = 0.0
-        return missed
+        """`_kernels.domination.violation` of every weight that may move."""
+        out = compute_violations(self.w, self._full_gradient(), penalty)
+        out[~self._open] = 0.0
+        return out
 
-    def _working_set(self, missed: Floats, visited: int) -> NDArray[np.int64]:
-        """The weights that are not zero, and of the others those that violate optimality most."""
+    def _working_set(self, violations: Floats, size: int) -> NDArray[np.int64]:
+        """The nonzero weights, and the zeros that violate optimality most."""
         zero = self.w == 0.0
-        room = max(visited - int((~zero).sum()), FIRST_SET)
-        news = np.flatnonzero(zero & (missed > 0.0))
+        room = max(size - int((~zero).sum()), FIRST_WORKING_SET)
+        news = np.flatnonzero(zero & (violations > 0.0))
         if len(news) > room:
-            news = news[np.argpartition(-missed[news], room)[:room]]
+            news = news[np.argpartition(-violations[news], room)[:room]]
         return np.union1d(np.flatnonzero(~zero & self._open), news)
 
-    def _rest(self, working: NDArray[np.int64], penalty: Separable, goal: float, done: int) -> int:
-        """Visit the working set until it violates optimality by no more than `goal`; how many passes that took."""
+    def _descend(self, working: NDArray[np.int64], penalty: Separable, goal: float, done: int) -> int:
+        """Pass over the working set until its violation is at most `goal`; returns the number of passes."""
         from .._kernels.domination import descend
 
         active, slack, epochs = len(working), np.inf, 0
@@ -237,33 +224,39 @@ class Descent:
                 break
         return epochs
 
-    def cut_to(self, penalty: Separable, most: int) -> LinearSolution:
-        """No more than `most` weights, by leaving out the least and solving again, a third of them at a time.
+    def prune(self, penalty: Separable, max_features: int) -> Solution:
+        """At most `max_features` weights: remove the least important third and solve again, until few enough are left.
 
-        What a weight is worth is |w_r| ‖x_r‖^½, halfway between its size and its share in the scores.
+        The importance of a weight is |w_r| ‖x_r‖^½, halfway between its size and its share in the scores.
         """
-        found = self.to(penalty)
-        while found.nonzeros > most:
-            left = max(most, int(KEPT * found.nonzeros))
-            worth = np.abs(self.w) * np.sqrt(self._columns.lengths)
-            self._open[np.argsort(-worth, kind="stable")[left:]] = False
+        found = self.minimize(penalty)
+        while found.info["nonzeros"] > max_features:
+            kept = max(max_features, int(KEPT_SHARE * found.info["nonzeros"]))
+            importance = np.abs(self.w) * np.sqrt(self._columns.lengths)
+            self._open[np.argsort(-importance, kind="stable")[kept:]] = False
             self.w[~self._open] = 0.0
-            found = self.to(penalty)
+            found = self.minimize(penalty)
         return found
 
-    def down_to(self, penalty: L1, most: int) -> LinearSolution:
-        """The least alpha that leaves no more than `most` weights, and its minimum, by a warm-started path of alphas.
+    def search_alpha(self, penalty: L1, max_features: int) -> Solution:
+        """The minimum for the smallest alpha that leaves at most `max_features` weights, by a warm-started path.
 
-        The number of weights need not rise with every fall of alpha; the path stops where it first exceeds `most`, and
-        the last step is halved until alpha is known to a thousandth or just so many weights are left.
+        The path stops where the weights first exceed `max_features`; the last step is then bisected until alpha is
+        known to a thousandth or exactly so many weights are left.
         """
         high, low = self.scale, 0.0
-        best = self.to(replace(penalty, alpha=high))
-        while best.nonzeros < most and high > LEAST_ALPHA * self.scale and low < 0.999 * high:
-            middle = high * STEP if low == 0.0 else (high * low) ** 0.5
-            found = self.to(replace(penalty, alpha=middle))
-            if found.nonzeros > most:
-                low, self.w[:] = middle, best.w
+        best = self.minimize(replace(penalty, alpha=high))
+        while best.info["nonzeros"] < max_features and high > SMALLEST_ALPHA * self.scale and low < 0.999 * high:
+            middle = high * PATH_FACTOR if low == 0.0 else (high * low) ** 0.5
+            found = self.minimize(replace(penalty, alpha=middle))
+            if found.info["nonzeros"] > max_features:
+                low, self.w[:] = middle, best.weights
             else:
                 high, best = middle, found
         return best
+
+
+def compute_violations(w: Floats, gradient: Floats, penalty: Separable) -> Floats:
+    """The distance of 0 from the subdifferential of loss + penalty, along each weight."""
+    g = gradient + 2.0 * penalty.l2 * w
+    return np.where(w == 0.0, np.maximum(np.abs(g) - penalty.l1, 0.0), np.abs(g + np.copysign(penalty.l1, w)))

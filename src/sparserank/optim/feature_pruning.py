@@ -1,9 +1,9 @@
-"""Fewer weights, nearly the same scores: a linear model cut to the features that its own scores can best do with.
+"""prune_features: a linear model with fewer weights and nearly the same scores.
 
-    min over w with no more than `max_features` weights   ‖X w - X w₀‖² + ridge · m · ‖w‖²
+    min over w with at most `max_features` weights   ‖X w - X w₀‖² + ridge · m · ‖w‖²
 
-where m is the mean squared length of a row. It asks for no labels: what the full model learned from them is in its
-scores. Features go a third at a time, those whose weights matter least, and the rest is fitted again.
+m is the mean squared norm of a row. No labels are needed: the scores of the full model w₀ hold what it learned. Each
+round removes the third of the features with the least important weights and fits the others again.
 """
 
 from __future__ import annotations
@@ -16,80 +16,95 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import DataError
+from .linalg import conjugate_gradient
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
 
-FIRST, KEPT = 8, 0.7
-"""So many times the wanted features are looked at first; the share of them that stays in each round."""
-STEPS, TOLERANCE = 30, 1e-4
-"""Of conjugate gradients in a round; the next starts from where it ended."""
+FIRST_MULTIPLE, KEPT_SHARE = 8, 0.7
+"""The first round has this multiple of max_features; each round keeps this share of them."""
+MAX_ITER, TOLERANCE = 30, 1e-4
+"""Of conjugate gradient in a round; the next round starts from its result."""
 
 
-def fewer_weights(
+def prune_features(
     X: Any, coef: Any, max_features: int, *, ridge: float = 0.7, n_jobs: int | None = None
 ) -> Floats | csr_array:
-    """No more than `max_features` weights a model, whose scores on X are nearest to those of `coef`.
+    """Find at most `max_features` weights for each model whose scores on X are closest to those of `coef`.
 
-    X : the rows the scores are compared on, as the model was learned from. coef : one weight a feature, or a row of
-        them a model, dense or sparse; the answer has its shape, rows come back sparse. ridge : how far weights are
-        held back, as a share of the mean squared length of a row. n_jobs : threads, one model each.
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The rows on which the scores are compared, such as the training data.
+    coef : array-like or sparse matrix of shape (n_features,) or (n_models, n_features)
+        The weights of one model, or one row for each model.
+    max_features : int
+        The most weights of a model, at least 1.
+    ridge : float, default=0.7
+        The strength of the penalty, as a share of the mean squared norm of a row.
+    n_jobs : int or None, default=None
+        Threads, one model each. None uses all cores.
 
+    Returns
+    -------
+    ndarray of shape (n_features,) or csr_array of shape (n_models, n_features)
+
+    Raises
+    ------
+    DataError
+        The shapes of X and coef do not match, or a number is not finite.
+
+    Examples
+    --------
     >>> X = [[1.0, 1.0, 0.0], [1.0, 1.0, 0.1], [0.0, 0.0, 1.0]]
-    >>> fewer_weights(X, [1.0, 1.0, 0.0], 1, ridge=0.0).round(2).tolist()
+    >>> prune_features(X, [1.0, 1.0, 0.0], 1, ridge=0.0).round(2).tolist()
     [2.0, 0.0, 0.0]
     """
     from scipy.sparse import csc_array, csr_array, issparse
 
     validation.count("max_features", max_features, low=1)
     validation.number("ridge", ridge, low=0)
-    rows = csc_array(X, dtype=np.float64)
+    columns = csc_array(X, dtype=np.float64)
     models = np.atleast_2d(np.asarray(coef.toarray() if issparse(coef) else coef, dtype=np.float64))
-    if models.ndim != 2 or models.shape[1] != rows.shape[1]:
-        raise DataError(f"X has {rows.shape[1]} features, coef has {models.shape[-1]} weights")
-    if not (np.isfinite(models).all() and np.isfinite(rows.data).all()):
+    if models.ndim != 2 or models.shape[1] != columns.shape[1]:
+        raise DataError(f"X has {columns.shape[1]} features, coef has {models.shape[-1]} weights")
+    if not (np.isfinite(models).all() and np.isfinite(columns.data).all()):
         raise DataError("X and coef must be finite numbers")
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=0)).ravel())
-    held = ridge * float(lengths @ lengths) / max(rows.shape[0], 1)
-
-    def cut(w: Floats) -> Floats:
-        return _cut(rows, lengths, w, max_features, held)
-
+    norms = np.sqrt(np.asarray(columns.multiply(columns).sum(axis=0)).ravel())
+    strength = ridge * float(norms @ norms) / max(columns.shape[0], 1)
     with ThreadPoolExecutor(validation.threads(n_jobs)) as pool:
-        found = np.stack(list(pool.map(cut, models)))
+        found = np.stack(list(pool.map(lambda w: _prune(columns, norms, w, max_features, strength), models)))
     return found[0] if np.ndim(coef) == 1 else csr_array(found)
 
 
-def _cut(X: Any, lengths: Floats, full: Floats, most: int, held: float) -> Floats:
-    wanted = X @ full
-    kept = np.argsort(-np.abs(full) * np.sqrt(lengths), kind="stable")[: FIRST * most]
+def _prune(X: Any, norms: Floats, full: Floats, max_features: int, strength: float) -> Floats:
+    scores = X @ full
+    kept = np.argsort(-np.abs(full) * np.sqrt(norms), kind="stable")[: FIRST_MULTIPLE * max_features]
     kept = kept[full[kept] != 0.0]
     w = full[kept]
     while True:
-        w = _fitted(X[:, kept], wanted, held, w)
-        if len(kept) <= most:
+        w = _fit(X[:, kept], scores, strength, w)
+        if len(kept) <= max_features:
             break
-        worth = np.abs(w) * (lengths[kept] ** 2 + held) ** 0.25
-        best = np.argsort(-worth, kind="stable")[: max(most, int(KEPT * len(kept)))]
+        importance = np.abs(w) * (norms[kept] ** 2 + strength) ** 0.25
+        best = np.argsort(-importance, kind="stable")[: max(max_features, int(KEPT_SHARE * len(kept)))]
         kept, w = kept[best], w[best]
     out = np.zeros_like(full)
     out[kept] = w
     return out
 
 
-def _fitted(X: Any, wanted: Floats, held: float, start: Floats) -> Floats:
-    """The ridge regression of `wanted` on the columns of X, by conjugate gradients from `start`."""
-    from scipy.sparse.linalg import LinearOperator, cg
-
-    n = X.shape[1]
-    if n == 0:
-        return start
+def _fit(X: Any, scores: Floats, strength: float, init: Floats) -> Floats:
+    """The ridge regression of the scores on the columns of X, from `init`."""
+    if X.shape[1] == 0:
+        return init
     by_row = X.tocsr()
-    scale = np.asarray(X.multiply(X).sum(axis=0)).ravel() + held
-    scale[scale == 0.0] = 1.0
-    normal = LinearOperator((n, n), matvec=lambda v: X.T @ (by_row @ v) + held * v, dtype=np.float64)
-    by_scale = LinearOperator((n, n), matvec=lambda v: v / scale, dtype=np.float64)
-    found, _ = cg(normal, X.T @ wanted, x0=start, maxiter=STEPS, rtol=TOLERANCE, M=by_scale)
-    return np.asarray(found)
+    diagonal = np.asarray(X.multiply(X).sum(axis=0)).ravel() + strength
+    diagonal[diagonal == 0.0] = 1.0
+    w: Floats
+    w, _ = conjugate_gradient(
+        lambda v: X.T @ (by_row @ v) + strength * v, X.T @ scores, init, lambda r: r / diagonal, MAX_ITER, TOLERANCE
+    )
+    return w

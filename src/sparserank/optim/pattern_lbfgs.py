@@ -114,11 +114,12 @@ class ListLoss:
 
     def evaluate(self, pattern: csr_array, weight: NDArray[Any]) -> tuple[float, NDArray[np.float64]]:
         """The loss of these weights on the pattern, and its gradient."""
+        evaluate_loss = LOSS_FUNCTIONS[type(self._problem.loss)]
         total, gradient = 0.0, np.zeros(pattern.nnz, np.float64)
         with ThreadPoolExecutor(self._threads) as pool:
             for tile in self._iterate_tiles(pattern):
                 scores = tile.base + tile.compute_scores(weight.astype(np.float32), pool)
-                value, by_score = self._problem.loss.loss_and_gradient(scores, tile.share)
+                value, by_score = evaluate_loss(scores, tile.share)
                 total += value
                 gradient += tile.project(by_score, pool)
         return total, gradient
@@ -180,3 +181,44 @@ class _Tile:
 
     def _run_rows(self, pool: ThreadPoolExecutor, kernel: Any, *arguments: Any) -> None:
         list(pool.map(lambda bound: kernel(*bound, self.start, self.column, *arguments), self.bounds))
+
+
+def softmax_loss(scores: Matrix, share: csr_array) -> tuple[float, Matrix]:
+    """sum_qp share_qp log(sum_d exp(s_d - s_p)), and its gradient; a score of -inf is no candidate."""
+    row, column = share.tocoo().coords
+    there = np.isfinite(scores[row, column])
+    row, column, data = row[there], column[there], share.data[there]
+    top, odds, total = _exponentials(scores)
+    loss = float(np.sum(data * ((np.log(total) + top)[row] - scores[row, column])))
+    gradient = np.asarray(odds * (np.bincount(row, data, len(scores)) / total)[:, None], np.float32)
+    gradient[row, column] -= data
+    return loss, gradient
+
+
+def domination_loss(scores: Matrix, share: csr_array) -> tuple[float, Matrix]:
+    """sum_qp share_qp log(1 + sum_n exp(s_n - s_p)), and its gradient; a score of -inf is no candidate."""
+    row, column = share.tocoo().coords
+    losers = scores.copy()
+    losers[row, column] = -np.inf
+    top, odds, total = _exponentials(losers)
+    # a query that everything is relevant to has no losers: log 0 = -inf, and the loss is 0
+    with np.errstate(divide="ignore"):
+        away = (np.log(total) + top)[row] - scores[row, column]
+    away = np.where(np.isfinite(scores[row, column]), away, -np.inf)
+    loss = float(np.sum(share.data * np.logaddexp(0.0, away)))
+    lost = share.data / (1.0 + np.exp(np.minimum(-away, 700.0)))
+    by_query = np.bincount(row, lost, len(scores)) / np.where(total > 0, total, 1.0)
+    gradient = np.asarray(odds * by_query[:, None], np.float32)
+    gradient[row, column] -= lost
+    return loss, gradient
+
+
+def _exponentials(scores: Matrix) -> tuple[NDArray[np.float64], Any, NDArray[np.float64]]:
+    """The highest score of each row, exp(scores - that), and its sum."""
+    top = scores.max(axis=1, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, np.float32(0.0))
+    odds = np.exp(scores - top[:, None])
+    return top.astype(np.float64), odds, odds.sum(axis=1, dtype=np.float64)
+
+
+LOSS_FUNCTIONS: dict[type, Any] = {Domination: domination_loss, Softmax: softmax_loss}

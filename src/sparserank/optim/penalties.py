@@ -268,6 +268,7 @@ class GroupL1:
         return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
+@storable
 @dataclass(frozen=True)
 class Ridge:
     """a ‖W Dᵀ‖² + b ‖V^½ Q W‖² + a b ‖W‖² with a = query and b = document: the ridge penalty of a bilinear model.

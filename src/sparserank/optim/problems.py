@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from .losses import Squared
+from ..preferences.queries import Queries
+from .losses import Domination, Squared
+from .scores import Linear
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -134,3 +136,68 @@ def compute_squared_norms(X: Any, weight: NDArray[np.float64] | None = None) -> 
     if weight is not None:
         squares *= np.repeat(weight, np.diff(X.indptr))
     return np.bincount(X.indices, squares, minlength=X.shape[1]).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """The domination loss of s(x) = w·x over the rows of each query."""
+
+    score: Linear
+    queries: Queries
+    loss: Domination
+
+    @cached_property
+    def offsets(self) -> NDArray[np.float64]:
+        """The margin m of each row, less the smallest: what is subtracted from its score."""
+        queries = self.queries
+        with np.errstate(over="ignore", invalid="ignore"):
+            offset = _grade_margins(self.loss, queries.grade) + queries.margin
+            offset = offset - offset.min(initial=0.0)
+        if not np.isfinite(offset).all():
+            raise DataError(
+                f"margin {self.loss.margin} and a grade of {np.abs(queries.grade).max():g} give no finite number"
+            )
+        offset = np.asarray(queries.by_row(offset))
+        _check_margins(select_windows(self.loss, queries), offset)
+        return offset
+
+
+def select_windows(loss: Domination, queries: Queries) -> Queries:
+    """The rows by query, with the windows that the loss compares."""
+    if loss.windows == "graded":
+        return queries
+    relevant = queries.by_row(queries.grade > 0)
+    return Queries.of(relevant, queries.by_row(queries.query), queries.by_row(queries.weight))
+
+
+def _grade_margins(loss: Domination, grade: NDArray[np.float64]) -> NDArray[np.float64]:
+    by_grade = loss.margin_by_grade()
+    if by_grade is None:
+        return np.asarray(loss.margin * (grade - grade.min(initial=0.0)))
+    levels, level = np.unique(grade, return_inverse=True)
+    missing = [value for value in levels.tolist() if value not in by_grade]
+    if missing:
+        known = ", ".join(f"{value:g}" for value in by_grade)
+        raise DataError(f"margin has no number for grade {missing[0]:g} (it has: {known}); add it, or give a number")
+    return np.array([by_grade[value] for value in levels.tolist()], dtype=np.float64)[level]
+
+
+def _check_margins(windows: Queries, offset: NDArray[np.float64]) -> None:
+    """Raise DataError if an item has a smaller m than an item below it."""
+    m = offset[windows.order]
+    first, end = windows.first_loser, windows.query_end
+    wins = first < end
+    if not wins.any() or not m.any():
+        return
+    highest = np.full(len(m) + 1, -np.inf)
+    for query, last in zip(windows.start.tolist(), windows.start[1:].tolist(), strict=False):
+        highest[query:last] = np.maximum.accumulate(m[query:last][::-1])[::-1]
+    bad = np.flatnonzero(wins & (m < np.where(wins, highest[np.minimum(first, len(m))], -np.inf)))
+    if len(bad):
+        i = int(bad[0])
+        j = int(first[i] + np.argmax(m[first[i] : end[i]]))
+        rows = int(windows.order[i]), int(windows.order[j])
+        raise DataError(
+            f"the margin between row {rows[0]} and row {rows[1]}, which it should beat, is {m[i] - m[j]:g}; "
+            "margins must not fall as grades rise: give the better row at least what the worse one has"
+        )

@@ -38,7 +38,7 @@ class Solution:
 
     def __getattr__(self, name: str) -> Any:
         """Names of version 0.1, for one release."""
-        old = name in _OLD_NAMES or (not name.startswith("_") and name in self.info)
+        old = name in _OLD_NAMES or (name != "info" and not name.startswith("_") and name in self.info)
         if not old:
             raise AttributeError(f"'Solution' object has no attribute {name!r}")
         new = _OLD_NAMES.get(name, f"info[{name!r}]")

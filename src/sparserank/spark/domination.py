@@ -20,10 +20,12 @@ from .. import validation
 from ..errors import ConfigError, DataError
 from ..letor.base import by_topic
 from ..letor.domination import DominationRanker, DominationSolver, Rows
-from ..optim.coordinate_descent import CoordinateDescent, Descent, LinearSolution, Round
+from ..optim.coordinate_descent import CoordinateDescent, Descent, Round, compute_violations, make_solution
 from ..optim.losses import Domination
 from ..optim.penalties import Separable
+from ..optim.problems import LinearProblem, select_windows
 from ..optim.scores import Linear
+from ..optim.solver import Solution
 from ..preferences.queries import Queries
 from .blocks import ordered_sum
 from .broadcast import BroadcastParts
@@ -91,27 +93,25 @@ class SparkDominationSolver(DominationSolver):
     spark: Any = None
     partitions: int = 1
 
-    def solve_topics(
-        self, score: Linear, grades: Any, rows: Rows, max_features: int | None
-    ) -> list[LinearSolution | None]:
+    def solve_topics(self, score: Linear, grades: Any, rows: Rows, max_features: int | None) -> list[Solution | None]:
         """The w of every column of grades, each on one executor."""
         context = self.spark.sparkContext
         local = DominationSolver(self.loss, self.penalty, self.descent)
         broadcast = context.broadcast((local, score, rows, grades))
 
-        def solve(topic: int) -> LinearSolution | None:
+        def solve(topic: int) -> Solution | None:
             solver: DominationSolver
             solver, columns, by_row, graded = broadcast.value
             return solver.solve_topic(columns, by_row.by_query(graded, topic), max_features)
 
         try:
-            found: list[LinearSolution | None]
+            found: list[Solution | None]
             found = context.parallelize(range(grades.shape[1]), self.partitions).map(solve).collect()
             return found
         finally:
             broadcast.destroy()
 
-    def solve(self, score: Linear, queries: Queries, max_features: int | None) -> LinearSolution:
+    def solve(self, score: Linear, queries: Queries, max_features: int | None) -> Solution:
         """One w over all queries."""
         from scipy.sparse import csc_array
 
@@ -136,10 +136,12 @@ class QueryPart:
     def descent(self, loss: Domination) -> Descent | None:
         """Gives the loss and its gradient; None if no row has another one to beat."""
         queries = Queries.of(self.grade, self.query, self.weight, self.margin) if len(self.grade) else None
-        if queries is None or loss.select_windows(queries).skipped == len(queries):
+        if queries is None or select_windows(loss, queries).skipped == len(queries):
             return None
         wins = queries.first_loser < queries.query_end
-        return CoordinateDescent().descent(Linear.of(self.X), queries, loss) if queries.weight[wins].any() else None
+        if not queries.weight[wins].any():
+            return None
+        return Descent(LinearProblem(Linear.of(self.X), queries, loss), CoordinateDescent())
 
 
 def _divide_queries(X: Any, queries: Queries, partitions: int) -> Iterator[QueryPart]:
@@ -154,7 +156,7 @@ def _divide_queries(X: Any, queries: Queries, partitions: int) -> Iterator[Query
 
 def minimize_lbfgs(
     spark: Any, parts: BroadcastParts, width: int, loss: Domination, penalty: Separable, settings: CoordinateDescent
-) -> LinearSolution:  # fmt: skip
+) -> Solution:  # fmt: skip
     """The minimum over one w of the parts' losses and the penalty."""
     from pyspark import StorageLevel
     from scipy.optimize import minimize
@@ -166,13 +168,13 @@ def minimize_lbfgs(
     try:
         split = penalty.l1 > 0.0
         limits = {"maxiter": settings.max_iter, "maxfun": 3 * settings.max_iter + 100, "maxcor": LBFGS_MEMORY}
-        if not objective.last.converged:
+        if not objective.last.info["converged"]:
             minimize(
                 objective, np.zeros(2 * width if split else width), jac=True, method="L-BFGS-B",
                 bounds=[(0.0, None)] * (2 * width) if split else None, callback=objective.step,
                 options=limits | {"ftol": 0.0, "gtol": 0.0},
             )  # fmt: skip
-        return replace(objective.last, rounds=tuple(objective.rounds))
+        return replace(objective.last, history=tuple(objective.rounds))
     finally:
         descents.unpersist()
         broadcast.destroy()
@@ -187,7 +189,7 @@ def _sum_gradients(spark: Any, descents: RDD[tuple[int, Descent]], w: Floats) ->
     broadcast = spark.sparkContext.broadcast(w)
 
     def evaluate(numbered: tuple[int, Descent]) -> tuple[int, Floats]:
-        loss, gradient = numbered[1].at(broadcast.value)
+        loss, gradient = numbered[1].evaluate(broadcast.value)
         return numbered[0], np.append(gradient, loss)
 
     try:
@@ -214,7 +216,7 @@ class Objective:
         settings: CoordinateDescent,
     ) -> None:
         self._evaluate, self._penalty, self._settings = evaluate, penalty, settings
-        self._evaluated: dict[bytes, LinearSolution] = {}
+        self._evaluated: dict[bytes, Solution] = {}
         self.rounds: list[Round] = []
         loss, gradient = evaluate(np.zeros(width))
         self._scale = float(np.abs(gradient).max(initial=0.0))
@@ -229,7 +231,7 @@ class Objective:
         solution = self._record(w, loss, gradient)
         smooth = gradient + 2.0 * l2 * w
         if l1 == 0.0:
-            return solution.objective, smooth
+            return float(solution.info["objective"]), smooth
         value = loss + l2 * float(np.square(w).sum()) + l1 * float(point.sum())
         return value, np.concatenate([smooth + l1, l1 - smooth])
 
@@ -239,23 +241,20 @@ class Objective:
         half = len(point) // 2
         return np.asarray(point[:half] - point[half:], dtype=np.float64)
 
-    def _record(self, w: Floats, loss: float, gradient: Floats) -> LinearSolution:
-        l1, l2 = self._penalty.l1, self._penalty.l2
-        g = gradient + 2.0 * l2 * w
-        violations = np.where(w == 0.0, np.maximum(np.abs(g) - l1, 0.0), np.abs(g + np.copysign(l1, w)))
-        worst, objective = float(violations.max(initial=0.0)), loss + self._penalty.value(w)
+    def _record(self, w: Floats, loss: float, gradient: Floats) -> Solution:
+        worst = float(compute_violations(w, gradient, self._penalty).max(initial=0.0))
         converged = worst <= self._settings.tol * self._scale
-        solution = LinearSolution(
-            w.copy(), self._penalty, loss, objective, worst, self._scale, len(self.rounds), converged, ()
-        )
+        solution = make_solution(w.copy(), self._penalty, loss, worst, self._scale, len(self.rounds), converged)
         self._evaluated[w.tobytes()] = solution
         return solution
 
     def step(self, point: Floats) -> None:
         """Record the point of a step of L-BFGS; raise StopIteration at the optimum."""
         epochs = len(self.rounds) + 1
-        self.last = last = replace(self._evaluated[self._weights(point).tobytes()], epochs=epochs)
+        found = self._evaluated[self._weights(point).tobytes()]
+        self.last = replace(found, info={**found.info, "epochs": epochs})
         self._evaluated.clear()
-        self.rounds.append(Round(epochs, last.objective, last.violation, last.nonzeros, len(last.w)))
-        if last.converged:
+        info, width = found.info, len(found.weights)
+        self.rounds.append(Round(epochs, info["objective"], info["violation"], info["nonzeros"], width))
+        if info["converged"]:
             raise StopIteration
