@@ -70,14 +70,13 @@ def commands() -> str:
 
 def http() -> str:
     """Every path of the service, from its OpenAPI document."""
-    from sparserank.service.settings import Settings
-
     from sparserank.service.app import create_app
+    from sparserank.service.config import ServiceConfig
 
     with TemporaryDirectory() as folder:
         model = Path(folder, "model.safetensors")
         sparserank.TextRanker("bm25").fit({"d": "a document"}).save(model)
-        app = create_app(Settings(str(model), "token", learn=False))
+        app = create_app(ServiceConfig(str(model), "token", learn=False))
         document = app.openapi()
         app.state.service.store.close()
     lines = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -42,8 +43,8 @@ def fresh(built, tmp_path_factory):
     (wheel,) = built.glob("*.whl")
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel)
     # path files are not read from PYTHONPATH, so an editable install of this environment is not seen
-    libraries = next(path for path in sys.path if path.endswith("site-packages"))
-    env = {"PYTHONPATH": libraries, "PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    env = {"PYTHONPATH": os.pathsep.join(libraries), "PATH": "/usr/bin:/bin", "HOME": str(folder)}
     return lambda *words: run(python, *words, env=env, cwd=folder)
 
 
