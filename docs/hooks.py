@@ -22,26 +22,28 @@ import sparserank
 DOCS = Path(__file__).parent
 GALLERY = Path(os.environ.get("SPARSERANK_GALLERY", DOCS.parent / "build/gallery"))
 """Where the pictures of the gallery are drawn."""
-NOT_IN_PYTHON = {"cli", "service", "experiments"}
-"""Packages that a user reaches through commands and HTTP."""
+NOT_IN_PYTHON = {"cli", "service", "experiments", "deprecated"}
+"""Packages that are used through commands and HTTP, and the names of the previous release."""
 
 
 def public_packages() -> list[str]:
-    """The package and every public package or module in it that has `__all__`."""
-    found = ["sparserank"]
+    """The package, every public package in it that has `__all__`, and the modules that `__all__` names."""
+    found = ["sparserank", "sparserank.errors"]
     for module in pkgutil.iter_modules(sparserank.__path__):
-        if not module.name.startswith("_") and module.name not in NOT_IN_PYTHON:
-            source = Path(sparserank.__path__[0], module.name)
-            file = source / "__init__.py" if module.ispkg else source.with_suffix(".py")
-            if "__all__" in file.read_text():
-                found.append(f"sparserank.{module.name}")
-    return found
+        public = module.ispkg and not module.name.startswith("_") and module.name not in NOT_IN_PYTHON
+        if public and "__all__" in Path(sparserank.__path__[0], module.name, "__init__.py").read_text():
+            found.append(f"sparserank.{module.name}")
+    modules = [getattr(sparserank, name) for name in sparserank.__all__]
+    named = [module.__name__ for module in modules if isinstance(module, ModuleType)]
+    return [*found, *(name for name in named if name not in found)]
 
 
 def public_names(package: str) -> dict[str, Any]:
-    """The names in `__all__` that are no modules and no dunder names, with what they stand for."""
+    """What a package or module offers: `__all__`, or what it defines; no modules and no dunder names."""
     module = importlib.import_module(package)
-    names = {name: getattr(module, name) for name in module.__all__ if not name.startswith("__")}
+    own = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == package]
+    offered = getattr(module, "__all__", [name for name in own if hasattr(getattr(module, name), "__qualname__")])
+    names = {name: getattr(module, name) for name in offered if not name.startswith("_")}
     return {name: value for name, value in names.items() if not isinstance(value, ModuleType)}
 
 

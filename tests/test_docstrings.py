@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 import re
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-import sparserank
+from .test_docs import hooks
 
-NOT_IN_PYTHON = {"cli", "service", "experiments", "deprecated"}
 SECTIONS = {"Parameters", "Other Parameters", "Attributes"}
 """A record lists its fields as parameters or as attributes."""
 NOT_YET = set((Path(__file__).parent / "docstrings_not_yet.txt").read_text().split())
 """Names whose docstrings do not pass yet. The list only shrinks."""
 
 
-def packages() -> list[str]:
-    """The package and every public package and module in it that has `__all__`."""
-    found = ["sparserank"]
-    for module in pkgutil.iter_modules(sparserank.__path__):
-        if not module.name.startswith("_") and module.name not in NOT_IN_PYTHON:
-            source = Path(sparserank.__path__[0], module.name)
-            file = source / "__init__.py" if module.ispkg else source.with_suffix(".py")
-            if "__all__" in file.read_text():
-                found.append(f"sparserank.{module.name}")
-    return found
-
-
 def public() -> dict[str, Any]:
     """Public callables by their full names: functions, classes, and the public methods that classes define."""
-    found: dict[str, Any] = {}
-    for package in packages():
-        module = importlib.import_module(package)
-        for name in module.__all__:
-            value = getattr(module, name)
-            if isinstance(value, ModuleType) or not callable(value):
+    found, made = {}, hooks()
+    for package in made.public_packages():
+        for value in made.public_names(package).values():
+            if not callable(value):
                 continue
             home = f"{value.__module__}.{value.__qualname__}"
             if not home.startswith("sparserank.") or getattr(value, "_is_protocol", False):
