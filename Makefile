@@ -5,20 +5,21 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 .PHONY: demo test lint lock bench soak fuzz docs clean
 
 demo: $(VENV)/run.stamp
 	$(BIN)/sparserank demo
 
-# One thread of BLAS per worker: the workers are as many as the cores. The kernels run once more as plain Python, which is
-# how their lines are counted. Python 3.12 and newer count lines at almost no cost.
+# One worker more than there are cores, since tests of the service, of Spark and of the page wait a lot; one thread of BLAS
+# for each. The kernels run once more as plain Python, which is how their lines are counted. Python 3.12 and newer count lines at almost no cost.
 test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
 test: export COVERAGE_CORE := $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 test: $(VENV)/dev.stamp
 	rm -f .coverage .coverage.*
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --cov --cov-report= --cov-fail-under=0 $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --cov --cov-report= --cov-fail-under=0 $(ARGS)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto --cov --cov-append --cov-report= --cov-fail-under=0 tests/_kernels
 	$(BIN)/python -m coverage report
 
