@@ -21,7 +21,8 @@ from .markdown import document
 
 CASES = (
     "letor_reading", "text_features", "bm25_search", "search_index", "word_pairs", "model_loading", "domination",
-    "beyond_text", "never_worse", "beyond_labels", "export_loss", "spark_text", "spark_clicks", "spark_training",
+    "liblinear", "gblinear", "beyond_text", "never_worse", "beyond_labels", "export_loss", "spark_text", "spark_clicks",
+    "spark_training",
 )  # fmt: skip
 COMMAND = "make bench"
 
