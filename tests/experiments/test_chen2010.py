@@ -89,13 +89,13 @@ def test_the_identity_is_the_cosine(found, given):
     assert abs(wrong / triples - np.mean(errors)) > 1e-4, "the two means differ here, so that they cannot be mistaken"
 
 
-def test_the_sparse_methods_have_the_density_asked_for(found, given):
+def test_the_sparse_methods_have_the_given_density(found, given):
     for method in ("Sparse", "Sparse-R", "Sparse-R+"):
         assert row(found, method)["density"] == pytest.approx(given.density, rel=0.1)
     assert row(found, "Sparse")["megabytes"] == pytest.approx((8 * 0.5 * 64 * 64 + 4 * 65) / 1e6, rel=0.1)
 
 
-def test_training_in_pieces_and_refitting_is_what_one_fit_does(found, given):
+def test_training_in_chunks_and_refitting_equals_one_fit(found, given):
     preferences = Preferences.from_labels(given.train_classes)
     ranker = BilinearRanker.named("Sparse-R", density=given.density, max_iter=STEPS, random_state=0)
     ranker.fit(given.train, given.train, preferences)
@@ -127,7 +127,7 @@ def test_our_settings_beat_the_papers(found):
     assert "Sparse-R+" not in found["figure1"]["curves"]
 
 
-def test_table_3_has_the_words_asked_for_and_names_those_that_are_unknown(found):
+def test_table_3_has_the_given_words_and_names_the_unknown_ones(found):
     assert list(found["table3"]) == ["r3c4"]
     assert found["unknown_words"] == ["zebra"]
     sizes = [abs(weight) for _, weight in found["table3"]["r3c4"]]
@@ -175,7 +175,7 @@ def test_what_a_page_shows_is_escaped(found):
     assert "<script>" not in html_report(TITLE, found["differs"], sections(hostile))
 
 
-def test_progress_is_told_method_by_method_and_every_training_can_be_followed(found):
+def test_progress_names_every_method_and_the_callback_sees_every_training(found):
     heard, seen = [], []
     told = chen2010.reproduce(
         "digits", steps=STEPS, progress=heard.append, callback=lambda training: seen.append((heard[-1], training.steps))
@@ -213,14 +213,14 @@ def test_rows_without_a_word_are_counted_and_reported(found):
     assert "Rows with no known word, which score 0: 3 of training, 1,200 of test." in text
 
 
-def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path):
+def test_a_folder_that_cannot_be_written_raises_an_error_before_the_work(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(DataError, match="no folder that can be written"):
         prepare_folder(tmp_path / "file/inside")
 
 
 @pytest.mark.parametrize("steps", [1, 99, 100, 250, 1000, 12_345, 100_000])
-def test_pieces_add_up_and_end_at_multiples_of_100(steps):
+def test_chunks_add_up_and_end_at_multiples_of_100(steps):
     ends = np.cumsum(step_chunks(steps, CURVE_POINTS))
     assert ends[-1] == steps
     assert not (ends[:-1] % 100).any()

@@ -93,7 +93,7 @@ def test_the_files_hold_the_tables_and_what_is_partial_is_said(found, tmp_path):
     assert "partial: 59,135 of 69,623 rows" in text
 
 
-def test_an_unknown_set_is_refused():
+def test_an_unknown_data_set_raises_an_error():
     with pytest.raises(ConfigError, match="'dataset'"):
         stevens2010.reproduce(["cifar"])
 

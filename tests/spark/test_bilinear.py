@@ -141,27 +141,27 @@ def test_shrinking_goes_towards_the_centre():
         (sr.PAMIR(), {}, "'ranker' parameter must be a BilinearRanker; got PAMIR"),
     ],
 )
-def test_settings_that_cannot_be_mixed_are_refused_without_a_cluster(ranker, options, words):
+def test_settings_that_cannot_be_mixed_raise_an_error_without_a_cluster(ranker, options, words):
     with pytest.raises(ConfigError, match=words):
         SparkBilinearRanker(ranker, **options).fit(None, X, X, PREFS)
     with pytest.raises(ConfigError, match=words):
         SparkBilinearRanker(ranker, **options).fit_shards(None, None)
 
 
-def test_no_preferences_are_refused_without_a_cluster():
+def test_missing_preferences_raise_an_error_without_a_cluster():
     with pytest.raises(DataError, match="expected Preferences or a DataFrame of triples; got list"):
         SparkBilinearRanker().fit(None, X, X, [])
     with pytest.raises(DataError, match="the preferences need 120 rows of Q; it has 5"):
         SparkBilinearRanker().fit(None, X[:5], X, PREFS)
 
 
-def test_a_partition_of_one_class_is_refused_by_its_number(spark):
+def test_a_partition_of_one_class_raises_an_error_with_its_number(spark):
     mixed, one = Shard.of_labels(X[:20], LABELS[:20]), Shard.of_labels(X[:3], ["a", "a", "a"])
     with pytest.raises(DataError, match=r"^partition 1 of 2: all 3 rows are of class a, .* at random .repartition"):
         SparkBilinearRanker(settings()).fit_shards(spark, spark.sparkContext.parallelize([mixed, one], 2))
 
 
-def test_partitions_that_do_not_fit_together_are_refused(spark):
+def test_partitions_that_do_not_fit_together_raise_an_error(spark):
     context, cluster = spark.sparkContext, SparkBilinearRanker(settings())
     wide = Shard.of_labels(X[:20], LABELS[:20])
     narrow = Shard.of_labels(X[:20, :9], LABELS[:20])
@@ -177,6 +177,6 @@ def test_partitions_that_do_not_fit_together_are_refused(spark):
         cluster.fit_shards(spark, context.parallelize([short], 1))
 
 
-def test_labels_of_another_length_are_refused():
+def test_labels_of_another_length_raise_an_error():
     with pytest.raises(DataError, match="120 rows need as many labels"):
         Shard.of_labels(X, LABELS[:3])

@@ -57,7 +57,7 @@ def test_entries_that_cancel_out_are_left_out():
     assert (WeightedSum.of(W, 2, unit, {0: 0}) + WeightedSum.of(-W, 2, unit, {1: 0})).mean().nnz == 0
 
 
-def test_weights_without_a_bound_are_refused():
+def test_weights_without_a_bound_raise_an_error():
     with pytest.raises(ConfigError, match="is eta0 too large"):
         exact_unit(float("inf"), 10)
 
@@ -70,7 +70,7 @@ def test_csr_has_rising_columns_and_narrow_indices():
     assert csr_bytes(held) == 2 * 4 + 2 * 4 + 2 * 4
 
 
-def test_a_block_larger_than_a_message_is_refused(monkeypatch):
+def test_a_sum_larger_than_a_message_raises_an_error(monkeypatch):
     monkeypatch.setattr("sparserank.spark.blocks.MAX_MESSAGE_BYTES", 10)
     with pytest.raises(ConfigError, match="ask for a lower density"):
         WeightedSum.of(csr_array(np.eye(3, dtype=np.float32)), 1, 1.0, {})
@@ -86,7 +86,7 @@ def test_an_ordered_sum_is_that_of_its_numbers_whatever_the_partitions(spark):
     assert ordered_sum(spark.sparkContext.parallelize([], 2)) is None
 
 
-def test_what_an_executor_refuses_is_told_in_its_own_sentence(spark):
+def test_an_error_of_an_executor_is_raised_with_its_own_message(spark):
     def refuse(one):
         raise DataError(f"{one} is refused")
 

@@ -139,13 +139,13 @@ def test_a_position_past_32_bits_counts_as_the_deepest(spark):
         (SCHEMA.replace("boolean", "int"), ("s", "q", "d", 1, 2), "'clicked' must be 0 or 1; it is not in 1 rows"),
     ],
 )
-def test_what_is_no_click_log_is_refused_in_one_sentence(spark, schema, row, said):
+def test_a_table_that_is_no_click_log_raises_an_error_of_one_line(spark, schema, row, said):
     with pytest.raises(DataError, match=said) as refused:
         click_preferences(spark.createDataFrame([row], schema))
     assert "\n" not in str(refused.value)
 
 
-def test_an_empty_log_and_a_path_without_one_are_refused(spark, tmp_path):
+def test_an_empty_log_and_a_path_without_one_raise_an_error(spark, tmp_path):
     with pytest.raises(DataError, match="click log: it has no rows"):
         click_grades(spark.createDataFrame([], SCHEMA))
     with pytest.raises(DataError, match="cannot be read as Parquet"):
@@ -179,7 +179,7 @@ def test_what_documents_won_is_the_same_to_the_bit_in_any_order(spark, rows):
         (("q", None, "a", 1.0), "column 'better' is empty in 1 rows"),
     ],
 )
-def test_triples_that_say_nothing_are_refused(spark, row, said):
+def test_invalid_triples_raise_an_error(spark, row, said):
     frame = spark.createDataFrame([row], "query string, better string, worse string, weight double")
     with pytest.raises(DataError, match=said):
         triple_grades(frame)

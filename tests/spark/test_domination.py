@@ -86,7 +86,7 @@ def test_topics_are_spread_over_the_partitions(spark):
     assert [tracker.getStageInfo(stage).numTasks for stage in stages] == [3]
 
 
-def test_bad_input_is_refused_before_anything_is_sent():
+def test_bad_input_raises_an_error_before_anything_is_sent():
     with pytest.raises(ConfigError, match="max_features needs coordinate descent over all rows"):
         SparkDominationRanker(sr.DominationRanker(max_features=3)).fit(None, X, Y, QID)
     with pytest.raises(ConfigError, match="'ranker' parameter must be a DominationRanker; got PAMIR"):
@@ -95,7 +95,7 @@ def test_bad_input_is_refused_before_anything_is_sent():
         SparkDominationRanker(partitions=-1).fit(None, X, Y, QID)
 
 
-def test_rows_that_teach_nothing_are_refused(spark):
+def test_rows_of_one_grade_raise_an_error(spark):
     with pytest.raises(DataError, match="no query has rows of two different grades"):
         SparkDominationRanker().fit(spark, X, np.ones(len(Y)), QID)
     with pytest.raises(DataError, match="none of the 2 topics has rows of two different grades"):

@@ -95,7 +95,7 @@ def test_a_fit_forgets_the_one_before(spark):
     assert_same(fit_features(frame_of(spark, [TEXTS]), "text", features), TextFeatures().fit(TEXTS))
 
 
-def test_a_frame_that_does_not_hold_texts_is_refused_before_work(spark):
+def test_a_frame_without_texts_raises_an_error_before_any_work(spark):
     frame = spark.createDataFrame([("d1", 3, None)], "id string, number int, text string")
     with pytest.raises(DataError, match=r"texts: no column 'body' \(text\); the columns are id, number, text"):
         fit_features(frame, "body")
@@ -124,7 +124,7 @@ def test_a_batch_is_counted_word_by_word_and_the_row_without_a_word_counts_its_t
     assert sum(row["frequency"] for row in words) == 2.0 * 4
 
 
-def test_blocks_have_the_size_asked_for_and_the_last_what_is_left():
+def test_blocks_have_the_given_size_and_the_last_has_the_rest():
     features = TextFeatures().fit(TEXTS)
     blocks = list(_blocks(features, [(f"d{i:04d}", text) for i, text in enumerate(TEXTS)], [1.0], 4))
     assert [len(ids) for ids, _ in blocks] == [4, 2]

@@ -99,7 +99,7 @@ def test_a_collection_without_titles_has_empty_ones(spark, model):
     assert lists_in(score_topk(model, frame, {"q": "pear"})) == expected(model, docs, {"q": "pear"}, 10)
 
 
-def test_what_cannot_be_searched_is_refused_before_work(spark, model):
+def test_tables_that_cannot_be_searched_raise_an_error_before_any_work(spark, model):
     twice = spark.createDataFrame([("a", "red"), ("b", "blue"), ("a", "green")], "id string, text string")
     with pytest.raises(DataError, match="document id 'a' occurs more than once"):
         score_topk(model, twice.repartition(3), {"q": "red"})
@@ -111,7 +111,7 @@ def test_what_cannot_be_searched_is_refused_before_work(spark, model):
         score_topk(model, twice, {"q": "red"}, k=0)
 
 
-def test_what_is_no_text_model_is_refused_without_a_cluster():
+def test_another_model_raises_an_error_without_a_cluster():
     with pytest.raises(NotFitted, match="this TextRanker is not fitted; call fit first"):
         score_topk(sr.TextRanker("bm25"), None, {"q": "red"})
     with pytest.raises(DataError, match=r"a TextRanker or TextModel scores .* got BilinearRanker"):

@@ -41,20 +41,20 @@ def test_two_worker_processes_run_this_package(spark):
     assert {file for _, file in found} == {sys.modules["sparserank"].__file__}
 
 
-def test_the_same_master_gives_the_same_session_and_another_is_refused(spark):
+def test_the_same_master_gives_the_same_session_and_another_raises_an_error(spark):
     assert session(MASTER) is spark
     with pytest.raises(ConfigError, match=r"a Spark session on 'local-cluster\[2,1,1024\]' runs in this process alr"):
         session("local[1]")
 
 
-def test_executors_with_another_version_of_this_package_are_refused(spark, monkeypatch):
+def test_executors_with_another_version_of_this_package_raise_an_error(spark, monkeypatch):
     monkeypatch.setattr(sys.modules["sparserank.spark.session"], "__version__", "9.9")
     assert _executor_version(spark) != "9.9"
     with pytest.raises(ConfigError, match=r"they need sparserank 9\.9, as here: install it on every node"):
         _check_executors(spark, MASTER)
 
 
-def test_executors_that_do_not_answer_in_time_are_told_of_and_no_longer_waited_for(spark, monkeypatch):
+def test_executors_that_do_not_answer_in_time_raise_an_error(spark, monkeypatch):
     """Both have something else to do for longer than that."""
     context = spark.sparkContext
 
@@ -105,7 +105,7 @@ def test_what_spark_says_of_a_failed_start_is_one_line(spark, monkeypatch):
         ("k8s://", "names no host and port"),
     ],
 )
-def test_what_is_no_master_is_refused(master, said):
+def test_an_invalid_master_raises_an_error(master, said):
     with pytest.raises(ConfigError) as refused:
         check_master(master)
     assert said in str(refused.value)
@@ -114,7 +114,7 @@ def test_what_is_no_master_is_refused(master, said):
 @pytest.mark.parametrize(
     "form", ["spark://127.0.0.1:{0}", "spark://127.0.0.1:{0},127.0.0.1:{0}", "k8s://127.0.0.1:{0}"]
 )
-def test_a_master_that_does_not_answer_is_refused(form, closed_port):
+def test_a_master_that_does_not_answer_raises_an_error(form, closed_port):
     with pytest.raises(ConfigError, match=r"cannot be reached \(127\.0\.0\.1:\d+: .+\); is it running there\?"):
         check_master(form.format(closed_port))
 
@@ -126,7 +126,7 @@ def test_a_master_that_answers_is_check_master():
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Illegal character\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n"])
-def test_what_answers_as_no_spark_master_does_is_told_of_at_once(answer):
+def test_a_server_that_is_no_spark_master_raises_an_error_at_once(answer):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         other = Thread(target=lambda: _say(listener, answer))
         other.start()
@@ -143,7 +143,7 @@ def _say(listener, answer):
         connection.recv(4096)
 
 
-def test_a_real_master_is_reached_and_its_web_page_is_refused(spark):
+def test_a_real_master_is_accepted_and_its_web_page_is_not(spark):
     virtual = spark.sparkContext._jvm
     conf = virtual.org.apache.spark.SparkConf()
     running = virtual.org.apache.spark.deploy.master.Master.startRpcEnvAndEndpoint("127.0.0.1", 0, 0, conf)
@@ -183,7 +183,7 @@ def test_no_java_is_one_sentence(monkeypatch, tmp_path):
         ("no idea", "does not print its version"),
     ],
 )
-def test_an_old_java_is_refused_by_its_version(monkeypatch, tmp_path, version, said):
+def test_an_old_java_raises_an_error_with_its_version(monkeypatch, tmp_path, version, said):
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\necho '{version}' >&2\n")
@@ -193,7 +193,7 @@ def test_an_old_java_is_refused_by_its_version(monkeypatch, tmp_path, version, s
         java_version()
 
 
-def test_without_pyspark_the_command_to_install_it_is_told(monkeypatch):
+def test_without_pyspark_the_error_has_the_command_to_install_it(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(NotInstalled, match=r"this needs pyspark; install it with: pip install 'sparserank\[spark\]'"):
         session()

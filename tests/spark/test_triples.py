@@ -95,7 +95,7 @@ def test_partitions_without_a_triple_that_can_be_drawn_take_no_part_and_rows_are
          "120 query rows need as many ids; got 2"),
     ],
 )  # fmt: skip
-def test_a_wrong_dataframe_is_refused_before_anything_is_learned(spark, schema, row, options, words):
+def test_a_wrong_dataframe_raises_an_error_before_training(spark, schema, row, options, words):
     frame = spark.createDataFrame([row], schema)
     with pytest.raises(DataError, match=words):
         SparkBilinearRanker(settings()).fit(spark, X, X, frame, **options)
@@ -111,7 +111,7 @@ def test_a_wrong_dataframe_is_refused_before_anything_is_learned(spark, schema, 
         ((["a"], ["a"], ["b"], pa.array([None], pa.int64())), "a triple has the weight None"),
     ],
 )
-def test_triples_of_ids_are_judged_by_their_ids(columns, words):
+def test_errors_in_triples_of_ids_name_the_id(columns, words):
     batch = pa.RecordBatch.from_arrays(
         [pa.array(one) for one in columns], names=[*triples.NAMES, "weight"][: len(columns)]
     )
@@ -119,7 +119,7 @@ def test_triples_of_ids_are_judged_by_their_ids(columns, words):
         triples._number_rows(batch, {"a": 0, "b": 1}, {"a": 0, "b": 1}, 2, 2)
 
 
-def test_ids_that_occur_twice_are_refused():
+def test_ids_that_occur_twice_raise_an_error():
     with pytest.raises(DataError, match="document id 'a' occurs more than once"):
         triples._row_numbers("document", ["a", "a"], csr_array((2, 1)))
 
@@ -135,7 +135,7 @@ def test_a_partition_puts_its_triples_in_order_and_keeps_twelve_bytes_of_each_an
     assert packed(query[:0], better[:0], worse[:0]) == []
 
 
-def test_what_spark_cannot_pass_on_in_one_piece_is_refused(monkeypatch):
+def test_a_partition_above_the_limit_of_spark_raises_an_error(monkeypatch):
     many = np.arange(1000, dtype=np.int32)
     monkeypatch.setattr(triples, "MAX_PARTITION_BYTES", 11_999)
     with pytest.raises(DataError, match=r"more than 11,999 bytes of triples, .* among more .partitions=.$"):
@@ -158,6 +158,6 @@ def test_a_shard_of_triples_is_sent_as_their_columns_even_after_it_was_drawn_fro
     assert shard.nbytes <= len(pickle.dumps(shard))
 
 
-def test_row_numbers_that_no_shard_can_have_are_refused():
+def test_row_numbers_above_32_bits_raise_an_error():
     with pytest.raises(DataError, match="a triple refers to row 2147483648"):
         TripleColumns.of([0], [1], [2**31])
