@@ -160,10 +160,10 @@ def _linear(data: RegressionData) -> dict[str, Any]:
     mean, middle = X.mean(axis=0), y.mean()
     U, s, Vt = np.linalg.svd(X - mean, full_matrices=False)
     target = U.T @ (y - middle)
-    kept = s > s[0] * 1e-10
+    nonzero = s > s[0] * 1e-10
 
     def rmse(alpha: float) -> dict[str, float]:
-        w = Vt[kept].T @ (s[kept] / (s[kept] ** 2 + alpha) * target[kept])
+        w = Vt[nonzero].T @ (s[nonzero] / (s[nonzero] ** 2 + alpha) * target[nonzero])
         return data.rmse(lambda X: middle + (X - mean) @ w)
 
     return _best_on_validation({alpha: rmse(alpha) for alpha in RIDGES}, "lambda")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.plots import GRID, INK, SOFT, png
 
-# Colours and markers; the lines can be told apart without colours. The order is that of Table II.
+# Colours and markers; markers distinguish the lines without colours. The order is that of Table II.
 _METHODS = {
     "Diagonal": ("#8a94a3", "v"),
     "SGD (fixed rate)": ("#8c5fb5", "s"),

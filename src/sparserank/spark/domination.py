@@ -105,9 +105,9 @@ class SparkDominationSolver(DominationSolver):
             return solver.solve_topic(columns, by_row.by_query(graded, topic), max_features)
 
         try:
-            found: list[Solution | None]
-            found = context.parallelize(range(grades.shape[1]), self.partitions).map(solve).collect()
-            return found
+            solutions: list[Solution | None]
+            solutions = context.parallelize(range(grades.shape[1]), self.partitions).map(solve).collect()
+            return solutions
         finally:
             broadcast.destroy()
 
