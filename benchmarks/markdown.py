@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from sparserank import __version__
+
 
 def table(rows: Sequence[Mapping[str, Any]], first: str = "name") -> str:
     """One column per key, in the order in which keys first appear; a missing value is an empty cell.
@@ -63,10 +65,9 @@ def section(result: Mapping[str, Any]) -> str:
 
 def document(results: Sequence[Mapping[str, Any]], command: str) -> str:
     """All benchmarks as one page."""
-    names = ("sparserank", "numpy", "scipy", "numba")
-    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
     lead = (
         f"`{command}` writes this page. Each ratio compares with the named peer in the same run on the same data. "
-        f"This run: {os.cpu_count()} cores, Python {platform.python_version()}, {versions}."
+        f"This run: {os.cpu_count()} cores, Python {platform.python_version()}, sparserank {__version__}, {versions}."
     )
     return "\n\n".join(["# Benchmarks", lead, *(section(result) for result in results)]) + "\n"
