@@ -74,7 +74,13 @@ class SparkTextFeatures:
     def fit(
         self, frame: DataFrame, columns: str | Sequence[str] = "text", *, field_weights: Sequence[float] | None = None
     ) -> TextFeatures:
-        """Learn the vocabulary and the document frequencies, with the parameters of `fit_features`."""
+        """Learn the vocabulary and the document frequencies.
+
+        Parameters
+        ----------
+        frame, columns, field_weights
+            As in `fit_features`.
+        """
         fields, weights = _fields(columns, field_weights)
         texts = select_columns(frame, dict.fromkeys(fields, "text"), "texts")
         copy(self.features).fit([])  # validates the settings here, not on an executor

@@ -28,7 +28,7 @@ from ..optim.pruning import keep_largest
 from ..optim.sparse_sgd import Training
 from ..preferences import Triples
 from .blocks import WeightedSum, exact_unit
-from .shards import Shard, ShardSummary
+from .shards import Shard, ShardSummary, draw_triples
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -120,7 +120,8 @@ class PartitionTraining:
             return None
         training = self._training(shard, start)
         training.steps, offset = begin, int(self.plan.offset[partition])
-        triples = shard.draw(self.plan.seeds[partition], offset + begin, offset + end, self.ranker.shuffle)
+        seed, shuffle = self.plan.seeds[partition], self.ranker.shuffle
+        triples = draw_triples(shard.preferences, seed, offset + begin, offset + end, shuffle)
         training.advance(triples, every=end)
         threshold = training.held if isinstance(training, Training) else 0.0
         last_error = training.controller.last_error if training.controller is not None else 0.0

@@ -66,7 +66,18 @@ class TripleColumns(NamedTuple):
 class Shard:
     """Rows of queries and documents with preferences; use one of the `of_…` constructors.
 
-    sampling_weight : how often triples are drawn from this shard, relative to others.
+    Attributes
+    ----------
+    Q, D : csr_array
+        Query and document vectors.
+    given_preferences : Preferences or None
+        The preferences, unless they come from labels or triples.
+    sampling_weight : float
+        How often triples are drawn from this shard, relative to others.
+    labels : ndarray or None
+        One class per row.
+    triples : TripleColumns or None
+        Triples of row numbers.
     """
 
     Q: csr_array
@@ -81,7 +92,15 @@ class Shard:
 
     @classmethod
     def of_preferences(cls, Q: Any, D: Any, preferences: Preferences) -> Shard:
-        """Preferences between rows of D for rows of Q; sampled in proportion to the number of queries."""
+        """Preferences between rows of D for rows of Q; sampled in proportion to the number of queries.
+
+        Parameters
+        ----------
+        Q, D : sparse or dense arrays
+            Query and document vectors.
+        preferences : Preferences
+            Row numbers of Q and D.
+        """
         score = Bilinear.of(Q, D)
         for name, rows, needed in (
             ("Q", score.queries, preferences.n_queries), ("D", score.items, preferences.n_items)
@@ -97,13 +116,31 @@ class Shard:
     def of_triples(
         cls, Q: Any, D: Any, query: ArrayLike, better: ArrayLike, worse: ArrayLike, weight: ArrayLike | None = None
     ) -> Shard:
-        """For query[i] item better[i] should beat item worse[i]; sampled in proportion to the weights."""
+        """Triples: for query[i], item better[i] should beat item worse[i]; sampled in proportion to the weights.
+
+        Parameters
+        ----------
+        Q, D : sparse or dense arrays
+            Query and document vectors.
+        query, better, worse : array-like of int
+            Row numbers of Q and D.
+        weight : array-like of float, optional
+            Weight of each triple; 1 by default.
+        """
         columns, score = TripleColumns.of(query, better, worse, weight), Bilinear.of(Q, D)
         return cls(score.queries, score.items, None, columns.total_weight, triples=columns)
 
     @classmethod
     def of_labels(cls, X: Any, labels: ArrayLike) -> Shard:
-        """Rows that prefer rows of their own class in the same partition; sampled in proportion to the rows."""
+        """Rows that prefer rows of their own class in the same partition; sampled in proportion to the rows.
+
+        Parameters
+        ----------
+        X : sparse or dense array
+            Vectors that are queries and documents at once.
+        labels : array-like
+            One class per row.
+        """
         rows, labels = Bilinear.of(X, X).queries, np.asarray(labels)
         if labels.shape != (rows.shape[0],):
             raise DataError(f"{rows.shape[0]} rows need as many labels; got {labels.shape}")
@@ -138,20 +175,12 @@ class Shard:
         parts = (self.triples, self.labels, *given)
         return rows + sum(part.nbytes for part in parts if isinstance(part, np.ndarray | TripleColumns))
 
-    def concatenate(self, other: Shard) -> Shard:
-        """Both shards as one; both must have labels."""
-        from scipy.sparse import csr_array, vstack
 
-        if self.labels is None or other.labels is None:
-            raise DataError("a partition has more than one shard of preferences; make one of them, or repartition")
-        rows, labels = csr_array(vstack([self.Q, other.Q])), np.concatenate([self.labels, other.labels])
-        return Shard(rows, rows, None, self.sampling_weight + other.sampling_weight, labels)
-
-    def draw(self, seed: int, first: int, last: int, shuffle: bool) -> Triples:
-        """Triples first … last - 1 of the random sequence of `seed`, or of the given order."""
-        if shuffle:
-            return self.preferences.draw(last - first, seed, first=first)
-        return self.preferences.first(last - first, skip=first)
+def draw_triples(preferences: Preferences, seed: int, first: int, last: int, shuffle: bool) -> Triples:
+    """Triples first … last - 1 of the random sequence of `seed`, or of the given order."""
+    if shuffle:
+        return preferences.draw(last - first, seed, first=first)
+    return preferences.first(last - first, skip=first)
 
 
 @dataclass(frozen=True)
@@ -254,11 +283,18 @@ def source_of_shards(shards: RDD[Shard]) -> ShardSource:
 
 
 def _concatenate(shards: Iterable[Shard]) -> Iterator[Shard]:
-    total: Shard | None = None
-    for shard in shards:
-        total = shard if total is None else total.concatenate(shard)
-    if total is None:
+    from scipy.sparse import csr_array, vstack
+
+    parts = list(shards)
+    if not parts:
         return
+    total = parts[0]
+    if len(parts) > 1:
+        labels = [part.labels for part in parts if part.labels is not None]
+        if len(labels) < len(parts):
+            raise DataError("a partition has more than one shard of preferences; make one of them, or repartition")
+        rows = csr_array(vstack([part.Q for part in parts]))
+        total = Shard(rows, rows, None, sum(part.sampling_weight for part in parts), np.concatenate(labels))
     if total.nbytes > MAX_PARTITION_BYTES:
         raise DataError(
             f"a partition has {total.nbytes:,} bytes of rows and preferences, and Spark passes on "
