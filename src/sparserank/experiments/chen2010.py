@@ -6,7 +6,7 @@ same row. A seed always gives the same numbers, apart from the seconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from .chen_methods import (
     train_refit,
 )
 from .datasets import LabeledDataset, load_labeled
+from .report import Progress
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -41,8 +42,6 @@ HEATMAP_WORDS = 40
 DENSE_FROM_DENSITY = 0.02
 MAX_DENSE_BYTES = 1 << 30
 """A W above `DENSE_FROM_DENSITY` is multiplied faster as a dense array, if that fits in `MAX_DENSE_BYTES`."""
-
-Progress = Callable[[str], None]
 
 
 def reproduce(

@@ -19,9 +19,10 @@ from ..optim.scores import Bilinear
 from ..optim.sparse_sgd import SparseSGD
 from ..preferences import Preferences
 from . import published
-from .chen2010 import Progress, density, measure
+from .chen2010 import density, measure
 from .chen_methods import PLUS, PLUS_SETTINGS, SHRINK_EVERY, train_plus
 from .datasets import VOCABULARY_SIZE, LabeledDataset, load_labeled, unit_rows
+from .report import Progress
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

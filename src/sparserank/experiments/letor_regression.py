@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..data import load
 from ..optim.rbf import Basis, Descent, closed_form
-from .report import Section
+from .report import Progress, Section
 
 TITLE = "LeToR: learning to rank by linear regression (the MQ2007 report)"
 LAMBDAS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
@@ -34,7 +34,6 @@ RIDGES = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 REPORT = {"closed_lambda": 0.62713, "sgd_lambda": 0.63546, "closed_functions": 0.61861, "sgd_functions": 0.63024}
 """The lowest E_RMS that the report gives for Figures 1 and 2; it gives neither its split nor its constant."""
 
-Progress = Callable[[str], None]
 Floats = NDArray[np.float64]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -19,6 +19,9 @@ from ..errors import DataError
 from ..evaluation.html import html_document, html_figure, html_table
 from ..evaluation.report import Table
 from ..validation import installed
+
+Progress = Callable[[str], None]
+"""Called with a line of text at every phase."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ on validation parts only. A seed always gives the same numbers, apart from the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
@@ -23,7 +23,7 @@ from ..evaluation.runs import evaluate_rows
 from ..letor.model_selection import choose
 from .peers import lambdamart
 from .published import TABLE_1_1, TABLE_1_1_METHODS
-from .report import Section, format_optional
+from .report import Progress, Section, format_optional
 from .stevens_topics import parameter_grid, table_1_2, table_1_3
 
 TITLE = "Efficient Learning of Sparse Ranking Functions (Stevens, Bengio, Singer)"
@@ -51,8 +51,6 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
 
 Early stopping also chooses the number of rounds of LambdaMART.
 """
-
-Progress = Callable[[str], None]
 
 
 def reproduce(

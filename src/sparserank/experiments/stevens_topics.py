@@ -22,6 +22,7 @@ from ..letor.pamir import PAMIR
 from .datasets import unit_rows
 from .peers import FirstFits, LinearModelPerTopic, l1_logistic, linear_svc
 from .published import NOT_PRINTED, TABLE_1_2, TABLE_1_3, TopicResult
+from .report import Progress
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -34,7 +35,6 @@ MNIST_IMAGES = 24_000
 """Training images of MNIST that are used: five sixths for training, one sixth for validation."""
 MEASURES = "AP P@10 DominationError PairError"
 
-Progress = Callable[[str], None]
 Make = Callable[..., Any]
 
 
