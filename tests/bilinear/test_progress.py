@@ -89,7 +89,7 @@ def test_looking_changes_no_bit(terminal, monkeypatch, tmp_path, settings):
 def test_one_may_follow_a_training_and_see_how_far_it_is():
     seen = []
     ranker = BilinearRanker(**SETTINGS | {"refit": True})
-    ranker.fit(X, X, PREFS, follow=lambda training: seen.append((training.steps, training.curve.steps_seen)))
+    ranker.fit(X, X, PREFS, follow=lambda training: seen.append((training.steps, training.curve.total_steps)))
     steps = [step for step, _ in seen]
     assert all(step == counted for step, counted in seen)
     assert steps[-1] == 1_000
