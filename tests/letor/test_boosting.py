@@ -53,22 +53,22 @@ def test_a_stump_that_wins_every_pair_has_a_finite_weight():
     assert ranker.predict([[1.0], [0.0]]).argmax() == 0
 
 
-@pytest.mark.parametrize("measure", ["map", "ndcg"])
+@pytest.mark.parametrize("measure", ["AP", "nDCG"])
 @pytest.mark.parametrize("seed", range(4))
 def test_adarank_is_the_book_s(measure, seed):
     X, y, qid = world(seed)
     y[qid == 0] = 0.0  # nothing relevant: takes no part
 
-    def worth(scores, grades):
+    def evaluate(scores, grades):
         gains = np.exp2(grades) - 1
-        if measure == "map":
+        if measure == "AP":
             return oracles.over_ties(scores, grades > 0, oracles.average_precision)
         ideal = oracles.dcg(sorted(gains, reverse=True), 3)
         return oracles.over_ties(scores, gains, lambda values: oracles.dcg(values, 3)) / ideal
 
     kept = np.concatenate([np.flatnonzero(qid == q)[:6] for q in np.unique(qid)])  # few rows: orders are listed
     X, y, qid = X[kept], y[kept], qid[kept]
-    chosen = oracles.adarank(X, y, qid, 4, worth)
+    chosen = oracles.adarank(X, y, qid, 4, evaluate)
     for given in (X, csr_array(X)):
         ranker = AdaRank(measure, cutoff=3, max_iter=4).fit(given, y, qid)
         assert ranker.rounds_.feature.tolist() == [feature for feature, _ in chosen]
@@ -85,12 +85,12 @@ def test_adarank_counts_a_query_by_its_mean_weight():
 
 def test_adarank_refuses_what_it_cannot_rank_by():
     with pytest.raises(DataError, match="gains 2\\^grade - 1, too steep for grades 100 apart"):
-        AdaRank("ndcg").fit([[1.0], [2.0]], [0, 100])
-    assert AdaRank("map").fit([[1.0], [2.0]], [0, 100]).coef_[0] > 0
+        AdaRank("nDCG").fit([[1.0], [2.0]], [0, 100])
+    assert AdaRank("AP").fit([[1.0], [2.0]], [0, 100]).coef_[0] > 0
     with pytest.raises(DataError, match="no query has both relevant rows and others"):
-        AdaRank("map").fit([[1.0], [2.0], [3.0]], [1, 2, 0], ["a", "a", "b"])
+        AdaRank("AP").fit([[1.0], [2.0], [3.0]], [1, 2, 0], ["a", "a", "b"])
     with pytest.raises(DataError, match="zero for every query"):
-        AdaRank("map").fit([[1.0], [2.0], [3.0], [4.0]], [1, 0, 2, 1], list("aabb"), sample_weight=[0, 0, 1, 1])
+        AdaRank("AP").fit([[1.0], [2.0], [3.0], [4.0]], [1, 0, 2, 1], list("aabb"), sample_weight=[0, 0, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -105,3 +105,10 @@ def test_adarank_refuses_what_it_cannot_rank_by():
 def test_settings_out_of_range_are_refused_by_name(make, match):
     with pytest.raises(ConfigError, match=match):
         make().fit([[1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize(("old", "new"), [("map", "AP"), ("MAP", "AP"), ("ndcg", "nDCG"), ("NDCG", "nDCG")])
+def test_other_spellings_of_a_measure_train_the_same_ranker(old, new):
+    X, y, qid = world()
+    coefs = [AdaRank(measure, max_iter=3).fit(X, y, qid).coef_.tolist() for measure in (old, new)]
+    assert coefs[0] == coefs[1]

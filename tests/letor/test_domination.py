@@ -254,7 +254,7 @@ def test_a_model_file_with_a_column_that_is_not_there_is_refused(tmp_path):
         ({"max_features": 0}, "'max_features' parameter"),
         ({"n_jobs": 0}, "'n_jobs' parameter"),
         ({"share": -1}, "'share' parameter"),
-        ({"share": 0.25}, "share needs a penalty on squares"),
+        ({"share": 0.25}, "share needs an L2 part"),
     ],
 )
 def test_settings_out_of_range_are_refused_by_name(settings, message):
@@ -268,7 +268,7 @@ def test_settings_out_of_range_are_refused_by_name(settings, message):
     [
         (np.full((60, 2), np.nan), r"Y\[0, 0\] is nan"),
         (np.array([["a", "b"]] * 60), "Y must be a matrix of grades"),
-        (np.array([["a", "b"]] * 60).tolist(), "turn labels into numbers"),
+        (np.array([["a", "b"]] * 60).tolist(), "encode labels as numbers"),
         (csr_array(np.full((60, 2), np.inf)), r"Y\[0, 0\] is inf: a grade must not be"),
         ([[1.0, 0.0], [1.0]], "rows of different lengths"),
         (np.ones((59, 2)), "60"),

@@ -67,7 +67,7 @@ def test_the_bilinear_form_is_the_algorithm_and_comes_back_from_its_file(average
     again = sr.load(tmp_path / "m")
     assert (again.W_ != ranker.W_).nnz == 0
     assert_allclose(again.scores(Q, X), Q @ wanted @ X.T, atol=1e-5)
-    with pytest.raises(NotFitted, match="ask it scores"):
+    with pytest.raises(NotFitted, match="call scores"):
         again.predict(X)
 
 
@@ -93,14 +93,14 @@ def test_the_bilinear_form_is_the_algorithm_and_comes_back_from_its_file(average
             DataError,
             r"Y\[\d+, 0\] is -1: a grade above 0 means relevant",
         ),
-        (lambda X, Y: PAMIR().fit(X, np.where(Y > 0, "yes", "no")), DataError, "turn labels into numbers"),
-        (lambda X, Y: PAMIR().fit(X, np.where(Y > 0, "yes", "no").tolist()), DataError, "turn labels into numbers"),
+        (lambda X, Y: PAMIR().fit(X, np.where(Y > 0, "yes", "no")), DataError, "encode labels as numbers"),
+        (lambda X, Y: PAMIR().fit(X, np.where(Y > 0, "yes", "no").tolist()), DataError, "encode labels as numbers"),
         (lambda X, Y: PAMIR().fit(X, [[1, 0], [1]]), DataError, "rows of different lengths"),
         (lambda X, Y: PAMIR().scores(X, X), NotFitted, "call fit_bilinear first"),
         (
             lambda X, Y: PAMIR().fit_bilinear(X[:1], X, sr.Preferences.from_triples([1], [0], [1])),
             DataError,
-            "speak of 2 rows of Q; it has 1",
+            "refer to 2 rows of Q; it has 1",
         ),
         (
             lambda X, Y: PAMIR().fit_bilinear(X, X, sr.Preferences.from_triples([1], [0], [1])).scores(X[:, :2], X),

@@ -13,7 +13,7 @@ from .output import print_json, print_table, telling, working
 
 if TYPE_CHECKING:
     from ..data.records import Fold, Letor
-    from ..letor.model_selection import Chosen
+    from ..letor.model_selection import TunedRanker
 
 
 def train_rows(
@@ -31,7 +31,7 @@ def train_rows(
         raise ConfigError(f"--ranker {ranker} learns from a LETOR file: give one, or --folds DIR")
     from ..data.files import refuse_unwritable
     from ..data.formats.letor import read_letor
-    from ..letor.model_selection import choose
+    from ..letor.model_selection import tune
 
     started = perf_counter()
     refuse_unwritable(output)
@@ -39,7 +39,7 @@ def train_rows(
         rows = read_letor(data)
         held = None if vali is None else read_letor(vali, n_features=rows.X.shape[1], zero_based=rows.zero_based)
     with telling() as tell:
-        chosen = choose(ranker, rows, held, measure=measure, given=settings, seed=seed, tell=tell)
+        chosen = tune(ranker, rows, held, measure=measure, fixed=settings, random_state=seed, callback=tell)
     chosen.ranker.zero_based_ = rows.zero_based
     chosen.ranker.save(output)
     summary = {
@@ -62,7 +62,7 @@ def train_folds(
     folder: Path, output: Path, ranker: str, settings: dict[str, Any], measure: str, seed: int, as_json: bool
 ) -> None:
     """Learn on every fold's training part, choose on its validation part, and measure on its test part."""
-    from ..letor.model_selection import choose
+    from ..letor.model_selection import tune
 
     folds = _folds(folder)
     output.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,9 @@ def train_folds(
             def of_fold(message: str, number: int = number) -> None:
                 tell(f"fold {number} of {len(folds)}: {message}")
 
-            chosen = choose(ranker, fold.train, fold.vali, measure=measure, given=settings, seed=seed, tell=of_fold)
+            chosen = tune(
+                ranker, fold.train, fold.vali, measure=measure, fixed=settings, random_state=seed, callback=of_fold
+            )
             chosen.ranker.zero_based_ = fold.train.zero_based
             chosen.ranker.save(output / f"fold{number}.safetensors")
             told.append(_told(ranker, chosen, measure))
@@ -164,15 +166,17 @@ def _print_measures(shown: dict[str, Any], title: str) -> None:
     print_table(f"{title}, {shown['queries']:,} queries", head, rows, right=(1,))
 
 
-def _told(ranker: str, chosen: Chosen, measure: str) -> dict[str, Any]:
-    worth = {} if chosen.worth is None else {"chosen_on": measure, "validation": chosen.worth}
-    return {"ranker": ranker, "settings": chosen.settings} | worth
+def _told(ranker: str, chosen: TunedRanker, measure: str) -> dict[str, Any]:
+    score = chosen.validation_score
+    validation = {} if score is None else {"chosen_on": measure, "validation": score}
+    return {"ranker": ranker, "settings": chosen.settings} | validation
 
 
-def _sentence(chosen: Chosen, measure: str, vali: Path | None) -> str:
+def _sentence(chosen: TunedRanker, measure: str, vali: Path | None) -> str:
     settings = ", ".join(f"{name}={value}" for name, value in chosen.settings.items()) or "defaults"
     where = "held-out queries" if vali is None else vali
-    return settings if chosen.worth is None else f"chosen by {measure} {chosen.worth:.4f} on {where}: {settings}"
+    score = chosen.validation_score
+    return settings if score is None else f"chosen by {measure} {score:.4f} on {where}: {settings}"
 
 
 def _settings(given: Sequence[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..data.records import Fold, Letor
 from ..letor.base import measure_by_query
-from ..letor.domination import shared_worth
+from ..letor.domination import shared_scale
 from ..optim.feature_pruning import prune_features
 
 Floats = NDArray[np.float64]
@@ -50,7 +50,7 @@ class LinearModelPerTopic:
             weights = self.fit_weights(X, Y)
             self.first_fits[self.key] = weights, perf_counter() - started
         if self.share > 0.0:
-            scale = shared_worth(weights, self.share)
+            scale = shared_scale(weights, self.share)
             weights = self.fit_weights(csr_array(X @ diags_array(scale)), Y) * scale
         if self.largest is not None:
             least = -np.partition(-np.abs(weights), self.largest, axis=1)[:, [self.largest]]

@@ -20,7 +20,7 @@ from ..data.datasets.letor_sets import FOLDS, fold_of
 from ..data.records import Fold, Letor
 from ..evaluation.report import Table
 from ..evaluation.runs import evaluate_rows
-from ..letor.model_selection import choose
+from ..letor.model_selection import tune
 from .peers import lambdamart
 from .published import TABLE_1_1, TABLE_1_1_METHODS
 from .report import Progress, Section, format_optional
@@ -130,7 +130,7 @@ def _score_fold(ranker: str, fold: Fold, seed: int) -> tuple[Any, Mapping[str, A
     """Scores of the test part, and the settings that are best on the validation part."""
     if ranker == LAMBDAMART:
         return lambdamart(fold, seed, GRIDS[LAMBDAMART], SELECTION_MEASURE)
-    chosen = choose(ranker, fold.train, fold.vali, measure=SELECTION_MEASURE, seed=seed, tried=GRIDS[ranker])
+    chosen = tune(ranker, fold.train, fold.vali, measure=SELECTION_MEASURE, random_state=seed, candidates=GRIDS[ranker])
     return chosen.ranker.predict(fold.test.X), chosen.settings
 
 

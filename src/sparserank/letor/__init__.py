@@ -1,1 +1,1 @@
-"""Rankers of feature vectors with grades and query ids: fit(X, y, qid), predict(X)."""
+"""LETOR rankers of feature vectors with grades and query ids: fit(X, y, qid), predict(X)."""

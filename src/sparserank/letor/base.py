@@ -1,17 +1,16 @@
-"""What every ranker of graded rows shares: fit(X, y, qid), predict(X), and scikit-learn's manners.
+"""The base classes of LETOR rankers: fit(X, y, qid), predict(X) and the scikit-learn API.
 
-X stays as it is: dense or sparse (CSR or CSC), float32 or float64, never copied into another form. What cannot be
-learned from is refused before anything is learned, and `predict` wants the columns that `fit` has seen: a matrix with
-more or fewer is refused, since nothing is known about a column that was never seen.
+X is used as it is: dense or sparse (CSR or CSC), float32 or float64, without a copy. `fit` validates its input
+before it trains. `predict` requires the columns that `fit` has seen.
 """
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,55 +20,68 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
+from .. import validation
 from ..base.ranker import Ranker, State
 from ..data.formats.tensors import Tensors, pack_strings
+from ..deprecated import renamed_names
 from ..errors import DataError, ModelError, NotFitted
 from ..evaluation.items import Items
 from ..evaluation.measures import compute, parse
 from ..preferences.queries import Queries
 
-LARGEST = 1e100
-"""Numbers beyond this are refused: sums of their squares would leave the range of a double."""
+MAX_ABS_VALUE = 1e100
+"""Larger numbers raise DataError: sums of their squares would leave the range of a double."""
 
 
 class Unfitted(NotFitted, NotFittedError):  # type: ignore[misc]
-    """`fit` has not been called yet; also what scikit-learn expects to be raised then."""
+    """`fit` has not been called yet; also a NotFittedError of scikit-learn."""
 
 
-class ByQueryRanker(Ranker, BaseEstimator, ABC):  # type: ignore[misc]
-    """A ranker of rows by query. A kind of it writes `_learn(X, queries)` and `_scores(X)`.
+class LetorRanker(Ranker, BaseEstimator, ABC):  # type: ignore[misc]
+    """A ranker of feature vectors with grades and query ids. A subclass implements `_train` and `_scores`.
 
-    `_learn` gets X as the user gave it, validated, and `Queries` that refer to its rows; it sets what ends in `_`.
-    `_scores` gives one number a row. For the model file, `_arrays()` gives the arrays that were learned and
-    `_restore_arrays(file)` takes them back, judged; attributes named in `_told` are kept besides.
+    `_train(X, queries)` gets the validated X and its rows by query, and sets the attributes that end in `_`.
+    `_scores(X)` returns one number per row. For the model file, `_arrays()` returns the trained arrays and
+    `_restore_arrays(file)` validates and reads them; the file holds the attributes of `_saved_attributes` too.
     """
 
     _file_kind = "by-query"
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
-    _told: ClassVar[tuple[str, ...]] = ("skipped_queries_", "n_iter_", "converged_", "zero_based_")
-    """Plain numbers and texts that were learned, which the model file keeps."""
+    _saved_attributes: ClassVar[tuple[str, ...]] = ("skipped_queries_", "n_iter_", "converged_", "zero_based_")
+    """Numbers and strings that the model file holds."""
     zero_based_: bool
-    """Whether the LETOR file that was learned from counts features from 0; only where it was a file."""
-    _compares = True
-    """Whether some row must have another one to beat, for there to be anything to learn."""
+    """Whether the LETOR file of the training rows numbers features from 0; set only if it was a file."""
+    _requires_pairs = True
+    """Whether some row must have another one to beat."""
 
     def fit(self, X: Any, y: Any, qid: Any = None, **weights: Any) -> Self:
-        """Learn from rows X with grades y; within a qid every higher grade should score above every lower one.
+        """Train on rows with grades: within a query, every higher grade should score above every lower one.
 
-        X : dense or sparse, finite numbers. y : one grade a row; floats are fine.
-        qid : one query id a row, in any order, numbers or texts; None: all rows are one query. Queries with one row or
-            one grade teach nothing and are counted in `skipped_queries_`; where no other is left, it is a DataError.
-        sample_weight : what a row's term counts as a *winner*. (Not the same as repeating the row, which would also
-            have to be beaten twice. So it goes by name, and scikit-learn's checks of repetition do not apply.)
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_rows, n_features)
+            Feature vectors, finite numbers.
+        y : array-like of shape (n_rows,)
+            Grades, any finite numbers.
+        qid : array-like of shape (n_rows,), default=None
+            Query ids, numbers or strings, in any order. None means that all rows are one query. Queries with one row or
+            one grade are counted in `skipped_queries_`; if no other is left, `fit` raises DataError.
+        **weights
+            `sample_weight`: weight of each row's term as a *winner*. This is not the same as repeating the row, which
+            would also have to be beaten twice.
+
+        Returns
+        -------
+        self
         """
         with self._refitting():
-            X, queries = self._checked(X, y, qid, weights)
-            self._learn(X, queries.require_pairs() if self._compares else queries)
+            X, queries = self._validate(X, y, qid, weights)
+            self._train(X, queries.require_pairs() if self._requires_pairs else queries)
         return self
 
     @contextmanager
     def _refitting(self) -> Iterator[None]:
-        """Forget the previous fit; if this one raises an error, the previous one stays."""
+        """Discard the previous fit; restore it if this one raises an error."""
         before = dict(vars(self))
         try:
             for name in before:
@@ -81,49 +93,71 @@ class ByQueryRanker(Ranker, BaseEstimator, ABC):  # type: ignore[misc]
             raise
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """A score for every row; within a query, higher is better."""
+        """Score rows; within a query, higher is better.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_rows, n_features)
+            Feature vectors with the columns of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
         return np.asarray(self._fitted()._scores(self._rows(X, reset=False)), dtype=np.float64)
 
     def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
-        """Mean nDCG@10 over queries, each counted with the mean of its weights; see also `sr.ranking_scorer`."""
+        """Return the mean nDCG@10 over queries; for other measures see `sr.ranking_scorer`.
+
+        Parameters
+        ----------
+        X, y, qid
+            Rows, grades and query ids, as for `fit`.
+        sample_weight : array-like of shape (n_rows,), default=None
+            A query counts with the mean weight of its rows.
+
+        Returns
+        -------
+        float
+        """
         return measure_by_query(y, self.predict(X), qid=qid, sample_weight=sample_weight)
 
     def _fitted(self) -> Self:
         if not hasattr(self, "n_features_in_"):
-            raise Unfitted(f"this {type(self).__name__} has learned nothing yet; call fit first")
+            raise Unfitted(f"this {type(self).__name__} is not fitted yet; call fit first")
         return self
 
     @abstractmethod
-    def _learn(self, X: Any, queries: Queries) -> None:
-        """Learn from validated rows."""
+    def _train(self, X: Any, queries: Queries) -> None:
+        """Train on validated rows."""
 
     @abstractmethod
     def _scores(self, X: Any) -> Any:
-        """A score for every validated row."""
+        """The score of every validated row."""
 
     @abstractmethod
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """What the model file holds."""
+        """The arrays of the model file."""
 
     @abstractmethod
     def _restore_arrays(self, file: Tensors) -> None:
-        """Take it back."""
+        """Read the arrays of the model file."""
 
     def _state(self) -> State:
         arrays = self._fitted()._arrays()
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
             arrays |= pack_strings("feature_names", [str(name) for name in names])
-        told = {name: _plain(getattr(self, name)) for name in self._told if hasattr(self, name)}
-        return {"features": int(self.n_features_in_), "told": told}, arrays
+        attributes = {name: _as_json(getattr(self, name)) for name in self._saved_attributes if hasattr(self, name)}
+        return {"features": int(self.n_features_in_), "told": attributes}, arrays
 
     def _restore(self, file: Tensors) -> None:
         self.n_features_in_ = file.setting("features", int)
         if self.n_features_in_ < 1:
-            raise ModelError(f"{file.path}: a model of {self.n_features_in_} features")
-        told = file.setting("told", dict)
-        for attribute in set(told) & set(self._told):
-            setattr(self, attribute, told[attribute])
+            raise ModelError(f"{file.path}: the number of features must be positive; found {self.n_features_in_}")
+        attributes = file.setting("told", dict)
+        for name in set(attributes) & set(self._saved_attributes):
+            setattr(self, name, attributes[name])
         self._restore_arrays(file)
         if "feature_names.utf8" in file.arrays:
             names = file.strings("feature_names")
@@ -131,9 +165,7 @@ class ByQueryRanker(Ranker, BaseEstimator, ABC):  # type: ignore[misc]
                 raise ModelError(f"{file.path}: {len(names)} feature names for {self.n_features_in_} features")
             self.feature_names_in_ = np.array(names, dtype=object)
 
-    # ---- judging what was given
-
-    def _checked(self, X: Any, y: Any, qid: Any, weights: dict[str, Any]) -> tuple[Any, Queries]:
+    def _validate(self, X: Any, y: Any, qid: Any, weights: dict[str, Any]) -> tuple[Any, Queries]:
         """X, and its rows by query."""
         weight = weights.pop("sample_weight", None)
         if weights:
@@ -144,7 +176,7 @@ class ByQueryRanker(Ranker, BaseEstimator, ABC):  # type: ignore[misc]
         return X, queries
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        """X as a float32 or float64 array, CSR or CSC matrix in canonical form; its numbers are judged here."""
+        """X as a float32 or float64 array, or as a CSR or CSC matrix in canonical form, with finite numbers."""
         try:
             X = validate_data(
                 self, X, reset=reset, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32),
@@ -155,7 +187,7 @@ class ByQueryRanker(Ranker, BaseEstimator, ABC):  # type: ignore[misc]
         if not isinstance(X, np.ndarray) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        _refuse_numbers(X)
+        _check_numbers(X)
         return X
 
     def __sklearn_tags__(self) -> Tags:
@@ -165,11 +197,10 @@ class ByQueryRanker(Ranker, BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
 
-def _plain(value: Any) -> Any:
-    """A number, text or list of them as JSON has it."""
+def _as_json(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+    return [_as_json(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _grades(y: Any, rows: int) -> NDArray[np.float64]:
@@ -190,62 +221,12 @@ def _grades(y: Any, rows: int) -> NDArray[np.float64]:
     return grades
 
 
-def by_topic(y: Any) -> bool:
-    """Whether y is a matrix of items × topics; rows of different lengths are a DataError."""
-    try:
-        return len(getattr(y, "shape", ())) == 2 or np.ndim(y) == 2
-    except ValueError:
-        raise DataError("y has rows of different lengths; give one grade a row, or a grade for every topic") from None
-
-
-def topic_grades(Y: Any) -> Any:
-    """Grades of items × topics as CSC; one that is not a finite number raises DataError with its row and column."""
-    from scipy.sparse import csc_array, issparse
-
-    given = Y if issparse(Y) else np.asarray(Y)
-    if given.dtype.kind not in "biuf":
-        what = f"got {given.dtype}; turn labels into numbers, one column a topic, 0 where an item is not relevant"
-        raise DataError(f"Y must be a matrix of grades, items × topics; {what}")
-    grades = csc_array(given).astype(np.float64)
-    grades.sum_duplicates()
-    bad = ~np.isfinite(grades.data)
-    if bad.any():
-        row, topic, value = _first(grades, bad)
-        what = "a grade must not be NaN or infinite; use 0 for an item that is not relevant, or leave the row out"
-        raise DataError(f"Y[{row}, {topic}] is {value}: {what}")
-    return grades
-
-
-def relevant_items(Y: Any, items: int) -> list[NDArray[np.int64]]:
-    """The items with a grade above 0, of each topic; negative grades and topics without a choice raise DataError."""
-    grades = topic_grades(Y)
-    if grades.shape[0] != items:
-        raise DataError(f"Y must have a row for each of the {items} rows of X; got {grades.shape[0]}")
-    if (grades.data < 0).any():
-        row, topic, value = _first(grades, grades.data < 0)
-        what = "a grade above 0 means relevant and 0 not relevant; replace negative grades by 0"
-        raise DataError(f"Y[{row}, {topic}] is {value:g}: {what}")
-    grades.eliminate_zeros()
-    relevant = [grades.indices[a:b].astype(np.int64) for a, b in pairwise(grades.indptr)]
-    for topic, rows in enumerate(relevant):
-        if not 0 < len(rows) < items:
-            found = "no relevant item" if len(rows) == 0 else "no item that is not relevant"
-            raise DataError(f"topic {topic} (column {topic} of Y) has {found}, so there is nothing to learn")
-    return relevant
-
-
-def _first(grades: Any, bad: NDArray[np.bool_]) -> tuple[int, int, float]:
-    """Row, column and value of the first stored number of a CSC matrix that is bad."""
-    at = int(bad.argmax())
-    return int(grades.indices[at]), int(np.searchsorted(grades.indptr, at, side="right")) - 1, float(grades.data[at])
-
-
-def _refuse_numbers(X: Any) -> None:
-    """NaN, infinities and numbers beyond `LARGEST` by row and column; no temporary array where all is well."""
+def _check_numbers(X: Any) -> None:
+    """Raise DataError for NaN, infinities and huge numbers; valid input needs no temporary array."""
     numbers = X if isinstance(X, np.ndarray) else X.data
-    if numbers.size == 0 or (float(numbers.min()) >= -LARGEST and float(numbers.max()) <= LARGEST):
+    if numbers.size == 0 or (float(numbers.min()) >= -MAX_ABS_VALUE and float(numbers.max()) <= MAX_ABS_VALUE):
         return
-    bad = ~(np.abs(numbers.astype(np.float64)) <= LARGEST)
+    bad = ~(np.abs(numbers.astype(np.float64)) <= MAX_ABS_VALUE)
     if isinstance(X, np.ndarray):
         row, column = (int(i) for i in np.unravel_index(bad.argmax(), X.shape))
         value = X[row, column]
@@ -254,20 +235,18 @@ def _refuse_numbers(X: Any) -> None:
         row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
         row, column = (row, column) if X.format == "csr" else (column, row)
         value = numbers[at]
-    what = (
-        f"no finite number beyond {LARGEST:g} can be learned from" if np.isfinite(value) else "NaN and inf are refused"
-    )
-    raise DataError(f"X[{row}, {column}] is {value}: {what}; leave the row out or mend the number")
+    limit = f"numbers must not exceed {MAX_ABS_VALUE:g}" if np.isfinite(value) else "NaN and inf are not allowed"
+    raise DataError(f"X[{row}, {column}] is {value}: {limit}; leave the row out or correct the number")
 
 
-class LinearRanker(ByQueryRanker):
-    """A by-query ranker whose score is X @ coef_."""
+class LinearRanker(LetorRanker):
+    """A LETOR ranker whose score is X @ coef_."""
 
     coef_: NDArray[np.float64]
 
     def _scores(self, X: Any) -> Any:
         if isinstance(X, np.ndarray) and X.dtype != self.coef_.dtype:
-            return np.einsum("ij,j->i", X, self.coef_)  # unlike @, without a copy of X in 64 bits
+            return np.einsum("ij,j->i", X, self.coef_)  # unlike @, without a copy of X as float64
         return X @ self.coef_
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -280,35 +259,88 @@ class LinearRanker(ByQueryRanker):
 def measure_by_query(
     y: ArrayLike, scores: ArrayLike, *, qid: Any = None, sample_weight: Any = None, measure: str = "nDCG@10"
 ) -> float:
-    """The mean of a measure over queries, of scores for graded rows; a query counts with the mean of its weights.
+    """Return the mean of a measure over queries.
 
+    Parameters
+    ----------
+    y, scores : array-like of shape (n_rows,)
+        Grades and scores.
+    qid : array-like of shape (n_rows,), default=None
+        Query ids. None means that all rows are one query.
+    sample_weight : array-like of shape (n_rows,), default=None
+        A query counts with the mean weight of its rows.
+    measure : str, default="nDCG@10"
+        A name of `sparserank.evaluation.measures`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> measure_by_query([1, 0, 0, 1], [0.9, 0.1, 0.7, 0.2], qid=["a", "a", "b", "b"], measure="AP")
     0.75
     """
     grades = _grades(y, len(np.asarray(scores)))
     groups = np.zeros(len(grades), np.int64) if qid is None else np.asarray(qid)
-    found = compute(Items.from_rows(scores, grades, groups), measure)[0]
+    values = compute(Items.from_rows(scores, grades, groups), measure)[0]
     if sample_weight is None:
-        return found.mean
+        return values.mean
     queries = Queries.of(grades, groups, sample_weight)
     weight = np.bincount(queries.query, queries.weight) / np.diff(queries.start)
-    of_query = dict(zip(map(str, queries.ids.tolist()), weight.tolist(), strict=True))
-    return replace(found, weights=found.weights * [of_query[query] for query in found.queries]).mean
+    by_id = dict(zip(map(str, queries.ids.tolist()), weight.tolist(), strict=True))
+    return replace(values, weights=values.weights * [by_id[query] for query in values.queries]).mean
 
 
 def ranking_scorer(measure: str = "nDCG@10") -> Callable[..., float]:
-    """A scorer for GridSearchCV and cross_validate: the mean of any of our measures over queries.
+    """Return a scorer for GridSearchCV and cross_validate: the mean of a measure over queries.
 
-    With scikit-learn's metadata routing on, say `ranking_scorer("AP").set_score_request(qid=True)`, and give the search
-    `fit(X, y, qid=qid, groups=qid)` with a GroupKFold. Errors (`PairError`, …) count as their negative.
+    With scikit-learn's metadata routing enabled, use `ranking_scorer("AP").set_score_request(qid=True)`, and call the
+    search as `fit(X, y, qid=qid, groups=qid)` with a GroupKFold. Errors (`PairError`, …) count as their negative.
 
+    Parameters
+    ----------
+    measure : str, default="nDCG@10"
+        A name of `sparserank.evaluation.measures`.
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
     >>> from sklearn import config_context
     >>> with config_context(enable_metadata_routing=True):
     ...     scorer = ranking_scorer("AP").set_score_request(qid=True)
     """
     from sklearn.metrics import make_scorer
 
-    wanted = parse(measure)
-    error = wanted.lower_is_better
-    scorer: Callable[..., float] = make_scorer(measure_by_query, greater_is_better=not error, measure=str(wanted))
+    parsed = parse(measure)
+    scorer: Callable[..., float] = make_scorer(
+        measure_by_query, greater_is_better=not parsed.lower_is_better, measure=str(parsed)
+    )
     return scorer
+
+
+def draw_seed(random_state: int | None) -> int:
+    """The seed that the user gave, or a new one."""
+    return secrets.randbits(63) if random_state is None else validation.count("random_state", random_state)
+
+
+def as_columns(X: Any) -> Any:
+    """A dense X as it is, a sparse one as CSC."""
+    return X if isinstance(X, np.ndarray) else X.tocsc()
+
+
+def as_rows(X: Any) -> Any:
+    """A dense X as it is, a sparse one as CSR."""
+    return X if isinstance(X, np.ndarray) else X.tocsr()
+
+
+def check_features(feature: NDArray[np.int64], n_features: int) -> None:
+    """Raise ValueError if a model file names a feature that does not exist."""
+    if len(feature) and not 0 <= feature.min() <= feature.max() < n_features:
+        raise ValueError(f"a feature outside 0 … {n_features - 1}")
+
+
+__getattr__ = renamed_names(__name__, {"ByQueryRanker": "LetorRanker"})

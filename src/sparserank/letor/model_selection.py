@@ -1,171 +1,156 @@
-"""Settings chosen on validation data: for each ranker by name, the settings worth trying, and the best of them.
+"""Tuning of LETOR rankers on validation data: the grid of each ranker by name, and the best settings of it.
 
-Boosting is tried once and looked at after some of its rounds. Nothing here sees a test part.
+Boosting is trained once and evaluated after several numbers of rounds. Nothing here sees a test part.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from .. import validation
+from ..base.registry import RANKERS, ranker_class
 from ..data.records import Letor
 from ..errors import ConfigError, DataError
 from ..evaluation.measures import parse
-from .adarank import AdaRank
-from .base import ByQueryRanker, measure_by_query
-from .domination import DominationRanker
-from .pamir import PAMIR
-from .rankboost import RankBoost
-from .ranksvm import RankSVM
-from .rbf import RBFRegressionRanker
+from ..validation import choice
+from .base import LetorRanker, measure_by_query
 
 Settings = dict[str, Any]
-Tell = Callable[[str], None]
-HELD_OUT = 5
-"""Without a validation part, one query of so many is held out to choose on."""
+VALIDATION_SHARE = 5
+"""Without a validation part, one query of so many is held out."""
 _ROUNDS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300)
+_ADARANK_ROUNDS = tuple(n for n in _ROUNDS if n <= 100)
 _ALPHAS = (0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A ranker by its name: how it is made, what is always set, and what is tried."""
+class Grid:
+    """Settings that a ranker always has, and the candidates that are compared."""
 
-    make: type[Any]
-    always: Settings
-    tried: tuple[Settings, ...]
-    drawn: bool = False
+    fixed: Settings = field(default_factory=dict)
+    candidates: tuple[Settings, ...] = ()
 
 
-def _each(name: str, values: tuple[Any, ...], **more: Any) -> tuple[Settings, ...]:
-    return tuple({name: value} | more for value in values)
+def _grid(**values: Sequence[Any]) -> tuple[Settings, ...]:
+    return tuple(dict(zip(values, one, strict=True)) for one in product(*values.values()))
 
 
-_MARGINS = tuple(entry for margin in (0.1, 0.3, 1.0) for entry in _each("alpha", _ALPHAS, margin=margin))
-KINDS_BY_NAME: dict[str, Kind] = {
-    "domination": Kind(DominationRanker, {"tol": 1e-3}, _each("alpha", _ALPHAS)),
-    "domination-base": Kind(DominationRanker, {"tol": 1e-3, "loss": "base"}, _each("alpha", _ALPHAS)),
-    "domination-margin": Kind(DominationRanker, {"tol": 1e-3}, _MARGINS),
-    "pamir": Kind(PAMIR, {"average": True}, _each("C", (0.001, 0.01, 0.1, 1.0)), drawn=True),
-    "ranksvm": Kind(RankSVM, {}, _each("C", (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0))),
-    "adarank": Kind(AdaRank, {"measure": "map"}, _each("max_iter", tuple(n for n in _ROUNDS if n <= 100))),
-    "adarank-ndcg": Kind(
-        AdaRank,
-        {"measure": "ndcg"},
-        tuple({"cutoff": k, "max_iter": n} for k in (10, 5, 3, 1) for n in _ROUNDS if n <= 100),
+GRIDS: dict[str, Grid] = {
+    "domination": Grid({"tol": 1e-3}, _grid(alpha=_ALPHAS)),
+    "domination-base": Grid({"tol": 1e-3, "loss": "base"}, _grid(alpha=_ALPHAS)),
+    "domination-margin": Grid(
+        {"tol": 1e-3}, tuple({"alpha": alpha, "margin": margin} for margin in (0.1, 0.3, 1.0) for alpha in _ALPHAS)
     ),
-    "rankboost": Kind(RankBoost, {}, _each("max_iter", _ROUNDS)),
-    "rbf": Kind(
-        RBFRegressionRanker,
-        {},
-        tuple({"n_basis": 100, "width": w} for w in (3.0, 10.0, 30.0, 100.0, 300.0)),
-        drawn=True,
-    ),
+    "pamir": Grid({"average": True}, _grid(C=(0.001, 0.01, 0.1, 1.0))),
+    "ranksvm": Grid({}, _grid(C=(1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0))),
+    "adarank": Grid({"measure": "AP"}, _grid(max_iter=_ADARANK_ROUNDS)),
+    "adarank-ndcg": Grid({"measure": "nDCG"}, _grid(cutoff=(10, 5, 3, 1), max_iter=_ADARANK_ROUNDS)),
+    "rankboost": Grid({}, _grid(max_iter=_ROUNDS)),
+    "rbf": Grid({}, _grid(n_basis=(100,), width=(3.0, 10.0, 30.0, 100.0, 300.0))),
 }
-"""The rankers that learn from graded rows, by the names the command line knows."""
+"""The grids of the rankers of the registry; a ranker without one is trained with its defaults."""
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """A ranker that was fitted, the settings it has, and what they were worth in validation (None: not tried)."""
+class TunedRanker:
+    """A fitted ranker, its settings, and its measure on validation data (None if nothing was compared)."""
 
-    ranker: ByQueryRanker
+    ranker: LetorRanker
     settings: Settings
-    worth: float | None
+    validation_score: float | None
 
 
-def choose(
+def tune(
     name: str,
     train: Letor,
-    vali: Letor | None = None,
+    validation: Letor | None = None,
     *,
     measure: str = "nDCG@10",
-    given: Mapping[str, Any] | None = None,
-    tried: Sequence[Mapping[str, Any]] | None = None,
-    seed: int = 0,
-    tell: Tell = lambda message: None,
-) -> Chosen:
-    """Fit the ranker of that name with the settings that are best on `vali`.
+    fixed: Mapping[str, Any] | None = None,
+    candidates: Sequence[Mapping[str, Any]] | None = None,
+    random_state: int = 0,
+    callback: Callable[[str], None] = lambda message: None,
+) -> TunedRanker:
+    """Fit the ranker of that name with the settings that are best on `validation`.
 
     Without a validation part, queries held out of `train` take its place, and the best settings are fitted to all of
-    `train` in the end. `given` settings are not tried but taken as they are; where they are all that would be tried,
-    nothing is held out. `tried` replaces the settings that are tried by default.
+    `train` at the end. `fixed` settings are not compared; if no candidate is left, no query is held out. `candidates`
+    replace the grid.
     """
-    kind = KINDS_BY_NAME[validation.choice("ranker", name, tuple(KINDS_BY_NAME))]
-    fixed = kind.always | ({"random_state": seed} if kind.drawn else {}) | _known(kind, given or {})
-    grid = kind.tried if tried is None else [_known(kind, settings) for settings in tried]
-    trials: list[Settings] = [settings for settings in grid if not settings.keys() & fixed.keys()] or [{}]
+    ranker_type = ranker_class("letor", choice("ranker", name, tuple(RANKERS["letor"])))
+    grid = GRIDS.get(name, Grid())
+    known = ranker_type().get_params()
+    settings = grid.fixed | ({"random_state": random_state} if "random_state" in known else {}) | dict(fixed or {})
+    trials = [dict(one) for one in (grid.candidates if candidates is None else candidates)]
+    for one in (settings, *trials):
+        _check_known(ranker_type, one, known)
+    trials = [one for one in trials if not one.keys() & settings.keys()]
     with warnings.catch_warnings():
-        # settings that come to no end are tried like any other; what they are worth decides
+        # Settings that do not converge are compared like any other; their validation score decides.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        if trials == [{}]:
-            tell(name)
-            return Chosen(_fitted(kind, fixed, train), fixed, None)
-        part, held = (train, vali) if vali is not None else held_out(train)
+        if not trials:
+            callback(name)
+            return TunedRanker(_fit(ranker_type, settings, train), settings, None)
+        part, held = (train, validation) if validation is not None else held_out(train)
         sign = -1.0 if parse(measure).lower_is_better else 1.0
-        found = []
-        for number, (settings, ranker, scores) in enumerate(_trials(kind, fixed, trials, part, held), start=1):
-            worth = measure_by_query(held.y, scores, qid=held.qid, measure=measure)
-            tell(f"{name}: {_spelled(settings)} ({number} of {len(trials)}), {measure} {worth:.4f}")
-            found.append((sign * worth, settings, ranker))
-        best = max(found, key=lambda one: one[0])
-        settings = fixed | best[1]
-        again = vali is None or best[2].get_params() != best[2].get_params() | settings
-        ranker = _fitted(kind, settings, train) if again else best[2]
-        return Chosen(ranker, settings, sign * best[0])
+        results = []
+        for number, (trial, ranker, scores) in enumerate(_run_trials(ranker_type, settings, trials, part, held), 1):
+            value = measure_by_query(held.y, scores, qid=held.qid, measure=measure)
+            spelled = ", ".join(f"{key}={one}" for key, one in trial.items())
+            callback(f"{name}: {spelled} ({number} of {len(trials)}), {measure} {value:.4f}")
+            results.append((sign * value, trial, ranker))
+        best, trial, ranker = max(results, key=lambda one: one[0])
+        settings |= trial
+        if validation is None or ranker.get_params() != ranker.get_params() | settings:
+            ranker = _fit(ranker_type, settings, train)
+        return TunedRanker(ranker, settings, sign * best)
 
 
 def held_out(train: Letor) -> tuple[Letor, Letor]:
-    """The rows of every fifth query, in the order of their names, apart from the others."""
+    """All rows but those of every fifth query, in the order of their ids, and the rows of these."""
     names, query = np.unique(train.qid, return_inverse=True)
     if len(names) < 2:
-        raise DataError("choosing settings needs two queries at least; give the settings, or a validation file")
-    held = query % HELD_OUT == min(HELD_OUT, len(names)) - 1
-    return _rows(train, ~held), _rows(train, held)
+        raise DataError("tuning needs two queries at least; give the settings, or a validation file")
+    held = query % VALIDATION_SHARE == min(VALIDATION_SHARE, len(names)) - 1
+    return _select(train, ~held), _select(train, held)
 
 
-def _rows(letor: Letor, keep: NDArray[np.bool_]) -> Letor:
-    return Letor(letor.X[keep], letor.y[keep], letor.qid[keep])
+def _select(rows: Letor, keep: NDArray[np.bool_]) -> Letor:
+    return Letor(rows.X[keep], rows.y[keep], rows.qid[keep])
 
 
-def _known(kind: Kind, given: Mapping[str, Any]) -> Settings:
-    there: Settings = kind.make().get_params()
-    for name in given:
-        if name not in there:
-            raise ConfigError(f"{kind.make.__name__} has no setting {name!r}; it has: {', '.join(there)}")
-    return dict(given)
+def _check_known(ranker_type: type[Any], settings: Settings, known: Settings) -> None:
+    for name in settings:
+        if name not in known:
+            raise ConfigError(f"{ranker_type.__name__} has no setting {name!r}; it has: {', '.join(known)}")
 
 
-def _fitted(kind: Kind, settings: Settings, rows: Letor) -> ByQueryRanker:
-    ranker: ByQueryRanker = kind.make(**settings)
+def _fit(ranker_type: type[Any], settings: Settings, rows: Letor) -> LetorRanker:
+    ranker: LetorRanker = ranker_type(**settings)
     return ranker.fit(rows.X, rows.y, rows.qid)
 
 
-def _trials(
-    kind: Kind, fixed: Settings, tried: Sequence[Settings], part: Letor, held: Letor
-) -> Iterator[tuple[Settings, ByQueryRanker, NDArray[np.float64]]]:
-    """Every setting, a ranker fitted with it, and its scores; boosting is fitted once, for all its rounds."""
-    if issubclass(kind.make, AdaRank | RankBoost):
-        longest = max(settings.get("max_iter", 1) for settings in tried)
-        fitted: dict[str, Any] = {}
-        for settings in tried:
-            rest = {name: value for name, value in settings.items() if name != "max_iter"}
-            if repr(rest) not in fitted:
-                fitted[repr(rest)] = _fitted(kind, {"max_iter": longest} | fixed | rest, part)
-            ranker = fitted[repr(rest)]
-            yield settings, ranker, ranker.predict_after(held.X, settings.get("max_iter", ranker.max_iter))
+def _run_trials(
+    ranker_type: type[Any], settings: Settings, trials: Sequence[Settings], part: Letor, held: Letor
+) -> Iterator[tuple[Settings, LetorRanker, NDArray[np.float64]]]:
+    """Every trial, a ranker fitted with it, and its scores; boosting is fitted once, for the most rounds."""
+    if not hasattr(ranker_type, "predict_after"):
+        for trial in trials:
+            ranker = _fit(ranker_type, settings | trial, part)
+            yield trial, ranker, ranker.predict(held.X)
         return
-    for settings in tried:
-        ranker = _fitted(kind, fixed | settings, part)
-        yield settings, ranker, ranker.predict(held.X)
-
-
-def _spelled(settings: Settings) -> str:
-    return ", ".join(f"{name}={value}" for name, value in settings.items())
+    most_rounds = max(trial.get("max_iter", 1) for trial in trials)
+    fitted: dict[str, Any] = {}
+    for trial in trials:
+        others = {name: value for name, value in trial.items() if name != "max_iter"}
+        if repr(others) not in fitted:
+            fitted[repr(others)] = _fit(ranker_type, {"max_iter": most_rounds} | settings | others, part)
+        boosted = fitted[repr(others)]
+        yield trial, boosted, boosted.predict_after(held.X, trial.get("max_iter", boosted.max_iter))

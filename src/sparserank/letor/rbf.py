@@ -1,8 +1,7 @@
-"""RBFRegressionRanker: grades by regression on Gaussian basis functions; the grade that is foreseen is the score."""
+"""RBFRegressionRanker: regression of grades on Gaussian basis functions; the predicted grade is the score."""
 
 from __future__ import annotations
 
-import secrets
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,29 +11,51 @@ from .. import validation
 from ..data.formats.tensors import Tensors
 from ..optim.rbf import Basis, Descent, closed_form
 from ..preferences.queries import Queries
-from .base import ByQueryRanker
+from .base import LetorRanker, as_rows, check_features, draw_seed
 
 
-class RBFRegressionRanker(ByQueryRanker):
-    """Foresees grades as w·φ(x): φ_0 = 1 and Gaussians around centres of k-means (the LeToR regression report).
+class RBFRegressionRanker(LetorRanker):
+    """Predicts grades as w·φ(x): φ_0 = 1 and Gaussians around centers of k-means (the LeToR regression report).
 
-    n_basis : M, how many basis functions, φ_0 among them; fewer where there are fewer different rows.
-    width : Σ is diagonal, the features' variances in training times this. 1 is the report's own setting, with which in
-        many dimensions almost every φ vanishes; None is the number of features that vary. Best chosen on validation.
-    alpha : the report's λ. solver : 'closed', w = (λI + ΦᵀΦ)⁻¹Φᵀt by QR and SVD, or 'sgd'.
-    rate, max_iter : of SGD: a fixed rate, or 'decay' for 0.1/√(5i) at step i; so many rows, drawn with replacement.
-    init : of SGD: start at 'zeros', or at 'random', standard normal weights drawn by random_state, as the report does.
+    It is pointwise: `qid` is validated but has no effect, queries of one grade count like others, and `sample_weight`
+    weights a row's squared error. Features with a single value are left out.
 
-    It is pointwise: qid is judged, but changes nothing; queries of one grade teach as well as others; sample_weight
-    weighs a row's squared error. `rmse(X, y)` is the report's E_RMS; features with one value only are left out.
+    Parameters
+    ----------
+    n_basis : int, default=50
+        The number M of basis functions, φ_0 included; fewer if there are fewer distinct rows.
+    width : float, default=None
+        Σ is diagonal: the features' training variances times this number. 1 is the report's setting, with which almost
+        every φ vanishes in many dimensions. None means the number of features that vary.
+    alpha : float, default=0.03
+        Regularization strength, the report's λ.
+    solver : {'closed', 'sgd'}, default='closed'
+        w = (λI + ΦᵀΦ)⁻¹Φᵀt by QR and SVD, or stochastic gradient descent.
+    rate : float or 'decay', default='decay'
+        Learning rate of SGD; 'decay' is 0.1/√(5i) at step i.
+    max_iter : int, default=10000
+        Steps of SGD; each draws a row with replacement.
+    random_state : int, default=None
+        Seed of k-means and SGD.
+    init : {'zeros', 'random'}, default='zeros'
+        Start of SGD; 'random' draws standard normal weights, as the report does.
 
+    Attributes
+    ----------
+    coef_ : ndarray
+        Weights of the basis functions.
+    rmse_ : float
+        The root mean squared error on the training rows.
+
+    Examples
+    --------
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
     >>> RBFRegressionRanker(n_basis=5, alpha=0.0, random_state=0).fit(X, [1, 2, 1, 3]).predict(X).round(3).tolist()
     [1.0, 2.0, 1.0, 3.0]
     """
 
-    _compares = False
-    _told: ClassVar[tuple[str, ...]] = (*ByQueryRanker._told, "seed_", "rmse_")
+    _requires_pairs = False
+    _saved_attributes: ClassVar[tuple[str, ...]] = (*LetorRanker._saved_attributes, "seed_", "rmse_")
 
     def __init__(
         self,
@@ -56,7 +77,7 @@ class RBFRegressionRanker(ByQueryRanker):
         self.random_state = random_state
         self.init = init
 
-    def _learn(self, X: Any, queries: Queries) -> None:
+    def _train(self, X: Any, queries: Queries) -> None:
         validation.count("n_basis", self.n_basis, low=1)
         validation.number("alpha", self.alpha, low=0)
         validation.choice("solver", self.solver, ("closed", "sgd"))
@@ -64,8 +85,8 @@ class RBFRegressionRanker(ByQueryRanker):
         validation.choice("init", self.init, ("zeros", "random"))
         if self.rate != "decay":
             validation.number("rate", self.rate, low=0, open_low=True)
-        self.seed_ = secrets.randbits(63) if self.random_state is None else validation.count("seed", self.random_state)
-        X = X if isinstance(X, np.ndarray) else X.tocsr()
+        self.seed_ = draw_seed(self.random_state)
+        X = as_rows(X)
         grade, weight = queries.by_row(queries.grade), queries.by_row(queries.weight)
         width = 1.0 if self.width is None else validation.number("width", self.width, low=0, open_low=True)
         basis = Basis.of(X, weight, self.n_basis, width, self.seed_)
@@ -81,11 +102,22 @@ class RBFRegressionRanker(ByQueryRanker):
         self.rmse_ = float(np.sqrt(((self._scores(X) - grade) ** 2).mean()))
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        X = X if isinstance(X, np.ndarray) else X.tocsr()
-        return np.concatenate([phi @ self.coef_ for _, phi in self.basis_.blocks(X)])
+        return np.concatenate([phi @ self.coef_ for _, phi in self.basis_.blocks(as_rows(X))])
 
     def rmse(self, X: Any, y: Any) -> float:
-        """E_RMS = √(Σ (y - w·φ(x))² / N), without the penalty."""
+        """Return the report's E_RMS = √(Σ (y - w·φ(x))² / N), without the penalty.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_rows, n_features)
+            Feature vectors.
+        y : array-like of shape (n_rows,)
+            Grades.
+
+        Returns
+        -------
+        float
+        """
         return float(np.sqrt(np.mean((self.predict(X) - np.asarray(y, dtype=np.float64)) ** 2)))
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -99,8 +131,7 @@ class RBFRegressionRanker(ByQueryRanker):
 
     def _restore_arrays(self, file: Tensors) -> None:
         columns = file.array("columns", "int64")
-        if len(columns) and not 0 <= columns.min() <= columns.max() < self.n_features_in_:
-            raise ValueError("a feature that is not there")
+        check_features(columns, self.n_features_in_)
         self.coef_ = file.array("coef", "float64")
         spread = file.array("spread", "float64", len(columns))
         if (spread <= 0).any():

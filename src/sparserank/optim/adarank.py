@@ -45,7 +45,7 @@ class QueryMeasure:
         above_lowest = queries.grade - queries.grade.min()
         if self._is_ndcg and above_lowest.max() > WIDEST:
             raise DataError(
-                f"NDCG has gains 2^grade - 1, too steep for grades {above_lowest.max():g} apart; use measure='map'"
+                f"NDCG has gains 2^grade - 1, too steep for grades {above_lowest.max():g} apart; use measure='AP'"
             )
         self._gain = np.exp2(above_lowest) - 1.0 if self._is_ndcg else (above_lowest > 0).astype(np.float64)
         relevant = np.add.reduceat((self._gain > 0).astype(np.int64), queries.start[:-1])

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import ConfigError, DataError
-from ..letor.base import by_topic
-from ..letor.domination import DominationRanker, DominationSolver, Rows
+from ..letor.domination import DominationRanker, DominationSolver, TopicRows
+from ..letor.topics import is_topic_matrix
 from ..optim.coordinate_descent import CoordinateDescent, Descent, Round, compute_violations, make_solution
 from ..optim.losses import Domination
 from ..optim.penalties import Separable
@@ -77,7 +77,7 @@ class SparkDominationRanker:
             validation.count("partitions", self.partitions, low=1)
         if not isinstance(self.ranker, DominationRanker):
             raise ConfigError(f"The 'ranker' parameter must be a DominationRanker; got {type(self.ranker).__name__}")
-        if self.ranker.max_features is not None and not by_topic(y):
+        if self.ranker.max_features is not None and not is_topic_matrix(y):
             raise ConfigError("max_features needs coordinate descent over all rows; on Spark set alpha instead")
         ranker = DominationRanker(**self.ranker.get_params(deep=False))
         partitions = self.partitions or spark.sparkContext.defaultParallelism
@@ -93,7 +93,9 @@ class SparkDominationSolver(DominationSolver):
     spark: Any = None
     partitions: int = 1
 
-    def solve_topics(self, score: Linear, grades: Any, rows: Rows, max_features: int | None) -> list[Solution | None]:
+    def solve_topics(
+        self, score: Linear, grades: Any, rows: TopicRows, max_features: int | None
+    ) -> list[Solution | None]:
         """The w of every column of grades, each on one executor."""
         context = self.spark.sparkContext
         local = DominationSolver(self.loss, self.penalty, self.descent)
