@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .comparison import Comparison
-from .report import Report
+from .report import Report, measure_heading
 
 # The light theme of page.css; `_rewrite` replaces each color by its name there.
 COLORS = {
@@ -51,7 +51,7 @@ def bars_figure(report: Report) -> Any:
     for panel, measure in zip(panels, report.measures, strict=True):
         panel.grid(visible=False, axis="y")
         _bar_panel(panel, report, measure)
-        panel.set_title(_printable(report.heading(measure)), **_TITLE)
+        panel.set_title(_printable(measure_heading(report, measure)), **_TITLE)
         panel.tick_params(labelleft=panel.get_subplotspec().is_first_col())
     return figure
 
@@ -62,7 +62,7 @@ def differences_figure(report: Report, name: str) -> Any:
     figure, panels = _panels(len(comparisons), 2.5)
     for panel, comparison in zip(panels, comparisons, strict=True):
         _difference_panel(panel, comparison)
-        panel.set_title(_printable(report.heading(str(comparison.measure))), **_TITLE)
+        panel.set_title(_printable(measure_heading(report, str(comparison.measure))), **_TITLE)
     return figure
 
 

@@ -152,13 +152,13 @@ class Report:
             (name, *(_with_interval(evaluation.estimates.get(measure)) for measure in names))
             for name, evaluation in self.systems.items()
         )
-        return Table(("System", *map(self.heading, names)), tuple(rows))
+        return Table(("System", *(measure_heading(self, name) for name in names)), tuple(rows))
 
     def differences(self) -> Table:
         """One row per system and measure: the difference from the baseline, and its p-value."""
         head = ("System", "Measure", "Difference", "p", "Better", "Worse", "Equal")
         rows = (
-            (name, self.heading(measure), _with_interval(c.difference, "+"), _p(c.p), *_counts(c))
+            (name, measure_heading(self, measure), _with_interval(c.difference, "+"), _p(c.p), *_counts(c))
             for name, by_measure in self.comparisons.items()
             for measure, c in by_measure.items()
         )
@@ -185,7 +185,7 @@ class Report:
                 f"paired sign-flip test ({PERMUTATIONS:,} sign patterns, or all of them if at most "
                 f"{EXACT_UP_TO_QUERIES} queries differ), not corrected for the number of comparisons."
             )
-        if any("↓" in self.heading(measure) for measure in self.measures):
+        if any("↓" in measure_heading(self, measure) for measure in self.measures):
             sentence += " ↓: lower is better."
         return sentence
 
@@ -256,10 +256,11 @@ class Report:
         forms = {".txt": self.text, ".md": self.markdown, ".json": self.json, ".html": self.html}
         write_bytes(path, forms[report_suffix(path)]().encode("utf-8", errors="replace"))
 
-    def heading(self, measure: str) -> str:
-        """The measure's name, with an arrow if lower is better."""
-        lower = {str(m) for evaluation in self.systems.values() for m in evaluation.measures if m.lower_is_better}
-        return f"{measure} ↓" if measure in lower else measure
+
+def measure_heading(report: Report, measure: str) -> str:
+    """The measure's name, with an arrow if lower is better."""
+    lower = {str(m) for evaluation in report.systems.values() for m in evaluation.measures if m.lower_is_better}
+    return f"{measure} ↓" if measure in lower else measure
 
 
 def report_suffix(path: PathLike) -> str:

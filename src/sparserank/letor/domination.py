@@ -289,7 +289,9 @@ class DominationRanker(LinearRanker):
         return scores if isinstance(scores, np.ndarray) else scores.toarray()
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return super()._arrays() if isinstance(self.coef_, np.ndarray) else pack_csr("coef", self.coef_)
+        if isinstance(self.coef_, np.ndarray):
+            return super()._arrays()
+        return pack_csr("coef", self.coef_)
 
     def _restore_arrays(self, file: Tensors) -> None:
         if "coef" in file.arrays:

@@ -3,11 +3,10 @@
 from ..deprecated import renamed_names
 from .clicks import ClickLog, ClickPreferences, Propensity
 from .preferences import EACH, Preferences, Triples, classes_of
-from .queries import Queries
 from .win_rates import win_rates
 
 __all__ = [
-    "EACH", "ClickLog", "ClickPreferences", "Preferences", "Propensity", "Queries", "Triples", "classes_of",
+    "EACH", "ClickLog", "ClickPreferences", "Preferences", "Propensity", "Triples", "classes_of",
     "win_rates",
 ]  # fmt: skip
 

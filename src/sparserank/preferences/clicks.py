@@ -77,7 +77,15 @@ BY_RANK = Propensity()
 
 @dataclass(frozen=True)
 class ClickPreferences:
-    """For query[i], better[i] was clicked and worse[i], shown above it, was not: weight[i] times. Sorted, each once."""
+    """Preferences of clicked documents to those shown above them without a click; sorted, each once.
+
+    Attributes
+    ----------
+    query, better, worse : ndarray
+        For query[i], better[i] was clicked and worse[i], shown above it, was not.
+    weight : ndarray of int
+        How often.
+    """
 
     query: NDArray[Any]
     better: NDArray[Any]

@@ -24,7 +24,13 @@ EACH = -1
 
 
 class Triples(NamedTuple):
-    """For query[i], item better[i] should score above item worse[i]."""
+    """Triples: for query[i], item better[i] should score above item worse[i].
+
+    Attributes
+    ----------
+    query, better, worse : ndarray of int
+        Row numbers.
+    """
 
     query: Ints
     better: Ints
