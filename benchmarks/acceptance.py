@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import sparserank as sr
-from sparserank.text_ranker import training_data as judged
+from sparserank.text_ranker import model_selection
 
 from .never_worse import FIRST_SEED, made_up
 
@@ -58,14 +58,14 @@ def standard_errors(gain: Any, groups: Any) -> float:
 def group_means(gain: Any, groups: Any) -> float:
     """The largest studentized gain of all weights, where a group counts once, however many queries it has."""
     _, group = np.unique(groups, return_inverse=True)
-    return judged.gain_p_value(gain / np.bincount(group)[group], groups)
+    return model_selection.improvement_p_value(gain / np.bincount(group)[group], groups)
 
 
 TESTS: dict[str, Callable[[Any, Any], float]] = {
     "no correction": standard_errors,
     "best setting": chosen_setting,
     "largest of all settings": largest_of_all,
-    "largest of all weights": judged.gain_p_value,
+    "largest of all weights": model_selection.improvement_p_value,
     "all weights, group means": group_means,
 }
 
@@ -104,7 +104,7 @@ def samples(quick: bool) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def _fitted(collection: Any, queries: list[str]) -> Any:
     qrels = {q: collection.qrels["train"][q] for q in queries}
-    return sr.TextRanker().fit(collection.documents, collection.queries, qrels, drop_self=collection.drop_self)
+    return sr.TextRanker().fit(collection.documents, collection.queries, qrels, exclude_self=collection.drop_self)
 
 
 def gains(fit: Callable[[], Any], depth: int, accept_first: bool = False) -> list[tuple[Any, Any]]:
@@ -118,11 +118,15 @@ def gains(fit: Callable[[], Any], depth: int, accept_first: bool = False) -> lis
         seen.append((gain, groups))
         return 0.0 if accept_first and len(seen) == 1 else 1.0
 
-    usual, judged.gain_p_value, judged.TEST_DEPTH = (judged.gain_p_value, judged.TEST_DEPTH), see, depth
+    usual, model_selection.improvement_p_value, model_selection.TEST_DEPTH = (
+        (model_selection.improvement_p_value, model_selection.TEST_DEPTH),
+        see,
+        depth,
+    )
     try:
         fit()
     finally:
-        judged.gain_p_value, judged.TEST_DEPTH = usual
+        model_selection.improvement_p_value, model_selection.TEST_DEPTH = usual
     return seen
 
 
@@ -136,7 +140,7 @@ def run(quick: bool = False) -> dict[str, Any]:
             seen = gains(fit, depth, accept_first=depth == DEPTHS[-1])
             for test, p_value in TESTS.items():
                 found.setdefault(name, {}).setdefault(f"{test}, @{depth}", []).append(p_value(*seen[0]))
-        pruned.append((name, judged.gain_p_value(*seen[1]) if len(seen) > 1 else 1.0))
+        pruned.append((name, model_selection.improvement_p_value(*seen[1]) if len(seen) > 1 else 1.0))
     rows = [
         {"sample": name, "test": test, "of": len(values)}
         | {f"p <= {level}": round(float(np.mean(np.array(values) <= level)), 3) for level in LEVELS}

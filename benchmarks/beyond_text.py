@@ -42,7 +42,7 @@ def one_split(collection: Any, test: str, size: dict[str, Any], name: str, befor
     """Learn from train, measure on another split."""
     started = perf_counter()
     ranker = sr.TextRanker(**size).fit(
-        collection.documents, collection.queries, collection.qrels["train"], drop_self=collection.drop_self
+        collection.documents, collection.queries, collection.qrels["train"], exclude_self=collection.drop_self
     )
     seconds, qrels = before + perf_counter() - started, collection.qrels[test]
     bm25 = sr.TextRanker("bm25").fit(collection.documents)

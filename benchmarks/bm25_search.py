@@ -23,7 +23,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     logging.getLogger("bm25s").setLevel(logging.ERROR)
     texts, queries = training_texts(), subject_lines()[: 500 if quick else None]
     threads = validation.threads(None)
-    ours = TextRanker(stem=None, stop_words=None).fit({str(i): t for i, t in enumerate(texts)})
+    ours = TextRanker(analyzer=None).fit({str(i): t for i, t in enumerate(texts)})
     rows_in = ours.lexical_.queries(queries)
 
     def split(what: list[str]) -> Any:

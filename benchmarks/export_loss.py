@@ -54,7 +54,7 @@ def impact_answers(vectors: Vectors, texts: dict[str, str]) -> Answers:
 
 
 def synonym_answers(vectors: Vectors, texts: dict[str, str], rules: list[synonyms.Rule]) -> Answers:
-    analyzer, documents = vectors.model.lexical.settings.analyzer, vectors.index.documents
+    analyzer, documents = vectors.model.lexical.analyzer, vectors.index.documents
     features = vectors.model.lexical.features
     counts = features.field_counts(documents.titles, documents.texts, field_weights=(1.0, 1.0))
     rows = (counts[[i]] for i in range(counts.shape[0]))

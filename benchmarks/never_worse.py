@@ -134,7 +134,7 @@ def folds(name: str, collection: Collection, groups: list[Any]) -> dict[str, Any
         train, test = (
             {q: collection.qrels["all"][q] for q in queries[part].tolist()} for part in (fold != one, fold == one)
         )
-        ranker = sr.TextRanker().fit(collection.documents, collection.queries, train, drop_self=collection.drop_self)
+        ranker = sr.TextRanker().fit(collection.documents, collection.queries, train, exclude_self=collection.drop_self)
         kept += ranker.model_.n_pairs > 0
         runs = [_run(system, collection, test) for system in (ranker, bm25)]
         learned, base = (sr.evaluation.evaluate_run(run, test, MEASURE)[MEASURE].value for run in runs)

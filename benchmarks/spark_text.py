@@ -35,7 +35,7 @@ def repeated(documents: Documents, times: int) -> Documents:
 
 def local_top(ranker: Any, documents: Documents, queries: dict[str, str]) -> dict[str, dict[str, float]]:
     index = Index.build(ranker.model_.documents(documents), documents)
-    return index.run(ranker.model_.asked(queries.values()), list(queries), K)
+    return index.run(ranker.model_.encode_queries(queries.values()), list(queries), K)
 
 
 def row(spark: Any, folder: Path, ranker: Any, documents: Documents, queries: dict[str, str], parts: int) -> dict:

@@ -1,11 +1,11 @@
-"""How the constants of the text ranker were chosen: each varies alone, on held-out training queries.
+"""How the constants of the text ranker were chosen: each is varied alone, on training queries that were set aside.
 
     python -m benchmarks.text_defaults [--collections nfcorpus pydocs] [--turns 1] [--only idf]
 
-prints a Markdown table: nDCG@10 of every value, and its difference from the default's on the same queries, with the
-standard error of that difference. Defaults are chosen by the mean over NFCorpus and pydocs; `--collections cranfield`
-measures Cranfield, which has no train split. The first block has W unpruned and the best penalty on the query side; the
-second has W at `PAIRS` pairs and a fixed penalty, and ends with the losses that start from there.
+prints a Markdown table: nDCG@10 of every value, and how far it is from the default's on the same queries, with the
+standard error of that difference. Defaults are chosen by the mean over NFCorpus and pydocs; Cranfield, which has no
+train split, is measured with `--collections cranfield`. The first block has W uncut and the penalty on the query side
+chosen; the second has W at `PAIRS` pairs and a fixed penalty, and ends with the losses that go on from there.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import numpy as np
 
 from sparserank.optim.closed_form import iterate_weight_rows
 from sparserank.optim.pruning import Importance, PairBudget, prune_rows
-from sparserank.text_ranker import pair_learner as text_pairs
+from sparserank.text_ranker import pair_learner
 from sparserank.text_ranker.pair_learner import PairLearner
 
 from . import training_queries as queries
 from .markdown import table
-from .training_queries import EVENNESS, RIDGE, PerQuery, Split, Weights
+from .training_queries import QUERY_NORMALIZATION, RIDGE, PerQuery, Split, Weights
 
 COLLECTIONS = ("nfcorpus", "pydocs")
 PAIRS = 200_000
@@ -49,7 +49,10 @@ def uncut() -> Iterator[tuple[str, Measured]]:
             weights = replace(Weights(), **{name: value})
             yield f"{name} {value:g}", lambda split, weights=weights: queries.dense(split.weighted(weights))
     for value in (0.0, 0.5, 1.0):
-        yield f"evenness {value:g}", lambda split, value=value: queries.dense(split, evenness=value)
+        yield (
+            f"query normalization {value:g}",
+            lambda split, value=value: queries.dense(split, query_normalization=value),
+        )
     for value in PENALTIES:
         yield f"query ridge {value:g}", lambda split, value=value: queries.dense(split, query_ridge=(value,))
     for value in PENALTIES:
@@ -59,15 +62,15 @@ def uncut() -> Iterator[tuple[str, Measured]]:
 def only_cut(split: Split) -> PerQuery:
     """The closed form's W, cut and not refitted."""
     lists = split.train.lists
-    lists = replace(lists, query_normalization=EVENNESS)
+    lists = replace(lists, query_normalization=QUERY_NORMALIZATION)
     rows = iterate_weight_rows(lists, split.form.solve_duals(lists, RIDGE))
     return queries.sparse(split, prune_rows(rows, lists.shape, Importance.of(lists, RIDGE), PairBudget(PAIRS)))
 
 
 def fitted(split: Split, **constants: float) -> Any:
     """W of `PAIRS` pairs with some of the learner's constants changed."""
-    with patch.dict(vars(text_pairs), constants):
-        return PairLearner(PairBudget(PAIRS)).fit(split.form, split.train.lists, EVENNESS, RIDGE)
+    with patch.dict(vars(pair_learner), constants):
+        return PairLearner(PairBudget(PAIRS)).fit(split.form, split.train.lists, QUERY_NORMALIZATION, RIDGE)
 
 
 def cut() -> Iterator[tuple[str, Measured]]:
@@ -75,7 +78,12 @@ def cut() -> Iterator[tuple[str, Measured]]:
     usual = cache(fitted)
     yield f"{PAIRS:,} pairs, defaults", lambda split: queries.sparse(split, usual(split))
     yield "cut, not refitted", only_cut
-    for name, values in (("FIRST", (1, 2, 5)), ("LOOSER", (1.0, 10.0)), ("FIRST_STEPS", (3, 12)), ("STEPS", (5, 20))):
+    for name, values in (
+        ("FIRST_FACTOR", (1, 2, 5)),
+        ("PATTERN_RIDGE_FACTOR", (1.0, 10.0)),
+        ("FIRST_STEPS", (3, 12)),
+        ("STEPS", (5, 20)),
+    ):
         for value in values:
             yield f"{name} {value:g}", lambda split, c={name: value}: queries.sparse(split, fitted(split, **c))
     for loss in ("domination", "softmax", "hinge"):

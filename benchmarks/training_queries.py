@@ -1,8 +1,8 @@
-"""Held-out training queries, and nDCG@10 on them for one part of the text ranker's recipe at a time.
+"""Training queries that are set aside, and nDCG@10 on them for one part of the text ranker's recipe at a time.
 
-A quarter of the judged training queries is held out, near-duplicates together, and W is learned from the others. The
-remaining settings (the pair weight, the penalty on the query side, the strength of a loss) are chosen on one half of
-the quarter and measured on the other, and vice versa. No other split is read.
+A quarter of the judged training queries is set aside, near-duplicates together, and W is learned from the others. What
+is still to choose (the weight of the pairs, the penalty on the query side, the strength of a loss) is chosen on one
+half of the quarter and measured on the other, and the other way round. No other split is read.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sparserank as sr
-from sparserank.experiments.datasets import unit_rows
+from sparserank._kernels.weights import row_lengths, scale_rows
 from sparserank.optim.closed_form import ClosedForm, compute_gram, factorize, solve_factorized
 from sparserank.optim.penalties import Ridge
-from sparserank.text_ranker.learning import Lesson
-from sparserank.text_ranker.lexical import LexicalRanker
-from sparserank.text_ranker.pair_learner import GAINS, HELD_BACK
-from sparserank.text_ranker.pair_losses import STRENGTHS, Relearning
-from sparserank.text_ranker.query_words import NEIGHBOURS, QueryWords
-from sparserank.text_ranker.training_data import Judged, held_out, scores_of
+from sparserank.text_ranker.lexical import LexicalModel
+from sparserank.text_ranker.model_selection import PAIR_WEIGHTS, RIDGES, hold_out
+from sparserank.text_ranker.pair_learner import STRENGTHS, PairLearner
+from sparserank.text_ranker.query_vocabulary import NEIGHBOR_WEIGHT, QueryVocabulary
+from sparserank.text_ranker.training_data import TrainingData, TrainingMatrices
 
 Scores = NDArray[np.float32]
 PerQuery = NDArray[np.float64]
-EVENNESS, RIDGE = 0.25, Ridge(1.0, 1.0)
+QUERY_NORMALIZATION, RIDGE = 0.25, Ridge(1.0, 1.0)
 """Query normalization and penalty where they are not what is varied."""
 
 
@@ -42,7 +41,7 @@ class Weights:
 
     query_idf: float = 0.5
     document_idf: float = 0.5
-    neighbours: float = NEIGHBOURS
+    neighbours: float = NEIGHBOR_WEIGHT
     own_words: bool = True
 
 
@@ -50,9 +49,9 @@ class Weights:
 class Split:
     """Queries to learn from, queries to measure on, and the columns' idf and kind."""
 
-    train: Judged
-    measured: Judged
-    words: QueryWords
+    train: TrainingMatrices
+    measured: TrainingMatrices
+    words: QueryVocabulary
 
     @cached_property
     def form(self) -> ClosedForm:
@@ -61,7 +60,7 @@ class Split:
     @cached_property
     def halves(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Of the queries measured on that have a relevant document; near-duplicates stay together."""
-        groups = np.arange(len(self.measured)) if self.measured.groups is None else self.measured.groups
+        groups = self.measured.group_numbers
         _, number = np.unique(groups[np.diff(self.measured.lists.relevant.indptr) > 0], return_inverse=True)
         first = np.random.default_rng(0).permutation(number.max() + 1)[number] % 2 == 0
         return first, ~first
@@ -69,7 +68,7 @@ class Split:
     @property
     def lexical(self) -> PerQuery:
         """Of the lexical score alone."""
-        return self.measured.ndcg(self.measured.lexical)
+        return self.measured.ndcg(self.measured.lexical_scores)
 
     def weighted(self, weights: Weights) -> Split:
         """The same with other weights: rows have unit length, so columns are scaled and lengths mended."""
@@ -78,47 +77,48 @@ class Split:
         idf = np.full(len(words), np.log1p((features.documents_ + 0.5) / 0.5))
         idf[:known] = features.idf_
         neighbours = np.fromiter((" " in word for word in words), np.bool_, len(words))
-        query = idf ** (weights.query_idf - 0.5) * np.where(neighbours, weights.neighbours / NEIGHBOURS, 1.0)
+        query = idf ** (weights.query_idf - 0.5) * np.where(neighbours, weights.neighbours / NEIGHBOR_WEIGHT, 1.0)
         if not weights.own_words:
             query[known:] *= neighbours[known:]
         document = idf[:known] ** (weights.document_idf - 0.5)
         D = _scaled(self.train.lists.D, document)
-        parts = (_with(judged, _scaled(judged.lists.Q, query), D) for judged in (self.train, self.measured))
+        parts = (_with(part, _scaled(part.lists.Q, query), D) for part in (self.train, self.measured))
         return Split(*parts, self.words)
 
 
-def lesson_of(collection: Any) -> tuple[LexicalRanker, Lesson]:
+def training_data(collection: Any) -> tuple[LexicalModel, TrainingData]:
     """A collection's training queries, those of the first split where none is called train."""
     qrels = collection.qrels.get("train") or next(iter(collection.qrels.values()))
-    lexical = LexicalRanker()
-    weighted = lexical.fit(collection.documents)
-    return lexical, Lesson.of(collection.documents, weighted, collection.queries, qrels, collection.drop_self)
+    lexical, documents = LexicalModel(), collection.documents
+    data = TrainingData.validate(documents, collection.queries, qrels, exclude_self=collection.drop_self)
+    return lexical, replace(data, lexical_rows=lexical.fit(documents))
 
 
-def quarters(lexical: LexicalRanker, lesson: Lesson, turns: int = 1) -> list[tuple[Any, Any]]:
+def quarters(lexical: LexicalModel, data: TrainingData, turns: int = 1) -> list[tuple[Any, Any]]:
     """Which queries are set aside, and which are not; of few queries, each quarter in turn."""
-    groups = lesson.judged(lexical, QueryWords.of(lexical.features, lesson.texts)).groups
-    found = held_out(groups, 0)
-    return found if len(found) > 1 else [held_out(groups, seed)[0] for seed in range(turns)]
+    vocabulary = QueryVocabulary.from_texts(lexical.features, data.texts)
+    groups = data.encode(lexical, vocabulary).grouped(vocabulary).group_numbers
+    found = hold_out(groups, 0)
+    return found if len(found) > 1 else [hold_out(groups, seed)[0] for seed in range(turns)]
 
 
 def splits(name: str, turns: int = 1) -> Iterator[Split]:
     """Of a collection's training queries."""
-    lexical, lesson = lesson_of(sr.data.load(name))
-    for held, rest in quarters(lexical, lesson, turns):
-        words = QueryWords.of(lexical.features, [lesson.texts[i] for i in rest])
-        judged = lesson.judged(lexical, words)
-        yield Split(judged.of(rest), judged.of(held).made(), words)
+    lexical, data = training_data(sr.data.load(name))
+    for held, rest in quarters(lexical, data, turns):
+        vocabulary = QueryVocabulary.from_texts(lexical.features, [data.texts[i] for i in rest])
+        matrices = data.encode(lexical, vocabulary)
+        yield Split(matrices[rest], matrices[held].dense(), vocabulary)
 
 
 def dense(
     split: Split,
-    evenness: float = EVENNESS,
-    query_ridge: Sequence[float] = HELD_BACK,
+    query_normalization: float = QUERY_NORMALIZATION,
+    query_ridge: Sequence[float] = RIDGES,
     document_ridge: float = RIDGE.document,
 ) -> PerQuery:
-    """Of the closed form's W, uncut; the penalty on the query side is chosen from `query_ridge`."""
-    lists = replace(split.train.lists, query_normalization=evenness)
+    """Of the closed form's W before pruning; the penalty on the query side is chosen from `query_ridge`."""
+    lists = replace(split.train.lists, query_normalization=query_normalization)
     Y, K, across = lists.dense_targets(), compute_gram(lists.Q), compute_gram(lists.Q, split.measured.lists.Q)
     factor = split.form.factorize(document_ridge)
     tried = []
@@ -131,19 +131,19 @@ def dense(
 
 def sparse(split: Split, W: Any) -> PerQuery:
     """Of a W."""
-    return chosen_by_halves(split, by_gain(split, scores_of(W, split.measured)))
+    return chosen_by_halves(split, by_gain(split, split.measured.pair_scores(W)))
 
 
 def relearned(split: Split, W: Any, loss: str) -> PerQuery:
     """Of a W from which another loss goes on, at the weight that is best for it; the strength is chosen."""
-    listed = split.train.lists, split.train.made().lexical, split.train.own
-    start, out = by_gain(split, scores_of(W, split.measured)), np.zeros(len(split.lexical))
+    learner, train = PairLearner(loss=loss), split.train.dense()
+    start, out = by_gain(split, split.measured.pair_scores(W)), np.zeros(len(split.lexical))
     known: dict[float, list[PerQuery]] = {}
     for chosen, measured in (split.halves, split.halves[::-1]):
-        gain = _gains(split, scores_of(W, split.measured))[_best(start, chosen)]
+        gain = _gains(split, split.measured.pair_scores(W))[_best(start, chosen)]
         if gain not in known:
-            again = [Relearning(loss)(W, *listed, gain, strength) for strength in STRENGTHS[loss]]
-            known[gain] = [_ndcg(split, scores_of(one, split.measured), gain) for one in again]
+            again = [learner.refit_by_loss(W, train, gain, strength) for strength in STRENGTHS[loss]]
+            known[gain] = [_ndcg(split, split.measured.pair_scores(one), gain) for one in again]
         out[measured] = known[gain][_best(known[gain], chosen)][measured]
     return out
 
@@ -166,22 +166,25 @@ def _best(tried: Sequence[PerQuery], queries: NDArray[np.bool_]) -> int:
 
 
 def _gains(split: Split, scores: Scores) -> list[float]:
-    """Weights of the scores, `GAINS` being in standard deviations of both."""
-    unit = float(np.std(split.measured.lexical, dtype=np.float64)) / (float(np.std(scores, dtype=np.float64)) or 1.0)
-    return [gain * unit for gain in GAINS]
+    """Weights of the scores, `PAIR_WEIGHTS` being in standard deviations of both."""
+    unit = float(np.std(split.measured.lexical_scores, dtype=np.float64)) / (
+        float(np.std(scores, dtype=np.float64)) or 1.0
+    )
+    return [gain * unit for gain in PAIR_WEIGHTS]
 
 
 def _ndcg(split: Split, scores: Scores, gain: float) -> PerQuery:
-    return split.measured.ndcg(split.measured.lexical + np.float32(gain) * scores)
+    return split.measured.ndcg(split.measured.lexical_scores + np.float32(gain) * scores)
 
 
 def _scaled(X: Any, scale: NDArray[np.float64]) -> Any:
     X = X.copy()
     X.data *= scale[X.indices].astype(np.float32)
     X.eliminate_zeros()
-    return unit_rows(X)
+    scale_rows(X.indptr, X.data, row_lengths(X.indptr, X.data))
+    return X
 
 
-def _with(judged: Judged, Q: Any, D: Any) -> Judged:
-    lists = replace(judged.lists, Q=Q, D=D)
-    return Judged(lists, judged.lexical, judged.own, judged.groups)
+def _with(data: TrainingMatrices, Q: Any, D: Any) -> TrainingMatrices:
+    lists = replace(data.lists, Q=Q, D=D)
+    return TrainingMatrices(lists, data.lexical_scores, data.excluded, data.groups)

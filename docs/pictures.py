@@ -43,7 +43,7 @@ def explanation(path: Path) -> None:
     """The ten largest contributions to one score, BM25's and the word pairs'."""
     pydocs = sr.data.load("pydocs")
     ranker = sr.TextRanker(max_pairs=200_000, loss="squared", random_state=0)
-    ranker.fit(pydocs.documents, pydocs.queries, pydocs.qrels["train"], drop_self=True)
+    ranker.fit(pydocs.documents, pydocs.queries, pydocs.qrels["train"], exclude_self=True)
     explained = ranker.explain(QUERY, DOCUMENT)
     largest = sorted(explained.pairs, key=lambda pair: -abs(pair.contribution))[:10][::-1]
     drawn, axes = figure(7.0, 3.6)

@@ -8,8 +8,7 @@ from unittest.mock import patch
 import numpy as np
 
 import sparserank as sr
-from sparserank.text_ranker import learning
-from sparserank.text_ranker import training_data as judged
+from sparserank.text_ranker import model_selection, training_data
 
 DOCS = {"a": "car engine", "b": "boat engine", "c": "plum cake", "d": "boat and car"}
 QUERIES = {str(i): text for i, text in enumerate(["motor", "motor power", "sweet", "sweet food", "vehicle", "ship"])}
@@ -21,6 +20,6 @@ def learned_anyway(docs: Any, queries: Any, qrels: Any, **params: Any) -> sr.Tex
 
     Each query is a group of its own, and no test decides.
     """
-    alone = patch.object(learning, "query_groups", lambda tokens, relevant: np.arange(tokens.shape[0]))
-    with patch.multiple(judged, SIGNIFICANCE_LEVEL=1.0, PRUNED_LEVEL=1.0), alone:
+    alone = patch.object(training_data, "query_groups", lambda tokens, relevant: np.arange(tokens.shape[0]))
+    with patch.multiple(model_selection, SIGNIFICANCE_LEVEL=1.0, PRUNED_LEVEL=1.0), alone:
         return sr.TextRanker(**params).fit(docs, queries, qrels)

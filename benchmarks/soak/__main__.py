@@ -115,7 +115,7 @@ def _trained(collection: Collection, folder: Path) -> Path:
     report(f"training on {collection.name}")
     path = folder / "trained.safetensors"
     ranker = sr.TextRanker(random_state=0)
-    ranker.fit(collection.documents, collection.queries, collection.split("train"), drop_self=collection.drop_self)
+    ranker.fit(collection.documents, collection.queries, collection.split("train"), exclude_self=collection.drop_self)
     ranker.save(path)
     return path
 

@@ -15,8 +15,11 @@ _deprecated.install()
 
 _HOME = {
     "AdaRank": "sparserank.letor.adarank",
+    "Analyzer": "sparserank.text",
+    "BM25": "sparserank.text_ranker.lexical",
     "BilinearRanker": "sparserank.bilinear.ranker",
     "Constraints": "sparserank.text_ranker.constraints",
+    "Cosine": "sparserank.text_ranker.lexical",
     "DominationRanker": "sparserank.letor.domination",
     "PAMIR": "sparserank.letor.pamir",
     "RBFRegressionRanker": "sparserank.letor.rbf",
@@ -40,10 +43,13 @@ _HOME = {
 }
 
 __all__ = [
+    "BM25",
     "PAMIR",
     "AdaRank",
+    "Analyzer",
     "BilinearRanker",
     "Constraints",
+    "Cosine",
     "DominationRanker",
     "Preferences",
     "RBFRegressionRanker",
@@ -81,8 +87,8 @@ if TYPE_CHECKING:
     from .optim import losses, penalties
     from .optim.feature_pruning import prune_features
     from .preferences import Preferences
-    from .text_ranker import TextRanker, diff
-    from .text_ranker.constraints import Constraints
+    from .text import Analyzer
+    from .text_ranker import BM25, Constraints, Cosine, TextRanker, diff
 
 _find_old_name = _deprecated.renamed_names(
     __name__, {"fewer_weights": "sparserank.optim.feature_pruning:prune_features"}

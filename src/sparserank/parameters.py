@@ -84,7 +84,7 @@ class Parameters:
 
         def __getattr__(self, name: str) -> Any:
             if name not in self._old_names():
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+                return object.__getattribute__(self, name)  # raises the error of a property, such as NotFitted
             return getattr(self, self._new_name(name))
 
     def __repr__(self) -> str:

@@ -39,6 +39,7 @@ VALUES = [
     np.arange(6.0).reshape(2, 3), np.arange(3), np.array([True, False]), np.array(["a", "b"]), csr_array(np.eye(3)),
     Hinge(0.5), Domination("base", 0.5), NoPenalty(), L1(0.1), L2(0.2), ElasticNet(0.1, 0.2),
     GroupL1(0.1, "columns", ["a", "b", "a"]), sr.Constraints({("car", "boat"): 0.5}, {("car", "red")}, {"green"}),
+    sr.BM25(1.2), sr.Cosine(2.0), sr.Analyzer("english", ngrams=2), sr.Analyzer(stop_words=("of",)),
 ]  # fmt: skip
 """Every kind of value that some ranker takes."""
 
@@ -80,11 +81,12 @@ def test_every_parameter_of_every_ranker_comes_back_from_a_file_as_it_was_given(
 
 
 def test_a_ranker_that_is_loaded_has_the_parameters_of_the_one_that_was_saved(tmp_path):
-    params = {"max_pairs": 40, "loss": "squared", "nonnegative": True, "random_state": 3, "n_jobs": 1, "k1": 1.2}
+    params = {"max_pairs": 40, "loss": "squared", "nonnegative": True, "random_state": 3, "n_jobs": 1}
+    params |= {"lexical": sr.BM25(k1=1.2), "analyzer": sr.Analyzer("english", ngrams=2)}
     for ranker in (
         sr.TextRanker(**params).fit(*world()),
         sr.TextRanker(**params).fit(world()[0]),  # without pairs
-        sr.TextRanker("cosine", stop_words=["of"], stem=None).fit(world()[0]),
+        sr.TextRanker("cosine", analyzer=sr.Analyzer(stop_words=["of"])).fit(world()[0]),
     ):
         ranker.save(tmp_path / "m")
         assert sr.load(tmp_path / "m").get_params() == ranker.get_params()
@@ -126,13 +128,13 @@ def test_damaged_parameters_raise_an_error_that_names_the_file(kind, damage, tmp
 
 
 def test_a_text_model_of_0_1_loads_with_defaults_for_what_it_does_not_say(tmp_path):
-    ranker = sr.TextRanker(max_pairs=50, k1=1.4, loss="squared").fit(*world()).pin("car", "sail", 1.0)
+    ranker = sr.TextRanker(max_pairs=50, lexical=sr.BM25(k1=1.4), loss="squared").fit(*world()).pin("car", "sail", 1.0)
     ranker.save(tmp_path / "m")
     file = read_tensors(tmp_path / "m")
     settings = {name: value for name, value in file.settings.items() if name != "params"}
     write_tensors(tmp_path / "old", "text", settings, file.arrays)
     old = sr.load(tmp_path / "old")
-    assert (old.ranker, old.k1, old.max_pairs, old.loss) == ("text", 1.4, None, "domination")
+    assert (old.ranker, old.lexical, old.max_pairs, old.loss) == ("text", sr.BM25(k1=1.4), None, "domination")
     assert old.constraints == sr.Constraints({("car", "sail"): 1.0})
     assert (old.model_.W != ranker.model_.W).nnz == 0
 
@@ -224,11 +226,11 @@ def test_constraints_are_a_parameter_that_pin_forbid_and_free_update(tmp_path):
     ranker.pin("cars", "sails", 1.0).forbid("car", "automobile").forbid_word("chain").pin("bike", "wheel", 2.0)
     ranker.free("bike", "wheel")
     wanted = sr.Constraints({("car", "sail"): 1.0}, {("car", "automobil")}, {"chain"})
-    assert ranker.get_params()["constraints"] == wanted == ranker.model_.edits
+    assert ranker.get_params()["constraints"] == wanted == ranker.model_.constraints
     ranker.save(tmp_path / "m")
     assert sr.load(tmp_path / "m").constraints == wanted
     ranker.set_params(constraints=None).fit(*world())
-    assert ranker.model_.edits == sr.Constraints()
+    assert ranker.model_.constraints == sr.Constraints()
     assert "automobil" in dict(ranker.related("car", 50))
 
 

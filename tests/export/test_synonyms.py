@@ -95,12 +95,12 @@ def test_what_is_written_fits_the_engines_format(ranker, tmp_path):
 
 
 def test_words_are_what_they_are_for_the_model_letters_beyond_ascii_and_all():
-    plain = sr.TextRanker("bm25", stem=None, stop_words=None).fit({"a": "Größe x"})
+    plain = sr.TextRanker("bm25", analyzer=None).fit({"a": "Größe x"})
     analysis = synonyms.index_body(vectors_of(plain))["settings"]["analysis"]
     assert analysis["tokenizer"]["word"]["pattern"] == r"[^\p{L}\p{N}_]+"
     for code in range(0x110000):  # Python's word characters are Java's classes L and N, and the low line
         assert (re.match(r"\w", chr(code)) is not None) == (category(chr(code))[0] in "LN" or chr(code) == "_"), code
-    shortest = plain.lexical_.settings.analyzer.shortest
+    shortest = plain.lexical_.analyzer.shortest
     assert analysis["filter"]["long"] == {"type": "length", "min": shortest}
     assert shortest == 2
     assert plain.lexical_.words == ("größe",)
@@ -126,7 +126,7 @@ def test_every_document_and_every_query_is_written(ranker, tmp_path):
 
 def test_an_index_without_stems_and_stop_words_has_no_filters_for_them():
     plain, _ = world(0)
-    plain = sr.TextRanker("bm25", stem=None, stop_words=None).fit({"a": "word"})
+    plain = sr.TextRanker("bm25", analyzer=None).fit({"a": "word"})
     assert list(synonyms.index_body(vectors_of(plain))["settings"]["analysis"]["filter"]) == ["pairs", "long"]
 
 

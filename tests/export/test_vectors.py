@@ -54,7 +54,7 @@ def test_names_and_numbers_do_not_depend_on_the_documents():
 
 
 def test_neighbouring_words_are_terms_of_their_own():
-    ranker = sr.TextRanker("bm25", ngrams=2).fit({"a": "heart attack", "b": "attack"})
+    ranker = sr.TextRanker("bm25", analyzer=sr.Analyzer("english", ngrams=2)).fit({"a": "heart attack", "b": "attack"})
     assert "heart+attack" in vectors_of(ranker).names
 
 

@@ -104,7 +104,7 @@ def test_a_query_tensor_is_terms_and_weights_signs_and_all():
         assert asked == vectors.named(vectors.query(text))
         signs |= {weight > 0.0 for weight in asked.values()}
     assert signs == {True, False}
-    odd = sr.TextRanker("bm25", ngrams=2).fit({"a": "heart attack", "b": "größe"})
+    odd = sr.TextRanker("bm25", analyzer=sr.Analyzer("english", ngrams=2)).fit({"a": "heart attack", "b": "größe"})
     asked = query_body(odd, "vespa", "heart attack größe")["input.query(asked)"]
     assert set(asked) >= {"heart", "attack", "heart+attack"}
     jsonschema_rs.validate(schemas.VESPA_ASKED, asked)

@@ -9,7 +9,7 @@ import sparserank as sr
 from sparserank.data.records import Documents
 from sparserank.export import vectors_of
 from sparserank.text_ranker.model import TextModel
-from sparserank.text_ranker.query_words import QueryWords
+from sparserank.text_ranker.query_vocabulary import QueryVocabulary
 
 WORDS = [f"{a}{b}" for a in ("al", "be", "ci", "do", "eu") for b in ("kan", "lur", "mot", "nix", "pol", "quar")]
 
@@ -17,7 +17,7 @@ WORDS = [f"{a}{b}" for a in ("al", "be", "ci", "do", "eu") for b in ("kan", "lur
 def with_pairs(ranker, queries, seed=0, density=0.2, gain=4.0):
     """A ranker of words alone, given random pairs of both signs."""
     rng = np.random.default_rng(seed)
-    words = QueryWords.of(ranker.lexical_.features, queries)
+    words = QueryVocabulary.from_texts(ranker.lexical_.features, queries)
     shape = (len(words.words), len(ranker.lexical_.words))
     W = csr_array(random_array(shape, density=density, rng=rng, data_sampler=lambda size: rng.normal(size=size)))
     ranker.model_ = TextModel(ranker.lexical_, words, W.astype(np.float32), gain)

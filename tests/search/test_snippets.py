@@ -110,7 +110,7 @@ def test_a_passage_is_no_longer_than_asked_save_for_one_long_word(text, length):
 
 @pytest.mark.parametrize("analyzer", [ENGLISH, Analyzer(stop_words=("rank",))])
 def test_stop_words_are_never_marked(analyzer):
-    (stop,) = analyzer.stopped & {"the", "rank"}
+    (stop,) = analyzer.stop_word_set & {"the", "rank"}
     assert passage(analyzer, f"{stop} end", [(stop, 1.0)]).marks == ()
 
 

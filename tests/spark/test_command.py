@@ -87,7 +87,9 @@ def test_words_counted_on_spark_are_the_model_of_one_machine(spark, collection, 
         tmp_path / "m",
     )
     assert (said["engine"], said["documents"], said["index"]) == ("spark", 60, None)
-    sr.TextRanker("bm25", loss="squared", title_weight=2.0).fit(collection.documents).save(tmp_path / "local")
+    sr.TextRanker("bm25", loss="squared", lexical=sr.BM25(title_weight=2.0)).fit(collection.documents).save(
+        tmp_path / "local"
+    )
     assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
 
 
@@ -98,7 +100,7 @@ def test_pairs_learned_on_spark_are_those_of_one_machine(spark, collection, tabl
     local = sr.TextRanker(loss="squared").fit(collection.documents, collection.queries, qrels)
     assert said["pairs"] == local.model_.n_pairs > 0
     ours, theirs = load_model(tmp_path / "m").model_, local.model_
-    assert abs(ours.W * ours.gain - theirs.W * theirs.gain).max() < 1e-4 * theirs.gain
+    assert abs(ours.W * ours.pair_weight - theirs.W * theirs.pair_weight).max() < 1e-4 * theirs.pair_weight
     assert (tmp_path / "m.index").exists()
 
 

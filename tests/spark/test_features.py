@@ -87,7 +87,7 @@ def test_any_texts_in_any_partitions_give_the_local_columns(spark, partitions, d
     assert_same(ours, local)
     blocks = SparkTextFeatures(ours).rows(frame, ["text", "title"], field_weights=weights).collect()
     if texts:
-        assert_same_rows(blocks, local.weighted(counts))
+        assert_same_rows(blocks, local.apply_weights(counts))
 
 
 def test_a_fit_forgets_the_one_before(spark):

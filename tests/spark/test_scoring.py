@@ -14,9 +14,9 @@ from sparserank.errors import ConfigError, DataError, NotFitted
 from sparserank.search import Index
 from sparserank.spark import score_topk
 from sparserank.spark.scoring import _partition_search, _Request
-from sparserank.text_ranker.lexical import LexicalRanker
+from sparserank.text_ranker.lexical import LexicalModel
 from sparserank.text_ranker.model import TextModel
-from sparserank.text_ranker.query_words import QueryWords
+from sparserank.text_ranker.query_vocabulary import QueryVocabulary
 
 WORDS = ["apple", "pear", "plum", "red", "green", "blue", "sweet", "sour", "tree", "fruit"]
 SCHEMA = "id string, title string, text string"
@@ -41,11 +41,11 @@ def model(collection, request):
     from scipy.sparse import random_array
 
     docs, _ = collection
-    lexical = LexicalRanker()
+    lexical = LexicalModel()
     lexical.fit(Documents.of(docs))
     if request.param == "words":
         return TextModel(lexical)
-    words = QueryWords.of(lexical.features, [*WORDS, "zebra", "red apple"])
+    words = QueryVocabulary.from_texts(lexical.features, [*WORDS, "zebra", "red apple"])
     rng = np.random.default_rng(5)
     W = random_array((len(words.words), len(lexical.words)), density=0.3, rng=rng, dtype=np.float32, format="csr")
     W.data -= np.float32(0.5)
@@ -63,7 +63,7 @@ def partitioned(spark, docs, parts):
 def expected(model, docs, queries, k, drop_self=False):
     documents = Documents.of(docs)
     index = Index.build(model.documents(documents), documents)
-    found = index.run(model.asked(queries.values()), list(queries), k, drop_self)
+    found = index.run(model.encode_queries(queries.values()), list(queries), k, drop_self)
     return {query: list(scores.items()) for query, scores in found.items() if scores}
 
 

@@ -53,19 +53,19 @@ def test_the_products_of_parts_add_up_to_the_normal_equations(spark):
 def test_a_text_ranker_learned_on_a_cluster_is_that_of_one_machine(spark, monkeypatch, tmp_path):
     monkeypatch.setattr(text_pairs, "FIRST_STEPS", 2)
     monkeypatch.setattr(text_pairs, "STEPS", 2)
-    monkeypatch.setattr("sparserank.text_ranker.training_data.FEW", 10)  # one fold, not four
+    monkeypatch.setattr("sparserank.text_ranker.model_selection.MAX_ROTATED_QUERIES", 10)  # one fold, not four
     monkeypatch.setattr(
-        "sparserank.text_ranker.training_data.SIGNIFICANCE_LEVEL", 1.0
+        "sparserank.text_ranker.model_selection.SIGNIFICANCE_LEVEL", 1.0
     )  # thirty queries cannot show a gain
-    monkeypatch.setattr("sparserank.text_ranker.training_data.PRUNED_LEVEL", 1.0)
+    monkeypatch.setattr("sparserank.text_ranker.model_selection.PRUNED_LEVEL", 1.0)
     docs, queries, qrels = judged_texts()
-    settings = sr.TextRanker(loss="squared", max_pairs=200, stem=None, stop_words=None)
-    local = sr.TextRanker(**settings.get_params()).fit(docs, queries, qrels)
+    settings = sr.TextRanker(loss="squared", max_pairs=200, analyzer=None)
+    local = sr.TextRanker(**settings.get_params(deep=False)).fit(docs, queries, qrels)
     cluster = SparkTextRanker(settings, partitions=2)
     found = cluster.fit(spark, docs, queries, qrels)
     assert type(found) is sr.TextRanker
     assert local.model_.W is not None
-    assert_allclose(found.model_.gain, local.model_.gain, rtol=1e-4)
+    assert_allclose(found.model_.pair_weight, local.model_.pair_weight, rtol=1e-4)
     largest = np.abs(local.model_.W.data).max()
     assert_allclose(found.model_.W.toarray(), local.model_.W.toarray(), atol=1e-4 * largest)
     assert len(cluster.products_) == 2 * (2 + 2 + 2 + 2)

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
 from sparserank.errors import ConfigError, DataError, NotFitted
 from sparserank.text import Analyzer, TextFeatures, analyzer
@@ -94,7 +97,7 @@ def test_unseen_words_are_counted_text_by_text_and_are_no_error():
 
 def test_chunks_do_not_change_the_matrix(monkeypatch):
     whole = TextFeatures(analyzer=Analyzer(ngrams=2)).fit_transform(WORLD * 5)
-    monkeypatch.setattr(analyzer, "CHUNK", 30)
+    monkeypatch.setattr(analyzer, "CHUNK_CHARACTERS", 30)
     ours = TextFeatures(analyzer=Analyzer(ngrams=2))
     pieces = ours.fit_transform(WORLD * 5)
     assert (whole != pieces).nnz == 0
@@ -156,7 +159,7 @@ def test_a_word_that_only_a_field_of_no_weight_has_gets_no_column():
 def test_sublinear_weights_are_linear_below_one_and_never_negative():
     ours = TextFeatures("sublinear", unit=False)
     counts = ours.fit_counts(["aa", "bb"], ["cc", "cc cc"], field_weights=[0.1, 2.0])
-    found = ours.weighted(counts).toarray() / ours.idf_
+    found = ours.apply_weights(counts).toarray() / ours.idf_
     assert_allclose(found, [[0.1, 0.0, 1 + np.log(2)], [0.0, 0.1, 1 + np.log(4)]], rtol=1e-6)
 
 
@@ -199,3 +202,52 @@ def test_no_text_at_all_is_an_empty_matrix():
 def test_bad_input_is_refused_by_name(make, error, says):
     with pytest.raises(error, match=re.escape(says)):
         make()
+
+
+# ---- the scikit-learn API
+
+
+def test_a_language_selects_the_stemmer_and_for_english_the_stop_words():
+    assert Analyzer("english") != Analyzer(stem="english", stop_words="english")
+    assert Analyzer("english").tokens("the running dogs") == ["run", "dog"]
+    assert Analyzer("english", stem=None).tokens("the running dogs") == ["running", "dogs"]
+    assert Analyzer("english", stop_words=None).tokens("the dogs") == ["the", "dog"]
+    assert Analyzer("german").tokens("die Bäume") == ["die", "baum"]
+    assert Analyzer("german").stop_word_set == frozenset()
+    with pytest.raises(ConfigError, match="'language'"):
+        Analyzer("klingon")
+
+
+def test_an_analyzer_is_a_transformer():
+    ours = Analyzer("english", ngrams=2)
+    assert clone(ours) == ours
+    assert repr(ours) == "Analyzer(language='english', ngrams=2)"
+    assert ours.set_params(ngrams=1).fit_transform(["red apples", ""]) == [["red", "appl"], []]
+    with pytest.raises(ConfigError, match="'ngrams'"):
+        ours.set_params(ngrams=0)
+    with pytest.raises(ConfigError, match="no parameter 'colour'"):
+        ours.set_params(colour=1)
+    assert ours.ngrams == 1
+    with pytest.raises(DataError, match="Put it in a list"):
+        ours.transform("red")
+
+
+def test_features_are_a_transformer_in_a_pipeline():
+    ours = TextFeatures("raw", analyzer=Analyzer("english"), columns=50)
+    assert clone(ours).get_params() == ours.get_params()
+    assert repr(ours) == "TextFeatures(weight='raw', columns=50, analyzer=Analyzer(language='english'))"
+    made = make_pipeline(clone(ours), Normalizer())
+    made.set_params(textfeatures__analyzer__ngrams=2)
+    assert made[0].analyzer.ngrams == 2
+    assert ours.analyzer.ngrams == 1
+    assert made.fit_transform(["red apples", "green apple"]).shape == (2, 5)
+    assert made[0].get_feature_names_out().tolist() == ["appl", "green", "green appl", "red", "red appl"]
+    assert "<td>columns</td><td>50</td>" in ours._repr_html_()
+
+
+def test_names_of_0_1_work_and_warn():
+    ours = TextFeatures().fit(WORLD)
+    with pytest.warns(DeprecationWarning, match="apply_weights"):
+        assert ours.weighted(ours.counts(WORLD).matrix).shape == (5, len(ours.words_))
+    with pytest.warns(DeprecationWarning, match="stop_word_set"):
+        assert Analyzer(stop_words=("the",)).stopped == {"the"}

@@ -17,18 +17,18 @@ def ranker(request):
 @pytest.mark.parametrize("text", ["motor boat", "car", "a plum car engine", "zebra", ""])
 @pytest.mark.parametrize("document", DOCS)
 def test_the_list_has_all_pairs_of_both_parts_the_largest_first(ranker, text, document):
-    explaining = ranker.explaining(text)
-    score, listed, rest = explaining.listed(document)
+    explainer = ranker.explainer(text)
+    score, listed, rest = explainer.top(document)
     assert rest == (0, 0.0, 0.0, 0.0)
-    lexical, learned = explaining.parts(document)
+    lexical, learned = explainer.parts(document)
     told = [(*pair, False) for pair in lexical.pairs] + [(*pair, True) for pair in learned.pairs]
     assert listed == sorted(told, key=lambda one: -abs(one[2]))
-    assert score == pytest.approx(explaining.whole(document).score, rel=1e-6, abs=1e-7)
+    assert score == pytest.approx(explainer.explain(document).score, rel=1e-6, abs=1e-7)
     assert score == pytest.approx(sum(added for _, _, added, _ in listed), rel=1e-6, abs=1e-7)
 
 
 def test_learned_pairs_are_told_from_words_that_meet_themselves():
     ranker = learned_anyway(DOCS, QUERIES, QRELS)
-    listed = ranker.explaining("motor car").listed("a").pairs
+    listed = ranker.explainer("motor car").top("a").pairs
     assert {(query, document, learned) for query, document, _, learned in listed} >= {("car", "car", False)}
     assert any(learned and query == "motor" for query, _, _, learned in listed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,8 +15,8 @@ import sparserank as sr
 from sparserank.optim.penalties import Ridge
 from sparserank.optim.pruning import PairBudget
 from sparserank.text_ranker.incremental import PairChange
-from sparserank.text_ranker.learning import How, Lesson
 from sparserank.text_ranker.pair_learner import PairLearner
+from sparserank.text_ranker.training_data import TrainingData
 
 from ..optim.judged_world import dense, some_lists
 from .test_learning import world
@@ -40,12 +41,11 @@ def taught(ranker, grades, times=1):
     return new
 
 
-def change(ranker, grades, **how):
+def change(ranker, grades, **options):
     documents = ranker.index_.documents
-    lesson = Lesson.of(
-        documents, ranker.lexical_.documents(documents), {"q": QUERY}, {"q": grades}, drop_self=False, below=True
-    )
-    return PairChange.of(ranker.model_, lesson, How(PairBudget(max_pairs=2000)), **how)
+    data = TrainingData.validate(documents, {"q": QUERY}, {"q": grades}, negative_grades=True)
+    data = replace(data, lexical_rows=ranker.lexical_.documents(documents))
+    return PairChange.learn(ranker.model_, data, PairLearner(PairBudget(max_pairs=2000)), **options)
 
 
 @pytest.mark.parametrize("rows", [None, [True, False, False, True, False, True]])
@@ -58,7 +58,7 @@ def test_the_change_is_the_closed_form_of_what_is_missed_written_out(rows):
     left = np.linalg.solve(within @ within.T + 0.7 * np.eye(len(Q)), missed)
     literal = within.T @ left @ np.linalg.solve(D @ D.T + 1.3 * np.eye(len(D)), D)
     mask = None if rows is None else np.array(rows)
-    found = PairLearner(PairBudget(1000)).residual(lists, before, 0.5, ridge, mask)
+    found = PairLearner(PairBudget(1000)).fit_residual(lists, before, 0.5, ridge, mask)
     assert_allclose(found.toarray(), literal, atol=1e-5)
 
 
@@ -100,28 +100,28 @@ def test_the_same_lesson_again_and_again_changes_less_and_less(ranker):
     ]
     steps = [(b - a) / times for (a, b), times in zip(pairwise(learned), (1, 1, 2, 4, 8), strict=True)]
     assert all(later < earlier for earlier, later in pairwise(steps))
-    assert max(learned) < learned[0] + ranker.model_.gain
+    assert max(learned) < learned[0] + ranker.model_.pair_weight
 
 
 def test_a_part_of_a_change_is_that_part_of_every_weight(ranker):
     whole = change(ranker, {"boat-red": 1.0})
-    before, half, all_of_it = (whole.taken(PairBudget(2000), strength).W.toarray() for strength in (0.0, 0.5, 1.0))
+    before, half, all_of_it = (whole.apply(PairBudget(2000), strength).W.toarray() for strength in (0.0, 0.5, 1.0))
     assert_allclose(half - before, 0.5 * (all_of_it - before), atol=1e-6)
     assert np.abs(all_of_it - before).max() > 0
 
 
 def test_a_change_of_few_pairs_keeps_the_largest(ranker):
-    whole, few = change(ranker, {"boat-red": 1.0}), change(ranker, {"boat-red": 1.0}, most=5)
+    whole, few = change(ranker, {"boat-red": 1.0}), change(ranker, {"boat-red": 1.0}, max_changes=5)
     assert few.change.nnz == 5
     assert set(few.change.data.tolist()) <= set(whole.change.data.tolist())
 
 
 def test_a_change_of_neighbouring_words_touches_no_other_row(ranker):
-    found = change(ranker, {"boat-red": 1.0}, neighbours=True)
-    changed = {found.words.words[row] for row in np.flatnonzero(np.diff(found.change.indptr))}
+    found = change(ranker, {"boat-red": 1.0}, only_neighbors=True)
+    changed = {found.vocabulary.words[row] for row in np.flatnonzero(np.diff(found.change.indptr))}
     assert changed == {"red car", "car wood"}
     new = copy(ranker)
-    new.model_ = found.taken(PairBudget(2000))
+    new.model_ = found.apply(PairBudget(2000))
     assert rank(new, "boat-red") < rank(ranker, "boat-red")
     assert new.search("car wheel") == ranker.search("car wheel")
 

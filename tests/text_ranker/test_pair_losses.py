@@ -11,10 +11,10 @@ from sparserank.optim.closed_form import ClosedForm
 from sparserank.optim.penalties import Ridge
 from sparserank.optim.problems import ListProblem
 from sparserank.optim.pruning import PairBudget
-from sparserank.text_ranker import pair_losses
-from sparserank.text_ranker.fixed_pairs import Edits
-from sparserank.text_ranker.pair_learner import Choice, PairLearner
-from sparserank.text_ranker.training_data import Judged
+from sparserank.text_ranker.constraints import PairConstraints
+from sparserank.text_ranker.model_selection import learn_pairs
+from sparserank.text_ranker.pair_learner import STRENGTHS, PairLearner
+from sparserank.text_ranker.training_data import TrainingMatrices
 
 WORDS = 12
 
@@ -30,11 +30,13 @@ def judged():
     wanted = Q @ np.roll(np.eye(WORDS), 1, axis=1) @ D.T
     grades = csr_array(np.where(wanted > 0.6, 2.0, np.where(wanted > 0.5, 1.0, 0.0)).astype(np.float32))
     lists = ListProblem(csr_array(Q), csr_array(D), grades)
-    return Judged(lists, rng.normal(size=wanted.shape).astype(np.float32), np.full(80, -1, np.int64))
+    return TrainingMatrices(lists, rng.normal(size=wanted.shape).astype(np.float32), np.full(80, -1, np.int64))
 
 
 def learned(judged, W, gain):
-    return judged.worth(judged.lexical + np.float32(gain) * (judged.lists.Q @ W @ judged.lists.D.T).toarray())
+    return judged.mean_ndcg(
+        judged.lexical_scores + np.float32(gain) * (judged.lists.Q @ W @ judged.lists.D.T).toarray()
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,30 +44,31 @@ def learned(judged, W, gain):
     [("squared", "ridge"), ("squared", "l1"), ("softmax", "ridge"), ("domination", "ridge"), ("hinge", "ridge")],
 )
 def test_every_loss_and_penalty_learns_what_is_asked_for_within_the_budget(judged, loss, penalty):
-    W, choice = PairLearner(PairBudget(40), n_jobs=1, loss=loss, penalty=penalty).learn(judged)
+    W, choice = learn_pairs(PairLearner(PairBudget(40), n_jobs=1, loss=loss, penalty=penalty), judged)
     assert 0 < W.nnz <= 40
-    assert learned(judged, W, choice.gain) > judged.worth(judged.lexical) + 0.3
-    assert len(choice.tried) == len(pair_losses.STRENGTHS[loss])
+    assert learned(judged, W, choice.pair_weight) > judged.mean_ndcg(judged.lexical_scores) + 0.3
+    assert len(choice.tried) == len(STRENGTHS[loss])
 
 
 @pytest.mark.parametrize("loss", ["softmax", "domination", "hinge"])
 def test_a_loss_is_used_where_it_beats_the_squared_one_on_held_out_queries_and_only_there(judged, loss):
-    _, squared = PairLearner(PairBudget(15), n_jobs=1).learn(judged)
-    _, choice = PairLearner(PairBudget(15), n_jobs=1, loss=loss).learn(judged)
+    _, squared = learn_pairs(PairLearner(PairBudget(15), n_jobs=1), judged)
+    _, choice = learn_pairs(PairLearner(PairBudget(15), n_jobs=1, loss=loss), judged)
     best = max(worth for _, worth in choice.tried)
-    assert choice.learned == max(best, squared.learned)
-    assert (choice.strength is None) == (best <= squared.learned)
-    assert choice.gain == squared.gain
+    assert choice.ndcg == max(best, squared.ndcg)
+    assert (choice.strength is None) == (best <= squared.ndcg)
+    assert choice.pair_weight == squared.pair_weight
 
 
 @pytest.mark.parametrize("loss", ["softmax", "domination", "hinge"])
 def test_pinned_and_forbidden_pairs_are_kept_and_no_weight_is_below_zero_where_none_may_be(judged, loss):
     pinned = csr_array(([0.25], ([0], [7])), shape=(WORDS, WORDS), dtype=np.float32)
     forbidden = csr_array(([1.0], ([3], [4])), shape=(WORDS, WORDS), dtype=np.float32)
-    learner = PairLearner(PairBudget(30, nonnegative=True), n_jobs=1, loss=loss, edits=Edits(pinned, forbidden))
+    learner = PairLearner(
+        PairBudget(30, nonnegative=True), n_jobs=1, loss=loss, constraints=PairConstraints(pinned, forbidden)
+    )
     W = learner.fit(ClosedForm(judged.lists.D), judged.lists, 0.5, Ridge())
-    choice = Choice(0.5, Ridge(), gain=20.0, lexical=0.0, learned=0.0, strength=0.5)
-    again = learner._relearned(W, judged, choice)
+    again = learner.refit_by_loss(W, judged, pair_weight=20.0, strength=0.5)
     assert not np.array_equal(again.toarray(), W.toarray())
     assert again[0, 7] == np.float32(0.25)
     assert again[3, 4] == 0.0
@@ -73,7 +76,7 @@ def test_pinned_and_forbidden_pairs_are_kept_and_no_weight_is_below_zero_where_n
 
 
 def test_what_cannot_be_solved_is_refused_with_what_would_work():
-    with pytest.raises(ConfigError, match=r"penalty='l1' is solved for loss='squared' alone.*penalty='ridge'"):
+    with pytest.raises(ConfigError, match=r"penalty='l1' needs loss='squared'.*penalty='ridge'"):
         PairLearner(PairBudget(5), loss="softmax", penalty="l1")
     with pytest.raises(ConfigError, match="'squared', 'softmax', 'domination', 'hinge'"):
         PairLearner(PairBudget(5), loss="cubic")

@@ -40,7 +40,7 @@ def demo(as_json: Json = False) -> None:
     with telling() as tell:
         bm25 = bm25_for(collection)
         learned = TextRanker(max_pairs=MAX_PAIRS).fit(
-            collection.documents, collection.queries, collection.split("train"), drop_self=True, tell=tell
+            collection.documents, collection.queries, collection.split("train"), exclude_self=True, callback=tell
         )
         tell("measuring")
         runs = {"BM25": ranking(bm25, collection, qrels, 1000), "learned": ranking(learned, collection, qrels, 1000)}

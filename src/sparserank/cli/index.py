@@ -109,7 +109,7 @@ def _expanded(ranker: TextRanker, always: bool) -> bool:
         if always:
             raise ConfigError("documents expanded through these pairs take more than 512 MB; say --plan query")
         return False
-    if always or ranker.gain_of_expanding() >= WORTH:
+    if always or ranker.expansion_speedup() >= WORTH:
         return True
     ranker.index_ = plain
     return False

@@ -160,5 +160,5 @@ class Measured:
 
 def training_split(ranker: TextRanker, collection: Collection) -> str | None:
     """The split of this collection that the model says it learned from; None if it says nothing."""
-    told = ranker.model_.told
-    return str(told["split"]) if told.get("data") == collection.name and "split" in told else None
+    info = ranker.model_.info
+    return str(info["split"]) if info.get("data") == collection.name and "split" in info else None

@@ -56,11 +56,9 @@ def train_on_spark(
 def _judged(ranker: TextRanker, tables: Tables, split: str | None) -> Collection | None:
     """Refuse what can be refused without a cluster; the collection, where the documents are a folder's."""
     from ..spark import SparkTextRanker
-    from ..text_ranker.lexical import LexicalRanker
 
     learns = ranker.ranker == "text"
-    ranker._judged()
-    LexicalRanker(ranker._lexical_settings())
+    ranker.validate()
     if learns:
         SparkTextRanker(ranker)._judged()
     tables.judge(ranker.ranker, learns, split)
@@ -194,19 +192,20 @@ def _learned(spark: SparkSession, ranker: TextRanker, known: Collection, tell: C
 
     qrels = known.split("train")
     learner: Any = SparkTextRanker(ranker)
-    out: TextRanker = learner.fit(spark, known.documents, known.queries, qrels, drop_self=known.drop_self, tell=tell)
+    out: TextRanker = learner.fit(
+        spark, known.documents, known.queries, qrels, exclude_self=known.drop_self, callback=tell
+    )
     return out
 
 
 def _counted(ranker: TextRanker, documents: DataFrame, tell: Callable[[str], None]) -> TextRanker:
     """A lexical ranker whose words are counted on the cluster; it has no index: its documents stay where they are."""
     from ..spark import fit_features
-    from ..text_ranker.lexical import LexicalRanker
     from ..text_ranker.model import TextModel
 
     tell("counting words")
-    lexical = LexicalRanker(ranker._lexical_settings())
-    weights = (lexical.settings.title_weight, lexical.settings.text_weight)
+    lexical = ranker.lexical_model()
+    weights = lexical.field_weights
     features = fit_features(documents, ["title", "text"], lexical.features, field_weights=weights)
     if not features.documents_:
         raise DataError("there are no documents to learn from")
@@ -233,7 +232,7 @@ def _say(
         "pairs": model.n_pairs,
         "left_out": left_out,
         "exclude_self": excluded,
-        "chosen": dict(model.told),
+        "chosen": dict(model.info),
         "seconds": seconds,
     }
     if as_json:

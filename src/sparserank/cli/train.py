@@ -172,17 +172,22 @@ def train(
         raise ConfigError(f"--vali, --folds and --set are for rankers of LETOR files; --ranker {ranker} reads texts")
     from ..data.files import refuse_unwritable
     from ..data.formats.logs import Triples
-    from ..text_ranker import TextRanker, index_path
+    from ..text import Analyzer
+    from ..text_ranker import BM25, Cosine, TextRanker, index_path
     from .collections import excluding_self
     from .output import print_json, telling
     from .tables import LEFT_OUT, Tables, open_tables
 
-    started = perf_counter()
+    started, fields = perf_counter(), (title_weight, text_weight)
     model = TextRanker(
         str(ranker), loss=loss or ("domination" if engine is Engine.local else "squared"),
         max_pairs=max_pairs, megabytes=megabytes, nonnegative=nonnegative,
-        k1=k1, b=b, title_weight=title_weight, text_weight=text_weight, ngrams=ngrams,
-        stem=None if stem == "none" else stem, stop_words=None if stop_words == "none" else stop_words,
+        lexical=Cosine(*fields) if ranker is Ranker.cosine else BM25(k1, b, *fields),
+        analyzer=Analyzer(
+            stem=None if stem == "none" else stem,
+            stop_words=None if stop_words == "none" else stop_words,
+            ngrams=ngrams,
+        ),
         random_state=seed,
     )  # fmt: skip
     refuse_unwritable(output)
@@ -198,10 +203,10 @@ def train(
     judged = set(qrels.query if isinstance(qrels, Triples) else qrels)
     collection = excluding_self(collection, judged, exclude_self)
     with telling() as tell:
-        model.fit(collection.documents, collection.queries, qrels, drop_self=collection.drop_self, tell=tell)
+        model.fit(collection.documents, collection.queries, qrels, exclude_self=collection.drop_self, callback=tell)
         if told is None and model.model_.W is not None:
             source = {"data": collection.name, "split": split or "train"}
-            model.model_ = replace(model.model_, told=dict(model.model_.told) | source)
+            model.model_ = replace(model.model_, info=dict(model.model_.info) | source)
         model.save(output)
     learned, reverses = model.model_, _reverses(collection, split or "train") if judged and told is None else {}
     summary = {
@@ -214,7 +219,7 @@ def train(
         "left_out": left_out,
         "exclude_self": collection.drop_self,
         "reverse_in_training": {name: found.to_dict() for name, found in reverses.items()} or None,
-        "chosen": dict(learned.told),
+        "chosen": dict(learned.info),
         "seconds": round(perf_counter() - started, 3),
     }
     if as_json:
@@ -250,7 +255,7 @@ def _judgments(collection: Collection, ranker: Ranker, split: str | None) -> Qre
 
 
 def _learned(model: TextModel, queries: int) -> str:
-    told = model.told
+    info = model.info
     if queries == 0:
         return (
             "no word pairs: there is no split 'train' to learn from; --split names another, and --judgments, --clicks "
@@ -259,6 +264,6 @@ def _learned(model: TextModel, queries: int) -> str:
     if model.W is None:
         return f"no word pairs: on held-out queries of {queries:,} they did not help; the model is its lexical part"
     return (
-        f"{model.n_pairs:,} word pairs from {told['queries']:,} queries; on those held out nDCG@10 "
-        f"{told['held_out_lexical']:.3f} (words alone) → {told['held_out_learned']:.3f}"
+        f"{model.n_pairs:,} word pairs from {info['queries']:,} queries; on those held out nDCG@10 "
+        f"{info['held_out_lexical']:.3f} (words alone) → {info['held_out_learned']:.3f}"
     )

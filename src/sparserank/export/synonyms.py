@@ -19,7 +19,7 @@ from typing import Any
 from .. import validation
 from ..data.files import PathLike, numbered_lines
 from ..errors import DataError, ModelError
-from ..text.analyzer import read
+from ..text.analyzer import tokenize
 from .folder import Folder
 from .lucene import LOADING, bulk
 from .vectors import Vectors
@@ -71,11 +71,11 @@ def _quoted(word: str) -> str:
 
 def spellings(vectors: Vectors) -> dict[str, list[str]]:
     """{word as it is counted: its spellings in the documents, the commonest first}."""
-    analyzer = replace(vectors.model.lexical.settings.analyzer, ngrams=1)
+    analyzer = replace(vectors.model.lexical.analyzer, ngrams=1)
     written = replace(analyzer, stem=None, stop_words=None)
     counts: Counter[str] = Counter()
     for texts in (vectors.index.documents.titles, vectors.index.documents.texts):
-        for names, tokens, _ in read(written, texts):
+        for names, tokens, _ in tokenize(written, texts):
             counts.update({names[token]: n for token, n in Counter(tokens.tolist()).items()})
     words = sorted(counts, key=lambda word: (-counts[word], word))
     out: dict[str, list[str]] = {}
@@ -126,7 +126,7 @@ def _words(side: str) -> tuple[str, ...]:
 
 def met(made: Iterable[Rule], vectors: Vectors, text: str) -> list[Rule]:
     """The rules that a query meets."""
-    analyzer = replace(vectors.model.lexical.settings.analyzer, ngrams=1, stem=None, stop_words=None)
+    analyzer = replace(vectors.model.lexical.analyzer, ngrams=1, stem=None, stop_words=None)
     words = set(analyzer.tokens(text))
     return [rule for rule in made if words.intersection(rule.found)]
 
@@ -136,16 +136,16 @@ def index_body(vectors: Vectors) -> dict[str, Any]:
 
     Java's own word class knows no letter beyond ASCII, or combining marks too; letters and digits are what ours has.
     """
-    analyzer = vectors.model.lexical.settings.analyzer
+    analyzer = vectors.model.lexical.analyzer
     filters: dict[str, Any] = {"pairs": {"type": "synonym_graph", "synonyms_path": "analysis/synonyms.txt"}}
     filters["long"] = {"type": "length", "min": analyzer.shortest}
     before = [*(["lowercase"] if analyzer.lowercase else []), "long"]
     after = []
-    if analyzer.stopped:
-        filters["stopped"] = {"type": "stop", "stopwords": sorted(analyzer.stopped)}
+    if analyzer.stop_word_set:
+        filters["stopped"] = {"type": "stop", "stopwords": sorted(analyzer.stop_word_set)}
         after.append("stopped")
-    if analyzer.stem:
-        filters["stems"] = {"type": "snowball", "language": analyzer.stem.capitalize()}
+    if analyzer.stemmer:
+        filters["stems"] = {"type": "snowball", "language": analyzer.stemmer.capitalize()}
         after.append("stems")
     tokens = {"word": {"type": "pattern", "pattern": r"[^\p{L}\p{N}_]+"}}
     kinds = {"written": [*before, *after], "asked": [*before, "pairs", *after]}
@@ -172,5 +172,5 @@ def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
     folder.json("query.json", body(first))
     folder.lines("queries.jsonl", ({"id": name, "body": body(text)} for name, text in queries.items()))
     numbers = {"rules": len(made), "documents": len(vectors.index)}
-    told = {"stem": vectors.model.lexical.settings.analyzer.stem or "missing", "loading": LOADING}
+    told = {"stem": vectors.model.lexical.analyzer.stemmer or "missing", "loading": LOADING}
     folder.text("README.md", README.format(example=first, quoted=shlex.quote(first), **told, **numbers))

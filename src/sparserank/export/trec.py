@@ -134,7 +134,7 @@ def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
     named = ((name, vectors.named(vectors.query(text))) for name, text in queries.items())
     folder.lines("queries.jsonl", ({"id": name, "vector": weights} for name, weights in named))
     folder.text("topics.tsv", _topics(vectors, queries, "\t"))
-    run = vectors.index.run(vectors.model.asked(queries.values()), list(queries))
+    run = vectors.index.run(vectors.model.encode_queries(queries.values()), list(queries))
     write_run(folder.path / "run.txt", run)
     folder.files["run.txt"] = (folder.path / "run.txt").stat().st_size
     folder.text("README.md", _told(README_TREC, vectors, impacts, queries))

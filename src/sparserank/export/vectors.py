@@ -121,7 +121,7 @@ class Vectors:
 
     def queries(self, texts: Iterable[str]) -> csr_array:
         """Queries × terms, with signs, in 64 bits; terms that no document has are left out: they meet nothing."""
-        out = self.model.asked(texts).expand()
+        out = self.model.encode_queries(texts).expand()
         out.data[self.largest[out.indices] == 0.0] = 0.0
         out.eliminate_zeros()
         out.sort_indices()

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..parameters import html_table
+
 
 class Contribution(NamedTuple):
     """A word pair and what it adds to the score."""
@@ -43,6 +45,14 @@ class Explanation:
         order = sorted(total, key=lambda pair: -abs(total[pair]))
         pairs = tuple(Contribution(*pair, total[pair]) for pair in order if total[pair] != 0.0)
         return Explanation(float(np.float32(sum(total.values()))), pairs)
+
+    def __repr__(self) -> str:
+        pairs = ", ".join(f"{query} → {document} {added:+.4g}" for query, document, added in self.pairs[:10])
+        return f"Explanation({self.score:.4g} = {pairs}{', …' if len(self.pairs) > 10 else ''})"
+
+    def _repr_html_(self) -> str:
+        rows = [(query, document, f"{added:+.4g}") for query, document, added in self.pairs]
+        return html_table(("query word", "document word", "contribution"), rows, f"score {self.score:.4g}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of `sparserank explain --json`."""

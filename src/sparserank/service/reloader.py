@@ -49,7 +49,7 @@ class LoadedModel:
         """Return the largest pairs of a query word, and of the same document word; empty lists if it has none."""
         pairs = self.ranker.model_.pairs
         try:
-            form = self.ranker.counted(word)
+            form = self.ranker.normalize(word)
         except DataError:
             return [], []
         if pairs is None or self._reverse_pairs is None:

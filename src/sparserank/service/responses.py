@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import DataError
 from ..search.snippets import passage
-from ..text_ranker.explain import Explaining
+from ..text_ranker.explain import QueryExplainer
 from .reloader import LoadedModel, Weights
 from .schemas import SearchRequest
 
@@ -27,9 +27,9 @@ def search_response(model: LoadedModel, request: SearchRequest) -> Iterator[dict
     results: list[dict[str, Any]] = [hit._asdict() for hit in ranker.search(request.query, request.k)]
     body: dict[str, Any] = {"query": request.query, "version": model.version.number, "results": results}
     if request.explain:
-        explaining = ranker.explaining(request.query)
+        explainer = ranker.explainer(request.query)
         for number, result in enumerate(results, start=1):
-            result.update(_explanation(model, explaining, result["id"], request.pairs))
+            result.update(_explanation(model, explainer, result["id"], request.pairs))
             if number % RESULTS_PER_STEP == 0:
                 yield None
     if request.lexical:
@@ -42,7 +42,7 @@ def search_response(model: LoadedModel, request: SearchRequest) -> Iterator[dict
 def explain_response(model: LoadedModel, query: str, document: str) -> dict[str, Any]:
     """Explain the score of a document."""
     require_document(model, document)
-    explanation = _explanation(model, model.ranker.explaining(query), document, None, with_score=True)
+    explanation = _explanation(model, model.ranker.explainer(query), document, None, with_score=True)
     return {"version": model.version.number, **explanation}
 
 
@@ -70,13 +70,13 @@ def _weights(pairs: Weights) -> list[dict[str, Any]]:
 
 
 def _explanation(
-    model: LoadedModel, explaining: Explaining, document: str, max_pairs: int | None, with_score: bool = False
+    model: LoadedModel, explainer: QueryExplainer, document: str, max_pairs: int | None, with_score: bool = False
 ) -> dict[str, Any]:
     """Return passage and pairs; with `max_pairs` also what the other pairs add."""
     ranker = model.ranker
-    score, pairs, rest = explaining.listed(document, max_pairs)
+    score, pairs, rest = explainer.top(document, max_pairs)
     words = [(word, contribution) for _, word, contribution, _ in pairs]
-    snippet = passage(ranker.lexical_.settings.analyzer, ranker.index_.text_of(document), words)
+    snippet = passage(ranker.lexical_.analyzer, ranker.index_.text_of(document), words)
     names = ("query", "document", "contribution", "learned")
     body: dict[str, Any] = {
         "passage": {"text": snippet.text, "marks": [mark._asdict() for mark in snippet.marks]},

@@ -133,7 +133,7 @@ def _blocks(
     remaining = iter(rows)
     while block := list(islice(remaining, size)):
         ids, *parts = zip(*block, strict=True)
-        yield list(ids), features.weighted(features.field_counts(*parts, field_weights=weights))
+        yield list(ids), features.apply_weights(features.field_counts(*parts, field_weights=weights))
 
 
 def _fields(columns: str | Sequence[str], weights: Sequence[float] | None) -> tuple[list[str], list[float]]:

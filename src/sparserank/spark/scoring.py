@@ -88,7 +88,7 @@ class _Request:
     def batches(self) -> Iterator[tuple[tuple[str, ...], EncodedQuery]]:
         for start in range(0, len(self.ids), QUERIES_PER_BATCH):
             batch = slice(start, start + QUERIES_PER_BATCH)
-            yield self.ids[batch], self.model.asked(self.texts[batch])
+            yield self.ids[batch], self.model.encode_queries(self.texts[batch])
 
 
 def _query_texts(queries: Mapping[str, str] | DataFrame) -> dict[str, str]:
@@ -138,7 +138,7 @@ def _build_index(model: TextModel, batches: Iterable[pa.RecordBatch]) -> Index |
             continue
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         titles = columns.get("title", [""] * batch.num_rows)
-        parts.append(model.documents(Documents(tuple(columns["id"]), tuple(titles), tuple(columns["text"]))))
+        parts.append(model.encode_documents(Documents(tuple(columns["id"]), tuple(titles), tuple(columns["text"]))))
         ids += columns["id"]
     if not ids:
         return None

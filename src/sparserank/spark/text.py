@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -21,14 +21,13 @@ import numpy as np
 
 from .. import validation
 from ..data.records import Qrels
+from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
 from ..optim.pattern_ridge import LocalOperator, NormalEquations, PatternRidge
 from ..optim.penalties import Ridge
 from ..optim.problems import ListProblem, Matrix
-from ..optim.pruning import PairBudget
-from ..text_ranker.learning import How
 from ..text_ranker.ranker import TextRanker
-from ..text_ranker.searching import Docs
+from ..text_ranker.searcher import Docs
 from .blocks import compact_csr, ordered_sum
 from .broadcast import BroadcastParts
 from .errors import executor_errors
@@ -62,6 +61,7 @@ class SparkTextRanker:
         self.ranker = TextRanker(loss="squared") if ranker is None else ranker
         self.partitions = partitions
 
+    @renamed_parameters({"drop_self": "exclude_self", "tell": "callback"})
     def fit(
         self,
         spark: SparkSession,
@@ -70,8 +70,8 @@ class SparkTextRanker:
         qrels: Qrels,
         *,
         query_weight: Mapping[str, float] | None = None,
-        drop_self: bool = False,
-        tell: Callable[[str], None] = lambda message: None,
+        exclude_self: bool = False,
+        callback: Callable[[str], None] = lambda message: None,
     ) -> TextRanker:
         """Learn from documents and judged queries, as `TextRanker.fit` does."""
         self._judged()
@@ -82,14 +82,15 @@ class SparkTextRanker:
 
         operators = ClusterOperators(spark, partitions, products)
         try:
-            fitting = _Fitting(**self.ranker.get_params(deep=False))
-            fitting.cluster_solver = PatternRidge(operator=operators)
+            out = TextRanker(**self.ranker.get_params(deep=False))
+            solver = PatternRidge(operator=operators)
             with executor_errors():
-                fitting.fit(docs, queries, qrels, query_weight=query_weight, drop_self=drop_self, tell=tell)
+                out.fit(
+                    docs, queries, qrels,
+                    query_weight=query_weight, exclude_self=exclude_self, callback=callback, solver=solver,
+                )  # fmt: skip
         finally:
             operators.close()
-        out = TextRanker(**self.ranker.get_params(deep=False))
-        out.model_, out.index_ = fitting.model_, fitting.index_
         self.products_ = tuple(products)
         return out
 
@@ -104,15 +105,6 @@ class SparkTextRanker:
                 "on Spark a TextRanker learns by ranker='text', loss='squared' and penalty='ridge'; got "
                 f"ranker={ranker.ranker!r}, loss={ranker.loss!r} and penalty={ranker.penalty!r}"
             )
-
-
-class _Fitting(TextRanker):
-    """A TextRanker whose squared loss is solved on a cluster."""
-
-    cluster_solver: PatternRidge
-
-    def _how(self, budget: PairBudget) -> How:
-        return replace(super()._how(budget), solver=self.cluster_solver)
 
 
 class ClusterOperators:

@@ -1,6 +1,6 @@
-"""What a word is, and texts as integers.
+"""Split texts into words: `Analyzer`, and `tokenize`, which reads many texts at once.
 
-A text is read once; stop words and stems are looked up once a distinct word, not once a token.
+Every text is read once; stop words and stems are looked up once for each distinct word, not once for each token.
 """
 
 from __future__ import annotations
@@ -8,99 +8,203 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..deprecated import renamed_attribute
 from ..errors import ConfigError, DataError
+from ..parameters import Parameters
 
-CHUNK = 1 << 23
-"""Characters read at a time: bounds the memory of the integer form of the texts."""
+CHUNK_CHARACTERS = 1 << 23
+"""Characters read at a time; this limits the memory that the integer form of the texts takes."""
 
-ENGLISH = frozenset({
+ENGLISH_STOP_WORDS = frozenset({
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
     "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
 })  # fmt: skip
-"""Words that carry no topic: the short list that Lucene's English analysis has always used, so "fire" stays a word."""
+"""The short list of Lucene's English analyzer. It has no words with a topic, so "fire" stays a word."""
 
 
 class Tokens(NamedTuple):
-    """A chunk of texts: text i is names[t] for t in tokens[stops[i - 1]:stops[i]]."""
+    """A chunk of texts: text i consists of names[t] for t in tokens[stops[i - 1]:stops[i]]."""
 
     names: list[str]
     tokens: NDArray[np.int32]
     stops: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Analyzer:
-    """What a word is: a run of letters, digits and underscores of at least `shortest` characters, lower-cased.
+@dataclass(unsafe_hash=True, repr=False)
+class Analyzer(Parameters):
+    """Split texts into words. It is a scikit-learn transformer without state.
 
-    `stop_words` is None, "english" or your own words; `stem` is None or a Snowball language; `ngrams=2` adds pairs
-    of neighbouring words, joined by a blank. Stop words go before stemming, and n-grams are made of what is left.
+    A word is a run of letters, digits and underscores. Stop words are removed before stemming; n-grams consist of the
+    words that are left, joined by a blank.
 
-    >>> Analyzer(stem="english", stop_words="english", ngrams=2).tokens("The ranking of documents")
+    Parameters
+    ----------
+    language : str or None, default=None
+        A Snowball language, such as "english" or "german". It selects the stemmer and, for English, the stop words.
+        None selects neither.
+    stem : str or None, default="auto"
+        The Snowball language of the stemmer, or None for no stemming. "auto" is `language`.
+    stop_words : "english", collection of str or None, default="auto"
+        Words to remove. "auto" is "english" if `language` is "english", else None.
+    ngrams : int, default=1
+        The longest sequence of neighbouring words to add; 2 adds pairs.
+    lowercase : bool, default=True
+        Whether to convert texts to lower case.
+    shortest : int, default=2
+        The smallest number of characters of a word.
+
+    Examples
+    --------
+    >>> Analyzer("english", ngrams=2).tokens("The ranking of documents")
     ['rank', 'document', 'rank document']
+    >>> Analyzer().fit_transform(["The ranking", "of documents"])
+    [['the', 'ranking'], ['of', 'documents']]
     """
 
+    language: str | None = None
+    stem: str | None = "auto"
+    stop_words: str | tuple[str, ...] | None = "auto"
+    ngrams: int = 1
     lowercase: bool = True
     shortest: int = 2
-    stop_words: str | tuple[str, ...] | None = None
-    stem: str | None = None
-    ngrams: int = 1
+
+    stopped = renamed_attribute("stopped", "stop_word_set")
 
     def __post_init__(self) -> None:
         validation.flag("lowercase", self.lowercase)
         validation.count("shortest", self.shortest, low=1, high=1000)
         validation.count("ngrams", self.ngrams, low=1, high=8)
         if isinstance(self.stop_words, str):
-            validation.choice("stop_words", self.stop_words, ("english",))
+            validation.choice("stop_words", self.stop_words, ("auto", "english"))
         elif self.stop_words is not None:
-            object.__setattr__(self, "stop_words", tuple(self.stop_words))
+            self.stop_words = tuple(self.stop_words)
             if not all(isinstance(word, str) for word in self.stop_words):
                 raise ConfigError(f"The 'stop_words' parameter must hold words. Got {self.stop_words!r:.100} instead.")
-        if self.stem is not None:
-            import Stemmer
+        for name, value in (("language", self.language), ("stem", self.stem)):
+            if value is not None and value != "auto":
+                import Stemmer
 
-            validation.choice("stem", self.stem, Stemmer.algorithms())
+                validation.choice(name, value, Stemmer.algorithms())
 
-    @cached_property
-    def stopped(self) -> frozenset[str]:
-        """The stop words as a set."""
-        if self.stop_words == "english":
-            return ENGLISH
-        return frozenset(self.stop_words or ())
+    @property
+    def stemmer(self) -> str | None:
+        """The Snowball language of the stemmer, or None."""
+        return self.language if self.stem == "auto" else self.stem
 
-    def normal_forms(self, words: list[str]) -> list[str | None]:
-        """Each word as it is counted: its stem, or None for a stop word."""
-        stopped = self.stopped
-        kept: list[str | None] = [None if word in stopped else word for word in words]
-        if self.stem is None:
-            return kept
-        import Stemmer
+    @property
+    def stop_word_set(self) -> frozenset[str]:
+        """The words that are removed."""
+        chosen = self.language if self.stop_words == "auto" else self.stop_words
+        if isinstance(chosen, str | None):
+            return ENGLISH_STOP_WORDS if chosen == "english" else frozenset()
+        return frozenset(chosen)
 
-        stems = Stemmer.Stemmer(self.stem, maxCacheSize=0).stemWords([word or "" for word in kept])
-        return [stem or None for stem in stems]
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters; see `Analyzer` for their names.
+
+        Parameters
+        ----------
+        **params : object
+            New values by name.
+        """
+        type(self)(**self.get_params(deep=False) | {name: params[name] for name in params if name in self._names()})
+        return super().set_params(**params)
 
     def tokens(self, text: str) -> list[str]:
-        """The tokens of one text, n-grams after the words."""
-        out = []
-        for names, tokens, _ in read(self, [text]):
-            out += [names[token] for token in tokens]
-        return out
+        """Return the words of one text, followed by its n-grams.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+
+        Examples
+        --------
+        >>> Analyzer("english").tokens("Red apples")
+        ['red', 'appl']
+        """
+        return [names[token] for names, tokens, _ in tokenize(self, [text]) for token in tokens]
+
+    def fit(self, texts: Any = None, y: Any = None) -> Self:
+        """Do nothing: an analyzer learns nothing from texts.
+
+        Parameters
+        ----------
+        texts : object, default=None
+            Ignored.
+        y : object, default=None
+            Ignored.
+        """
+        return self
+
+    def transform(self, texts: Iterable[str]) -> list[list[str]]:
+        """Return the tokens of every text.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The texts.
+        """
+        return [self.tokens(text) for text in _checked_texts(texts)]
+
+    def fit_transform(self, texts: Iterable[str], y: Any = None) -> list[list[str]]:
+        """Return the tokens of every text; the same as `transform`.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The texts.
+        y : object, default=None
+            Ignored.
+        """
+        return self.transform(texts)
+
+    def normal_forms(self, words: list[str]) -> list[str | None]:
+        """Return the stem of each word, or None for a stop word.
+
+        Parameters
+        ----------
+        words : list of str
+            Words in lower case.
+        """
+        removed = self.stop_word_set
+        forms: list[str | None] = [None if word in removed else word for word in words]
+        if self.stemmer is None:
+            return forms
+        import Stemmer
+
+        stems = Stemmer.Stemmer(self.stemmer, maxCacheSize=0).stemWords([word or "" for word in forms])
+        return [stem or None for stem in stems]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """An analyzer needs no fit."""
+        return True
 
 
-def read(analyzer: Analyzer, texts: Iterable[str]) -> Iterator[Tokens]:
-    """The texts as tokens, chunk by chunk; every chunk numbers its own names."""
+def as_analyzer(value: Any) -> Analyzer:
+    """Return the analyzer for a parameter: None is `Analyzer()`, a string names the language."""
+    if isinstance(value, str | None):
+        return Analyzer(value)
+    if not isinstance(value, Analyzer):
+        raise ConfigError(f"The 'analyzer' parameter must be an Analyzer, a language or None. Got {value!r:.100}.")
+    return value
+
+
+def tokenize(analyzer: Analyzer, texts: Iterable[str]) -> Iterator[Tokens]:
+    """Yield the tokens of the texts, chunk by chunk; every chunk numbers its own names."""
     from .._kernels.words import keep_tokens
 
     for chunk in _chunks(texts, analyzer.lowercase):
         words, tokens, stops = _find_words(chunk, analyzer.shortest)
-        if analyzer.stem is not None or analyzer.stop_words is not None:
+        if analyzer.stemmer is not None or analyzer.stop_word_set:
             places: dict[str, int] = {}
             forms = analyzer.normal_forms(words)
             target = [-1 if form is None else places.setdefault(form, len(places)) for form in forms]
@@ -110,17 +214,22 @@ def read(analyzer: Analyzer, texts: Iterable[str]) -> Iterator[Tokens]:
         yield _with_grams(found, analyzer.ngrams) if analyzer.ngrams > 1 else found
 
 
-def _chunks(texts: Iterable[str], lowercase: bool) -> Iterator[list[str]]:
+def _checked_texts(texts: Iterable[str]) -> Iterator[str]:
     if isinstance(texts, str):
         raise DataError("texts must be a list of texts; got one text. Put it in a list.")
-    chunk: list[str] = []
-    size = 0
     for position, text in enumerate(texts):
         if not isinstance(text, str):
             raise DataError(f"text {position} is not a text but {type(text).__name__}: {text!r:.60}")
+        yield text
+
+
+def _chunks(texts: Iterable[str], lowercase: bool) -> Iterator[list[str]]:
+    chunk: list[str] = []
+    size = 0
+    for text in _checked_texts(texts):
         chunk.append(text.lower() if lowercase else text)
         size += len(text)
-        if size >= CHUNK:
+        if size >= CHUNK_CHARACTERS:
             yield chunk
             chunk, size = [], 0
     if chunk:
@@ -136,7 +245,7 @@ def _word_characters() -> NDArray[np.bool_]:
 
 
 def code_points(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Code points of the texts, one after another, and where each text ends."""
+    """Return the code points of all texts, one after another, and where each text ends."""
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
     return codes, np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
 
@@ -167,7 +276,7 @@ def _find_words(texts: list[str], shortest: int) -> Tokens:
 
 
 def _with_grams(found: Tokens, longest: int) -> Tokens:
-    """Add the n-grams of 2 … longest neighbouring tokens behind each text's words."""
+    """Add the n-grams of 2 to `longest` neighbouring tokens after the words of each text."""
     from .._kernels.words import join_grams
 
     words, tokens, stops = found

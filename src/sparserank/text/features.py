@@ -1,20 +1,22 @@
-"""Texts to sparse rows: a vocabulary or hashed columns, and weights.
+"""Convert texts to sparse matrices: a vocabulary or hashed columns, and term weights.
 
-Columns stand in the code-point order of their words, so that the same texts give the same matrix everywhere.
+Columns are in the code-point order of their words, so the same texts give the same matrix on every machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..deprecated import renamed_attribute
 from ..errors import ConfigError, DataError, NotFitted
-from .analyzer import Analyzer, code_points, read
+from ..parameters import Parameters
+from .analyzer import Analyzer, as_analyzer, code_points, tokenize
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -24,28 +26,61 @@ WEIGHTS = ("raw", "binary", "tfidf", "sublinear", "bm25")
 
 @dataclass(frozen=True)
 class Counts:
-    """How often each column occurs in each text, and how many tokens had no column."""
+    """How often each column occurs in each text, and the number of tokens without a column.
+
+    Parameters
+    ----------
+    matrix : csr_array of shape (n_texts, n_columns)
+        The counts.
+    unseen : array of shape (n_texts,)
+        The number of tokens that have no column.
+    """
 
     matrix: csr_array
     unseen: NDArray[np.int64]
 
 
-class TextFeatures:
-    """Texts to a sparse float32 matrix, with scikit-learn's manners.
+class TextFeatures(Parameters):
+    """Convert texts to a sparse float32 matrix of term weights. It is a scikit-learn transformer.
 
-    columns : int or None – keep this many of the most frequent words (ties: the earlier in code-point order), or all.
-    hashing : int or None – no vocabulary: 2**hashing columns (at most 24), a word's column is its hash.
-    weight : 'raw', 'binary', 'tfidf' (tf · idf), 'sublinear' ((1 + ln tf) · idf, and tf · idf where tf < 1) or 'bm25',
-        where idf = 1 + ln((1 + N) / (1 + df)); bm25 is
+    Parameters
+    ----------
+    weight : {"raw", "binary", "tfidf", "sublinear", "bm25"}, default="sublinear"
+        The weight of a word that occurs tf times in a text and in df of N texts. "tfidf" is tf · idf and "sublinear"
+        is (1 + ln tf) · idf (tf · idf if tf < 1), with idf = 1 + ln((1 + N) / (1 + df)). "bm25" is
         ln(1 + (N − df + ½) / (df + ½)) · tf / (tf + k1 (1 − b + b · length / mean length)).
-    unit : divide every row by its length.
+    columns : int or None, default=None
+        Keep this number of the most frequent words; ties go to the earlier word. None keeps all words.
+    hashing : int or None, default=None
+        Use 2**hashing columns without a vocabulary; the hash of a word is its column. At most 24.
+    unit : bool, default=True
+        Whether to divide every row by its Euclidean length.
+    analyzer : Analyzer, str or None, default=None
+        How texts are split into words. A string is a language, None is `Analyzer()`.
+    k1 : float, default=0.9
+        BM25's term-frequency saturation.
+    b : float, default=0.4
+        BM25's length normalization, from 0 to 1.
 
+    Attributes
+    ----------
+    words_ : tuple of str
+        The word of each column.
+    vocabulary_ : dict of str to int
+        The column of each word.
+    idf_ : array of shape (n_columns,)
+        The inverse document frequency of each column.
+
+    Examples
+    --------
     >>> features = TextFeatures(weight="raw", unit=False).fit(["red apple", "green apple"])
     >>> features.words_
     ('apple', 'green', 'red')
     >>> features.transform(["apple, Apple pear"]).toarray()
     array([[2., 0., 0.]], dtype=float32)
     """
+
+    weighted = renamed_attribute("weighted", "apply_weights")
 
     def __init__(
         self,
@@ -54,7 +89,7 @@ class TextFeatures:
         columns: int | None = None,
         hashing: int | None = None,
         unit: bool = True,
-        analyzer: Analyzer | None = None,
+        analyzer: Analyzer | str | None = None,
         k1: float = 0.9,
         b: float = 0.4,
     ) -> None:
@@ -62,43 +97,91 @@ class TextFeatures:
         self.columns = columns
         self.hashing = hashing
         self.unit = unit
-        self.analyzer = analyzer or Analyzer()
+        self.analyzer = analyzer
         self.k1 = k1
         self.b = b
 
-    def fit(self, texts: Iterable[str]) -> Self:
-        """Learn the vocabulary and the document frequencies."""
+    def fit(self, texts: Iterable[str], y: Any = None) -> Self:
+        """Learn the vocabulary and the document frequencies.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The texts.
+        y : object, default=None
+            Ignored.
+        """
         self.fit_counts(texts)
         return self
 
-    def fit_transform(self, texts: Iterable[str]) -> csr_array:
-        """`fit` and `transform` in one reading of the texts."""
-        return self.weighted(self.fit_counts(texts))
+    def fit_transform(self, texts: Iterable[str], y: Any = None) -> csr_array:
+        """Fit and transform while reading the texts once.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The texts.
+        y : object, default=None
+            Ignored.
+        """
+        return self.apply_weights(self.fit_counts(texts))
 
     def transform(self, texts: Iterable[str]) -> csr_array:
-        """out[i, j] = weight of word j in text i; words without a column count for nothing (see `counts`)."""
-        return self.weighted(self.counts(texts).matrix)
+        """Return the weights of the words of each text; words without a column are ignored.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The texts.
+        """
+        return self.apply_weights(self.counts(texts).matrix)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the word of each column.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Ignored.
+        """
+        self._check_fitted()
+        names = self.words_ if self.hashing is None else [str(column) for column in range(self.n_columns_)]
+        return np.array(names, dtype=object)
 
     def fit_counts(self, *fields: Iterable[str], field_weights: Sequence[float] | None = None) -> csr_array:
-        """Learn from documents of one or more fields; returns the weighted sum of the fields' counts."""
-        self._judge()
+        """Fit on documents with one or more fields.
+
+        Parameters
+        ----------
+        *fields : iterables of str
+            One text per document, for each field.
+        field_weights : sequence of float or None, default=None
+            The weight of each field's counts; 1 by default.
+        """
+        self._validate()
         collected = [_collect(self, field) for field in fields]
         names = sorted(set().union(*(words for words, _ in collected))) if self.hashing is None else []
-        self._adopt(tuple(names))
+        self._set_vocabulary(tuple(names))
         total = _sum([self._aligned(words, raw) for words, raw in collected], field_weights)
         if self.hashing is None:
-            kept = _kept(total, self.columns)
+            kept = _frequent_columns(total, self.columns)
             if len(kept) < len(names):
                 total = total[:, kept]
-                self._adopt(tuple(names[i] for i in kept))
+                self._set_vocabulary(tuple(names[i] for i in kept))
         df = np.bincount(total.indices, minlength=total.shape[1]).astype(np.int64)
         documents = int(total.shape[0])
-        self._learned(df, documents, float(total.sum(dtype=np.float64)) / max(documents, 1))
+        self._set_statistics(df, documents, float(total.sum(dtype=np.float64)) / max(documents, 1))
         return total
 
     def counts(self, texts: Iterable[str]) -> Counts:
-        """Counts of the known words, and the number of tokens that have no column, text by text."""
-        self._fitted()
+        """Count the known words of each text.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The texts.
+        """
+        self._check_fitted()
         rows = list(_count_chunks(self, texts, self.vocabulary_))
         from scipy.sparse import csr_array, vstack
 
@@ -108,21 +191,35 @@ class TextFeatures:
         return Counts(_sorted(matrix), np.concatenate([r.unseen for r in rows]))
 
     def field_counts(self, *fields: Iterable[str], field_weights: Sequence[float] | None = None) -> csr_array:
-        """The weighted sum of several fields' counts, on the columns learned before."""
+        """Count the known words of documents with several fields.
+
+        Parameters
+        ----------
+        *fields : iterables of str
+            One text per document, for each field.
+        field_weights : sequence of float or None, default=None
+            The weight of each field's counts; 1 by default.
+        """
         return _sum([self.counts(field).matrix for field in fields], field_weights)
 
-    def weighted(self, counts: csr_array) -> csr_array:
-        """Counts to weights, by `weight` and `unit`."""
+    def apply_weights(self, counts: csr_array) -> csr_array:
+        """Convert counts to weights.
+
+        Parameters
+        ----------
+        counts : csr_array of shape (n_texts, n_columns)
+            What `counts` or `fit_counts` returned.
+        """
         from .._kernels.weights import row_lengths, scale_rows
 
-        self._fitted()
+        self._check_fitted()
         out = counts.astype(np.float32, copy=True)
         tf = out.data
         if self.weight == "binary":
             tf[:] = 1.0
         elif self.weight in ("tfidf", "sublinear"):
             if self.weight == "sublinear":
-                part = np.flatnonzero(tf < 1.0)  # of a field that counts less than 1: its logarithm would fall below 0
+                part = np.flatnonzero(tf < 1.0)  # fields with a weight below 1: the logarithm could be negative
                 linear = tf[part]
                 np.log(tf, out=tf)
                 tf += 1.0
@@ -139,20 +236,32 @@ class TextFeatures:
 
     @property
     def n_columns_(self) -> int:
-        """Columns of the matrix."""
-        self._fitted()
+        """The number of columns of the matrix."""
+        self._check_fitted()
         return len(self.words_) if self.hashing is None else 1 << self.hashing
 
     def restore(self, words: tuple[str, ...], df: NDArray[np.int64], documents: int, mean_length: float) -> Self:
-        """Take over what another fit has learned (a model file's content)."""
-        self._judge()
-        self._adopt(words)
+        """Set the fitted state, such as the content of a model file.
+
+        Parameters
+        ----------
+        words : tuple of str
+            The word of each column.
+        df : array of int64
+            The document frequency of each column.
+        documents : int
+            The number of documents.
+        mean_length : float
+            The mean number of tokens of a document.
+        """
+        self._validate()
+        self._set_vocabulary(words)
         if len(df) != self.n_columns_:
             raise DataError(f"{len(df)} document frequencies for {self.n_columns_} columns")
-        self._learned(df, documents, mean_length)
+        self._set_statistics(df, documents, mean_length)
         return self
 
-    def _learned(self, df: NDArray[np.int64], documents: int, mean_length: float) -> None:
+    def _set_statistics(self, df: NDArray[np.int64], documents: int, mean_length: float) -> None:
         self.df_, self.documents_, self.mean_length_ = df, documents, mean_length
         if self.weight == "bm25":
             idf = np.log1p((documents - df + 0.5) / (df + 0.5))
@@ -160,8 +269,9 @@ class TextFeatures:
             idf = 1.0 + np.log((1.0 + documents) / (1.0 + df))
         self.idf_ = idf.astype(np.float32)
 
-    def _judge(self) -> None:
+    def _validate(self) -> None:
         validation.choice("weight", self.weight, WEIGHTS)
+        as_analyzer(self.analyzer)
         validation.number("k1", self.k1, low=0)
         validation.number("b", self.b, low=0, high=1)
         if self.columns is not None:
@@ -171,16 +281,16 @@ class TextFeatures:
             if self.columns is not None:
                 raise ConfigError("'columns' keeps the most frequent words and 'hashing' keeps none; give one of them")
 
-    def _fitted(self) -> None:
+    def _check_fitted(self) -> None:
         if not hasattr(self, "words_"):
-            raise NotFitted("these features have no vocabulary yet; call fit first")
+            raise NotFitted("TextFeatures has no vocabulary yet; call fit first")
 
-    def _adopt(self, words: tuple[str, ...]) -> None:
+    def _set_vocabulary(self, words: tuple[str, ...]) -> None:
         self.words_ = words
         self.vocabulary_ = {word: column for column, word in enumerate(words)}
 
     def _aligned(self, words: list[str], counts: csr_array) -> csr_array:
-        """Move columns numbered by first appearance to the places of their words."""
+        """Reorder columns that were numbered by first appearance."""
         if self.hashing is not None:
             return _sorted(counts)
         from scipy.sparse import csr_array
@@ -192,20 +302,20 @@ class TextFeatures:
 
 
 def _sorted(counts: csr_array) -> csr_array:
-    """Rows with rising column numbers; two transpositions are linear where a sort is not, but pay for every column."""
+    """Sort the columns of each row; two transpositions are faster than sorting unless there are very many columns."""
     out = counts.copy() if counts.nnz * 8 < counts.shape[1] else counts.tocsc().tocsr()
     out.sort_indices()
     return out
 
 
-def _kept(counts: csr_array, columns: int | None) -> NDArray[np.intp]:
-    """The columns that some text has, and of these the `columns` most frequent ones, in their order."""
-    there = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]))
-    if columns is None or columns >= len(there):
-        return there
-    # in 64 bits: a sum of 32 would stop at 2^24, and depend on the order of the texts
-    frequency = np.bincount(counts.indices, counts.data, counts.shape[1])[there]
-    return there[np.sort(np.argsort(-frequency, kind="stable")[:columns])]
+def _frequent_columns(counts: csr_array, columns: int | None) -> NDArray[np.intp]:
+    """The columns that occur, or the `columns` most frequent ones of them, in their order."""
+    used = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]))
+    if columns is None or columns >= len(used):
+        return used
+    # in 64 bits: a float32 sum stops growing at 2^24 and depends on the order of the texts
+    frequency = np.bincount(counts.indices, counts.data, counts.shape[1])[used]
+    return used[np.sort(np.argsort(-frequency, kind="stable")[:columns])]
 
 
 def _sum(parts: list[csr_array], weights: Sequence[float] | None) -> csr_array:
@@ -224,7 +334,7 @@ def _sum(parts: list[csr_array], weights: Sequence[float] | None) -> csr_array:
 
 
 def _collect(features: TextFeatures, texts: Iterable[str]) -> tuple[list[str], csr_array]:
-    """Counts with one column for every word met, in order of first appearance (hashed: all columns)."""
+    """Counts with one column per word, in order of first appearance; hashing gives all columns."""
     from scipy.sparse import csr_array, vstack
 
     growing: dict[str, int] = {}
@@ -240,12 +350,12 @@ def _collect(features: TextFeatures, texts: Iterable[str]) -> tuple[list[str], c
 def _count_chunks(
     features: TextFeatures, texts: Iterable[str], vocabulary: dict[str, int], grow: bool = False
 ) -> Iterator[Counts]:
-    """Counts chunk by chunk; with `grow`, a word that is new gets the next free column."""
+    """Yield counts chunk by chunk; with `grow`, a new word gets the next free column."""
     from scipy.sparse import csr_array
 
     from .._kernels.words import count_tokens
 
-    for names, tokens, stops in read(features.analyzer, texts):
+    for names, tokens, stops in tokenize(as_analyzer(features.analyzer), texts):
         if features.hashing is not None:
             columns = (_hashes(names) & np.uint64((1 << features.hashing) - 1)).astype(np.int32)
             width = 1 << features.hashing

@@ -1,7 +1,20 @@
-"""Text in, search out: TextRanker, its files, and how it learns word pairs."""
+"""TextRanker: a lexical score, word pairs learned from judged queries, search and model files."""
 
 from ..base.registry import load
+from .constraints import Constraints
+from .lexical import BM25, Cosine
 from .persistence import load_model, load_pairs, load_text
 from .ranker import TextRanker, diff, index_path
 
-__all__ = ["TextRanker", "diff", "index_path", "load", "load_model", "load_pairs", "load_text"]
+__all__ = [
+    "BM25",
+    "Constraints",
+    "Cosine",
+    "TextRanker",
+    "diff",
+    "index_path",
+    "load",
+    "load_model",
+    "load_pairs",
+    "load_text",
+]

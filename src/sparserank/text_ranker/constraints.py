@@ -1,7 +1,6 @@
-"""Constraints on word pairs: weights that a user fixes, pairs and words that a user forbids; and the difference of two
-models in words.
+"""User-fixed weights: pinned pairs, forbidden pairs and forbidden words; and the difference of two models.
 
-Constraints are a parameter of `TextRanker`: every fit respects them.
+`Constraints` names words and is a parameter of `TextRanker`; `PairConstraints` holds the same by vocabulary position.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..base.parameters_file import storable
+from ..deprecated import renamed_names
 from ..errors import ConfigError, ModelError
-from .fixed_pairs import Edits
-from .query_words import QueryWords
+from .query_vocabulary import QueryVocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -25,13 +24,15 @@ if TYPE_CHECKING:
 Pair = tuple[str, str]
 Mask = NDArray[np.bool_]
 
+__getattr__ = renamed_names(__name__, {"PairEdits": "Constraints"})
+
 
 @storable
 @dataclass(frozen=True)
 class Constraints:
     """Word pairs that a user fixes or forbids.
 
-    Words are spelled as the ranker counts them, which is their stem: `TextRanker.counted(word)` gives it.
+    Words are stems: `TextRanker.normalize(word)` returns the stem of a word.
 
     Parameters
     ----------
@@ -66,57 +67,64 @@ class Constraints:
         return bool(self.pinned or self.forbidden or self.words)
 
     def pin(self, pair: Pair, weight: float) -> Constraints:
-        """This pair has this weight."""
+        """Return constraints that fix the weight of a pair.
+
+        Parameters
+        ----------
+        pair : (str, str)
+            A query word and a document word.
+        weight : float
+            Its weight.
+        """
         weight = validation.number("weight", weight)
         return replace(self, pinned={**self.pinned, pair: weight}, forbidden=self.forbidden - {pair})
 
     def forbid(self, pair: Pair) -> Constraints:
-        """This pair is not to be."""
-        pinned = {other: weight for other, weight in self.pinned.items() if other != pair}
-        return replace(self, pinned=pinned, forbidden=self.forbidden | {pair})
+        """Return constraints that forbid a pair.
+
+        Parameters
+        ----------
+        pair : (str, str)
+            A query word and a document word.
+        """
+        released = self.free(pair)
+        return replace(released, forbidden=released.forbidden | {pair})
 
     def forbid_word(self, word: str) -> Constraints:
-        """No pair has this word, on either side, alone or within a pair of neighbours."""
-        pinned = {pair: weight for pair, weight in self.pinned.items() if not any(_has({word}, name) for name in pair)}
+        """Return constraints that forbid all pairs with a word, alone or in a sequence of neighbouring words.
+
+        Parameters
+        ----------
+        word : str
+            The word.
+        """
+        pinned = {pair: w for pair, w in self.pinned.items() if not any(_contains(name, {word}) for name in pair)}
         return replace(self, pinned=pinned, words=self.words | {word})
 
     def free(self, pair: Pair) -> Constraints:
-        """Nothing is said about this pair any more."""
+        """Return constraints that neither pin nor forbid a pair.
+
+        Parameters
+        ----------
+        pair : (str, str)
+            A query word and a document word.
+        """
         pinned = {other: weight for other, weight in self.pinned.items() if other != pair}
         return replace(self, pinned=pinned, forbidden=self.forbidden - {pair})
 
-    def pinned_in(self, words: QueryWords) -> csr_array | None:
-        """The pinned weights, as a matrix of W's shape; None where there is none."""
-        return _matrix(words, self.pinned)
-
-    def forbidden_in(self, words: QueryWords) -> csr_array | None:
-        """The forbidden places, as a matrix of W's shape; None where there is none."""
-        return _matrix(words, dict.fromkeys(self.forbidden, 1.0))
-
-    def barred_in(self, words: QueryWords) -> tuple[Mask, Mask] | None:
-        """Rows and columns of W whose words are forbidden."""
-        if not self.words:
-            return None
-        sides = (words.words, words.documents.words_)
-        row, column = (np.fromiter((_has(self.words, name) for name in side), np.bool_, len(side)) for side in sides)
-        return row, column
-
-    def apply(self, W: csr_array, words: QueryWords) -> csr_array:
-        """W with these edits."""
-        from scipy.sparse import csr_array
-
-        pinned, barred = self.pinned_in(words), self.barred_in(words)
-        for told in (pinned, self.forbidden_in(words)):
-            if told is not None:
-                W = W - W.multiply(told != 0)
-        W = csr_array(W if pinned is None else W + pinned).astype(np.float32)
-        W = Edits(barred=barred).without_barred(W)
-        W.eliminate_zeros()
-        W.sort_indices()
-        return W
+    def index(self, vocabulary: QueryVocabulary, pair_weight: float = 1.0) -> PairConstraints:
+        """Return the constraints by vocabulary position; pinned weights are divided by `pair_weight`."""
+        pinned = {pair: weight / pair_weight for pair, weight in self.pinned.items()}
+        forbidden = _matrix(vocabulary, dict.fromkeys(self.forbidden, 1.0))
+        barred = None
+        if self.words:
+            sides = (vocabulary.words, vocabulary.documents.words_)
+            rows, columns = (np.array([_contains(name, self.words) for name in side], np.bool_) for side in sides)
+            barred = rows, columns
+        return PairConstraints(_matrix(vocabulary, pinned), forbidden, barred)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, for a model file."""
+        """Return plain lists for a model file."""
         return {
             "pinned": [[*pair, weight] for pair, weight in sorted(self.pinned.items())],
             "forbidden": sorted(map(list, self.forbidden)),
@@ -124,48 +132,87 @@ class Constraints:
         }
 
     @classmethod
-    def from_dict(cls, told: Any, where: str) -> Constraints:
-        """What `to_dict` gave; anything else is refused by the name of its file."""
+    def from_dict(cls, stored: Any, path: str) -> Constraints:
+        """Return the constraints that `to_dict` stored; raises ModelError with the path for anything else."""
         try:
-            pinned = {(str(q), str(d)): validation.number("weight", weight) for q, d, weight in told["pinned"]}
-            forbidden = frozenset((str(q), str(d)) for q, d in told["forbidden"])
-            return cls(pinned, forbidden, frozenset(map(str, told["words"])))
+            pinned = {(str(q), str(d)): validation.number("weight", weight) for q, d, weight in stored["pinned"]}
+            forbidden = frozenset((str(q), str(d)) for q, d in stored["forbidden"])
+            return cls(pinned, forbidden, frozenset(map(str, stored["words"])))
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"{where}: its edits cannot be read: {error}") from None
+            raise ModelError(f"{path}: invalid constraints: {error}") from None
 
 
-PairEdits = Constraints
-"""The name of 0.1."""
+@dataclass(frozen=True)
+class PairConstraints:
+    """Constraints by vocabulary position: pinned weights and forbidden entries of W, rows and columns without pairs."""
+
+    pinned: csr_array | None = None
+    forbidden: csr_array | None = None
+    barred: tuple[Mask, Mask] | None = None
+
+    def without_barred(self, W: csr_array) -> csr_array:
+        """Return W without the entries of barred rows and columns."""
+        if self.barred is None:
+            return W
+        W = W.copy()
+        row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+        W.data[self.barred[0][row] | self.barred[1][W.indices]] = 0.0
+        W.eliminate_zeros()
+        return W
+
+    def with_pinned(self, W: csr_array) -> tuple[csr_array, Mask | None]:
+        """Return W with the pinned weights, and which of its entries are pinned."""
+        if self.pinned is None:
+            return W, None
+        from scipy.sparse import csr_array
+
+        row, column = self.pinned.nonzero()
+        ones = csr_array((np.ones(len(row), np.float32), (row, column)), shape=W.shape)
+        W = csr_array(W - W.multiply(ones) + self.pinned).astype(np.float32)
+        W.sort_indices()
+        position = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)) * np.int64(W.shape[1]) + W.indices
+        return W, np.isin(position, row * np.int64(W.shape[1]) + column)
+
+    def apply(self, W: csr_array) -> csr_array:
+        """Return W with all constraints."""
+        from scipy.sparse import csr_array
+
+        if self.forbidden is not None:
+            W = W - W.multiply(self.forbidden)
+        W = csr_array(self.without_barred(self.with_pinned(csr_array(W))[0])).astype(np.float32)
+        W.eliminate_zeros()
+        W.sort_indices()
+        return W
 
 
-def _pair(given: Any) -> Pair:
-    if not isinstance(given, tuple | list) or len(given) != 2 or not all(isinstance(word, str) for word in given):
-        raise ConfigError(f"A constraint is on a pair (query word, document word). Got {given!r}.")
-    return given[0], given[1]
+def _pair(value: Any) -> Pair:
+    if not isinstance(value, tuple | list) or len(value) != 2 or not all(isinstance(word, str) for word in value):
+        raise ConfigError(f"A constraint is on a pair (query word, document word). Got {value!r}.")
+    return value[0], value[1]
 
 
-def _has(forbidden: Set[str], name: str) -> bool:
-    return not forbidden.isdisjoint(name.split(" "))
+def _contains(name: str, words: Set[str]) -> bool:
+    return not words.isdisjoint(name.split(" "))
 
 
-def _matrix(words: QueryWords, told: Mapping[Pair, float]) -> csr_array | None:
+def _matrix(vocabulary: QueryVocabulary, weights: Mapping[Pair, float]) -> csr_array | None:
+    """A matrix of W's shape with these weights; None if no pair is in the vocabulary."""
     from scipy.sparse import csr_array
 
-    places = [
+    entries = [
         (row, column, weight)
-        for (query, document), weight in told.items()
-        if (row := words.column(query)) is not None
-        and (column := words.documents.vocabulary_.get(document)) is not None
+        for (query, document), weight in weights.items()
+        if (row := vocabulary.column(query)) is not None
+        and (column := vocabulary.documents.vocabulary_.get(document)) is not None
     ]
-    if not places:
+    if not entries:
         return None
-    at = np.array([place[:2] for place in places])
-    weight = np.array([place[2] for place in places], np.float32)
-    return csr_array((weight, at.T), shape=(len(words.words), len(words.documents.words_)))
+    position, weight = np.array([entry[:2] for entry in entries]), np.array([e[2] for e in entries], np.float32)
+    return csr_array((weight, position.T), shape=(len(vocabulary.words), len(vocabulary.documents.words_)))
 
 
 class Change(NamedTuple):
-    """A pair whose weight differs between two models; 0 is where it is not there."""
+    """A pair whose weight differs between two models; 0 means that the model does not have it."""
 
     query: str
     document: str
@@ -174,7 +221,7 @@ class Change(NamedTuple):
 
 
 def changes(before: Mapping[Pair, float], after: Mapping[Pair, float], k: int | None = None) -> list[Change]:
-    """The pairs that differ, the largest difference first.
+    """Return the pairs whose weights differ, the largest difference first.
 
     >>> changes({("car", "auto"): 1.0}, {("car", "auto"): 1.5, ("car", "road"): 2.0})[0]
     Change(query='car', document='road', before=0.0, after=2.0)

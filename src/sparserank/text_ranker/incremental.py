@@ -1,10 +1,9 @@
-"""What more judged queries would change about the pairs of a model: all of it, or a part.
+"""Incremental training: what more judged queries change about the pairs of a model.
 
     W + strength · ΔW
 
-ΔW is learned from what the scores still miss of these queries, so a second lesson of the same content adds less, and
-many of them no more than is missed now. Nothing is chosen again: penalties and gain stay, and what was learned before
-is not looked at, so it need not be kept.
+ΔW is learned from the residual, the part of the targets that the scores miss, so repeating the same data changes less
+and less. Hyperparameters and the pair weight stay, and earlier training data is not needed.
 """
 
 from __future__ import annotations
@@ -17,10 +16,11 @@ from numpy.typing import NDArray
 
 from ..optim.penalties import Ridge
 from ..optim.pruning import Importance, PairBudget, prune
-from .learning import How, Lesson, told_edits
 from .model import TextModel
-from .pair_learner import Tell
-from .query_words import QueryWords
+from .model_selection import Callback
+from .pair_learner import PairLearner
+from .query_vocabulary import QueryVocabulary
+from .training_data import TrainingData
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -28,49 +28,61 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairChange:
-    """A model, and what is to be added to its W, whose rows are those of `words`. `columns` is what a pair is worth."""
+    """A model, and what to add to its W, whose rows are those of `vocabulary`.
+
+    column_importance : the importance of each document word, by which pairs are pruned.
+    """
 
     model: TextModel
-    words: QueryWords
+    vocabulary: QueryVocabulary
     before: csr_array
     change: csr_array
-    columns: NDArray[np.float32]
+    column_importance: NDArray[np.float32]
     queries: int
 
     @classmethod
-    def of(
-        cls, model: TextModel, lesson: Lesson, how: How, *, most: int | None = None, neighbours: bool = False
+    def learn(
+        cls,
+        model: TextModel,
+        data: TrainingData,
+        learner: PairLearner,
+        *,
+        max_changes: int | None = None,
+        only_neighbors: bool = False,
     ) -> PairChange:
-        """What the lesson would change. most : pairs that change; None, as many as a model may have.
+        """Learn the change from more training data.
 
-        neighbours : only rows of neighbouring words, which few other queries have.
+        max_changes : the number of pairs that may change; None is the budget.
+        only_neighbors : change only rows of neighbouring words, which few other queries have.
         """
         assert model.W is not None
-        assert model.words is not None
-        words = model.words.with_words_of(lesson.texts)
+        assert model.vocabulary is not None
+        vocabulary = model.vocabulary.extend(data.texts)
         before = model.W.copy()
-        before.resize((len(words.words), before.shape[1]))
-        lists = lesson.judged(model.lexical, words).lists
-        ridge, evenness = Ridge(model.told.get("a", 1.0), model.told.get("b", 1.0)), model.told.get("evenness", 0.5)
-        learner = how.learner(lists.shape, told_edits(model.edits, words, model.gain))
-        if most is not None:
-            learner = replace(learner, budget=replace(learner.budget, max_pairs=most))
-        rows = np.fromiter((" " in word for word in words.words), np.bool_, lists.shape[0]) if neighbours else None
-        change = learner.residual(lists, before, evenness, ridge, rows)
-        return cls(model, words, before, change, Importance.of(lists, ridge).columns, len(lesson.qrels))
+        before.resize((len(vocabulary.words), before.shape[1]))
+        lists = data.encode(model.lexical, vocabulary).lists
+        ridge = Ridge(model.info.get("ridge_query", 1.0), model.info.get("ridge_document", 1.0))
+        budget = learner.budget.for_shape(lists.shape)
+        if max_changes is not None:
+            budget = replace(budget, max_pairs=max_changes)
+        learner = replace(learner, budget=budget, constraints=model.constraints.index(vocabulary, model.pair_weight))
+        rows = vocabulary.is_neighbors if only_neighbors else None
+        change = learner.fit_residual(lists, before, model.info.get("query_normalization", 0.5), ridge, rows)
+        return cls(model, vocabulary, before, change, Importance.of(lists, ridge).columns, len(data.qrels))
 
-    def taken(self, budget: PairBudget, strength: float = 1.0) -> TextModel:
-        """The model with so much of the change; where it has more pairs than it may, the least go."""
-        even = Importance(np.ones(self.before.shape[0], np.float32), self.columns)
+    def apply(self, budget: PairBudget, strength: float = 1.0) -> TextModel:
+        """Return the model with `strength` times the change; the least important pairs beyond the budget go."""
+        importance = Importance(np.ones(self.before.shape[0], np.float32), self.column_importance)
         W = (self.before + np.float32(strength) * self.change).tocsr()
-        told = dict(self.model.told) | {"queries": int(self.model.told.get("queries", 0)) + self.queries}
-        return replace(self.model, words=self.words, W=prune(W, even, budget), told=told).edited(self.model.edits)
+        W = prune(W, importance, budget.for_shape((int(W.shape[0]), int(W.shape[1]))))
+        info = dict(self.model.info) | {"queries": int(self.model.info.get("queries", 0)) + self.queries}
+        model = replace(self.model, vocabulary=self.vocabulary, W=W, info=info)
+        return model.with_constraints(self.model.constraints)
 
 
-def more_learned(model: TextModel, lesson: Lesson, how: How, tell: Tell) -> TextModel:
-    """The model after more judged queries, within the size it may have."""
-    if not lesson.qrels:
+def train_more(model: TextModel, data: TrainingData, learner: PairLearner, callback: Callback) -> TextModel:
+    """Return the model after more judged queries, within the budget."""
+    if not data.qrels:
         return model
-    tell("learning from what is still missed")
-    change = PairChange.of(model, lesson, how)
-    return change.taken(how.budget.for_shape((int(change.before.shape[0]), int(change.before.shape[1]))))
+    callback("learning from the residual")
+    return PairChange.learn(model, data, learner).apply(learner.budget)

@@ -1,120 +1,235 @@
-"""Rankers that learn nothing but word counts: BM25 and tf-idf cosine. Score = query row · document row.
+"""The lexical part of a text ranker: BM25 or tf-idf cosine.  score = query row · document row
 
-Title and text are fields: their counts are added, each times its weight, before anything else is computed.
+Title and text are fields. Their counts are added, each times its weight, before the term weights are computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
-from .. import validation
+from .. import deprecated, validation
+from ..base.parameters_file import storable
 from ..data.formats.tensors import Tensors, pack_strings
 from ..data.records import Documents
-from ..errors import DataError, ModelError, SparseRankError
+from ..errors import ConfigError, DataError, ModelError, SparseRankError
 from ..text import Analyzer, TextFeatures
+from ..text.analyzer import as_analyzer
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-KINDS = ("bm25", "cosine")
+LEXICAL = ("bm25", "cosine")
+storable(Analyzer)
 
 
+@storable
 @dataclass(frozen=True)
-class LexicalSettings:
-    """What a lexical ranker is told before it sees a document."""
+class Cosine:
+    """Score documents by the cosine of sublinear tf-idf vectors.
 
-    kind: str = "bm25"
+    Parameters
+    ----------
+    title_weight : float, default=1.0
+        The weight of a word in the title.
+    text_weight : float, default=1.0
+        The weight of a word in the text.
+
+    Examples
+    --------
+    >>> from sparserank import TextRanker
+    >>> TextRanker(lexical=Cosine(title_weight=2.0))
+    TextRanker(lexical=Cosine(title_weight=2.0, text_weight=1.0))
+    """
+
+    title_weight: float = 1.0
+    text_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        validation.number("title_weight", self.title_weight, low=0)
+        validation.number("text_weight", self.text_weight, low=0)
+
+
+@storable
+@dataclass(frozen=True)
+class BM25:
+    """Score documents by BM25.
+
+    Parameters
+    ----------
+    k1 : float, default=0.9
+        Term-frequency saturation: the larger, the more repeated words count.
+    b : float, default=0.4
+        Length normalization, from 0 (none) to 1 (full).
+    title_weight : float, default=1.0
+        The weight of a word in the title.
+    text_weight : float, default=1.0
+        The weight of a word in the text.
+
+    Examples
+    --------
+    >>> from sparserank import TextRanker
+    >>> TextRanker(lexical=BM25(k1=1.2)).get_params()["lexical__k1"]
+    1.2
+    """
+
     k1: float = 0.9
     b: float = 0.4
     title_weight: float = 1.0
     text_weight: float = 1.0
-    analyzer: Analyzer = field(default_factory=Analyzer)
 
     def __post_init__(self) -> None:
-        validation.choice("ranker", self.kind, KINDS)
         validation.number("k1", self.k1, low=0)
         validation.number("b", self.b, low=0, high=1)
         validation.number("title_weight", self.title_weight, low=0)
         validation.number("text_weight", self.text_weight, low=0)
 
 
-class LexicalRanker:
-    """BM25 or cosine over words: `fit` gives the documents' rows, `queries` the queries' rows.
+def as_lexical(value: Any) -> BM25 | Cosine:
+    """Return the lexical scoring for a parameter: "bm25", "cosine" or an object."""
+    if isinstance(value, BM25 | Cosine):
+        return value
+    return BM25() if validation.choice("lexical", value, LEXICAL) == "bm25" else Cosine()
 
-    >>> ranker = LexicalRanker()
-    >>> docs = ranker.fit(Documents.of({"a": "red apple", "b": "green pear"}))
-    >>> (ranker.queries(["Apple!"]) @ docs.T).toarray()[0].nonzero()[0].tolist()
+
+class LexicalModel:
+    """A fitted lexical scoring: `fit` returns the rows of documents, `queries` those of queries.
+
+    >>> model = LexicalModel()
+    >>> rows = model.fit(Documents.of({"a": "red apple", "b": "green pear"}))
+    >>> (model.queries(["Apple!"]) @ rows.T).toarray()[0].nonzero()[0].tolist()
     [0]
     """
 
-    def __init__(self, settings: LexicalSettings | None = None) -> None:
-        self.settings = settings or LexicalSettings()
-        self.features = TextFeatures(
-            "bm25" if self.settings.kind == "bm25" else "sublinear",
-            unit=self.settings.kind == "cosine",
-            analyzer=self.settings.analyzer,
-            k1=self.settings.k1,
-            b=self.settings.b,
-        )
+    def __init__(self, scoring: BM25 | Cosine | None = None, analyzer: Analyzer | None = None) -> None:
+        self.scoring = BM25() if scoring is None else scoring
+        self.analyzer = Analyzer() if analyzer is None else analyzer
+        if isinstance(self.scoring, BM25):
+            k1, b = self.scoring.k1, self.scoring.b
+            self.features = TextFeatures("bm25", unit=False, analyzer=self.analyzer, k1=k1, b=b)
+        else:
+            self.features = TextFeatures("sublinear", unit=True, analyzer=self.analyzer)
 
     @property
-    def _field_weights(self) -> tuple[float, float]:
-        return self.settings.title_weight, self.settings.text_weight
+    def kind(self) -> str:
+        """'bm25' or 'cosine'."""
+        return "bm25" if isinstance(self.scoring, BM25) else "cosine"
 
-    def fit(self, documents: Documents) -> csr_array:
-        """Learn vocabulary and document frequencies; returns the documents' rows."""
-        if len(documents) == 0:
-            raise DataError("there are no documents to learn from")
-        counts = self.features.fit_counts(documents.titles, documents.texts, field_weights=self._field_weights)
-        if counts.shape[1] == 0:
-            raise DataError(f"none of the {len(documents)} documents has a word")
-        return self.features.weighted(counts)
-
-    def documents(self, documents: Documents) -> csr_array:
-        """Rows of other documents, in the words and frequencies learned before."""
-        weights = self._field_weights
-        return self.features.weighted(
-            self.features.field_counts(documents.titles, documents.texts, field_weights=weights)
-        )
-
-    def queries(self, texts: Iterable[str]) -> csr_array:
-        """Rows of queries: plain counts for BM25, unit tf-idf for cosine."""
-        counts = self.features.counts(texts).matrix
-        return counts if self.settings.kind == "bm25" else self.features.weighted(counts)
+    @property
+    def field_weights(self) -> tuple[float, float]:
+        """The weights of title and text."""
+        return self.scoring.title_weight, self.scoring.text_weight
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The word of every column."""
+        """The word of each column."""
         return self.features.words_
 
+    def fit(self, documents: Documents) -> csr_array:
+        """Learn the vocabulary and document frequencies; return the rows of the documents."""
+        if len(documents) == 0:
+            raise DataError("there are no documents to learn from")
+        counts = self.features.fit_counts(documents.titles, documents.texts, field_weights=self.field_weights)
+        if counts.shape[1] == 0:
+            raise DataError(f"none of the {len(documents)} documents has a word")
+        return self.features.apply_weights(counts)
+
+    def documents(self, documents: Documents) -> csr_array:
+        """Return rows of other documents, with the fitted vocabulary and frequencies."""
+        counts = self.features.field_counts(documents.titles, documents.texts, field_weights=self.field_weights)
+        return self.features.apply_weights(counts)
+
+    def queries(self, texts: Iterable[str]) -> csr_array:
+        """Return rows of queries: counts for BM25, tf-idf vectors of unit length for cosine."""
+        counts = self.features.counts(texts).matrix
+        return counts if self.kind == "bm25" else self.features.apply_weights(counts)
+
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Settings and arrays for a model file."""
-        settings = asdict(self.settings) | {
+        """Return settings and arrays for a model file; `TextRanker.fingerprint` depends on every byte of them."""
+        scoring = self.scoring if isinstance(self.scoring, BM25) else BM25()
+        analyzer, stop_words = self.analyzer, self.analyzer.stop_words
+        if stop_words == "auto":
+            stop_words = "english" if analyzer.language == "english" else None
+        settings = {
+            "kind": self.kind,
+            "k1": scoring.k1,
+            "b": scoring.b,
+            "title_weight": self.scoring.title_weight,
+            "text_weight": self.scoring.text_weight,
+            "analyzer": {
+                "lowercase": analyzer.lowercase,
+                "shortest": analyzer.shortest,
+                "stop_words": stop_words,
+                "stem": analyzer.stemmer,
+                "ngrams": analyzer.ngrams,
+            },
             "documents": self.features.documents_,
             "mean_length": self.features.mean_length_,
         }
         return settings, pack_strings("words", self.words) | {"df": self.features.df_}
 
     @classmethod
-    def from_file(cls, file: Tensors) -> LexicalRanker:
-        """The ranker that `state` described."""
+    def from_file(cls, file: Tensors) -> LexicalModel:
+        """Return the model that `state` described."""
         words = file.strings("words")
         df = file.array("df", "int64", len(words))
-        given: dict[str, Any] = {name: file.settings.get(name) for name in LexicalSettings.__dataclass_fields__}
+        given = file.settings
         try:
-            analyzer = Analyzer(**file.setting("analyzer", dict))
-            ranker = cls(LexicalSettings(**given | {"analyzer": analyzer}))
-            documents = validation.count("documents", file.settings.get("documents"), low=1, high=2**53)
-            mean_length = validation.number("mean_length", file.settings.get("mean_length"), low=0, open_low=True)
+            analyzer = Analyzer(**{"stem": None, "stop_words": None} | file.setting("analyzer", dict))
+            fields = {name: given.get(name) for name in BM25.__dataclass_fields__}
+            bm25 = BM25(**fields)  # type: ignore[arg-type]
+            cosine = Cosine(bm25.title_weight, bm25.text_weight)
+            model = cls(bm25 if validation.choice("kind", given.get("kind"), LEXICAL) == "bm25" else cosine, analyzer)
+            documents = validation.count("documents", given.get("documents"), low=1, high=2**53)
+            mean_length = validation.number("mean_length", given.get("mean_length"), low=0, open_low=True)
         except (SparseRankError, TypeError) as error:
-            raise ModelError(f"{file.path}: its settings do not fit: {error}") from None
+            raise ModelError(f"{file.path}: invalid settings: {error}") from None
         if len(df) and (df.min() < 1 or df.max() > documents):
             raise ModelError(f"{file.path}: a document frequency is outside [1, {documents}]")
-        ranker.features.restore(words, df, documents, mean_length)
-        if len(ranker.features.vocabulary_) < len(words):
-            raise ModelError(f"{file.path}: its vocabulary is inconsistent")
-        return ranker
+        model.features.restore(words, df, documents, mean_length)
+        if len(model.features.vocabulary_) < len(words):
+            raise ModelError(f"{file.path}: a word occurs twice in the vocabulary")
+        return model
+
+
+# ---- the parameters of 0.1
+
+OF_LEXICAL = ("k1", "b", "title_weight", "text_weight")
+OF_ANALYZER = ("stem", "stop_words", "ngrams")
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def flat_parameters(init: F) -> F:
+    """Decorator: accept the parameters of BM25 and the analyzer in the constructor of a ranker, as release 0.1 did."""
+
+    @wraps(init)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> None:
+        old = [name for name in (*OF_LEXICAL, *OF_ANALYZER) if name in kwargs]
+        if old:
+            kwargs = nest_parameters(kwargs, next(iter(args), kwargs.get("ranker")))
+            new = ", ".join(f"{name}=sr.{kwargs[name]!r}" for name in ("lexical", "analyzer") if name in kwargs)
+            deprecated.warn(f"Passing {', '.join(old)} to TextRanker", new)
+        init(self, *args, **kwargs)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def nest_parameters(params: Mapping[str, Any], ranker: Any) -> dict[str, Any]:
+    """Return the parameters of release 0.1 with `lexical` and `analyzer` instead of their flat parameters."""
+    out = dict(params)
+    lexical = {name: out.pop(name) for name in OF_LEXICAL if name in out}
+    analyzer = {name: out.pop(name) for name in OF_ANALYZER if name in out}
+    for name, given in (("lexical", lexical), ("analyzer", analyzer)):
+        if given and not isinstance(out.get(name, ""), str):
+            raise ConfigError(f"TextRanker got {', '.join(given)} and {name}={out[name]!r}; give {name} only")
+    if lexical:
+        scoring = as_lexical(ranker if ranker in LEXICAL else out.get("lexical", "bm25"))
+        known = {name: value for name, value in lexical.items() if hasattr(scoring, name)}  # Cosine has no k1 and no b
+        out["lexical"] = replace(scoring, **known)
+    if analyzer:
+        out["analyzer"] = replace(as_analyzer(out.get("analyzer", "english")), **analyzer)
+    return out

@@ -1,9 +1,9 @@
-"""TextModel: a lexical ranker, and the word pairs learned beside it.
+"""TextModel: a lexical model and the word pairs learned with it.
 
-    score = lexical + gain · qᵀ W d
+    score = lexical + pair_weight · qᵀ W d
 
-An index of it has two columns a word: the lexical weight, and the weight that pairs look for. So one inner product is
-the whole score, and a query without learned words has the lexical score to the bit.
+An index of the model has two columns per word: the lexical weight, and the weight that pairs look for. One inner
+product gives the whole score, and a query without learned words has exactly the lexical score.
 """
 
 from __future__ import annotations
@@ -21,156 +21,168 @@ from numpy.typing import NDArray
 from ..bilinear.word_pairs import WordPairs
 from ..data.formats.tensors import Tensors, pack_csr
 from ..data.records import Documents
+from ..deprecated import renamed_attribute
 from ..errors import ModelError
 from ..search.encoded_query import EncodedQuery
 from .constraints import Constraints, Pair
-from .lexical import LexicalRanker
-from .query_words import QueryWords, document_rows
+from .lexical import LexicalModel
+from .query_vocabulary import QueryVocabulary, document_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-
-KEPT = 32
-"""Queries that are not read again when they are asked again soon."""
+QUERY_CACHE_SIZE = 32
+"""Encoded queries that are remembered."""
+KEYS_OF_0_1 = {"evenness": "query_normalization", "a": "ridge_query", "b": "ridge_document"}
 
 
 class PairTable(WordPairs):
     """W with the words of its rows and columns."""
 
-    def __init__(self, W: csr_array, words: QueryWords) -> None:
-        self.W_, self.query_words_, self.document_words_ = W, words.words, words.documents.words_
+    def __init__(self, W: csr_array, vocabulary: QueryVocabulary) -> None:
+        self.W_, self.query_words_, self.document_words_ = W, vocabulary.words, vocabulary.documents.words_
 
 
 @dataclass(frozen=True)
 class TextModel:
-    """What was learned; `words` and `W` are None where only words were counted."""
+    """What a fit learned; `vocabulary` and `W` are None if the model is the lexical part alone.
 
-    lexical: LexicalRanker
-    words: QueryWords | None = None
+    info : facts about the training, such as the chosen hyperparameters and held-out nDCG.
+    """
+
+    lexical: LexicalModel
+    vocabulary: QueryVocabulary | None = None
     W: csr_array | None = None
-    gain: float = 0.0
-    edits: Constraints = field(default_factory=Constraints)
-    told: Mapping[str, Any] = field(default_factory=dict)
+    pair_weight: float = 0.0
+    constraints: Constraints = field(default_factory=Constraints)
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    gain = renamed_attribute("gain", "pair_weight")
+    edits = renamed_attribute("edits", "constraints")
+    told = renamed_attribute("told", "info")
 
     @property
     def n_terms(self) -> int:
-        """Columns of an index."""
+        """The number of columns of an index."""
         return len(self.lexical.words) * (1 if self.W is None else 2)
 
     @property
     def n_pairs(self) -> int:
-        """Word pairs."""
+        """The number of word pairs."""
         return 0 if self.W is None else int(self.W.nnz)
 
     @cached_property
     def pairs(self) -> PairTable | None:
-        """gain · W, to be asked about words."""
-        if self.W is None or self.words is None:
+        """pair_weight · W with its words, or None."""
+        if self.W is None or self.vocabulary is None:
             return None
-        return PairTable(self.W * np.float32(self.gain), self.words)
+        return PairTable(self.W * np.float32(self.pair_weight), self.vocabulary)
 
     def named_pairs(self) -> dict[Pair, float]:
-        """{(query word, document word): gain · weight}"""
-        if self.W is None or self.words is None:
+        """Return {(query word, document word): pair_weight · weight}."""
+        if self.W is None or self.vocabulary is None:
             return {}
         W = self.W.tocoo()
-        query, document = self.words.words, self.lexical.words
-        weights = (np.float64(self.gain) * W.data).tolist()
-        places = zip(W.row.tolist(), W.col.tolist(), weights, strict=True)
-        return {(query[i], document[j]): weight for i, j, weight in places}
+        query, document = self.vocabulary.words, self.lexical.words
+        weights = (np.float64(self.pair_weight) * W.data).tolist()
+        entries = zip(W.row.tolist(), W.col.tolist(), weights, strict=True)
+        return {(query[i], document[j]): weight for i, j, weight in entries}
 
-    def documents(self, documents: Documents) -> csr_array:
-        """Rows of documents for an index."""
-        return self.beside(self.lexical.documents(documents))
+    # ---- encoding for an index
 
-    def beside(self, weighted: csr_array) -> csr_array:
-        """Lexical rows, and beside them what pairs look for."""
+    def encode_documents(self, documents: Documents) -> csr_array:
+        """Return the rows of documents for an index."""
+        return self.index_rows(self.lexical.documents(documents))
+
+    def index_rows(self, lexical_rows: csr_array) -> csr_array:
+        """Return lexical rows with the columns that pairs look for beside them."""
         from scipy.sparse import csr_array, hstack
 
         if self.W is None:
-            return weighted
-        return csr_array(hstack([weighted, document_rows(self.lexical.features, weighted)], format="csr"))
+            return lexical_rows
+        return csr_array(hstack([lexical_rows, document_rows(self.lexical.features, lexical_rows)], format="csr"))
 
-    def asked(self, texts: Iterable[str]) -> EncodedQuery:
-        """Queries for an index."""
+    def encode_queries(self, texts: Iterable[str]) -> EncodedQuery:
+        """Encode queries for an index."""
         texts = list(texts)
-        rows, words = self.one(texts[0]) if len(texts) == 1 else self._rows(texts)
+        rows, words = self.query_rows(texts[0]) if len(texts) == 1 else self._query_rows(texts)
         if words is None:
             return EncodedQuery(rows)
-        return EncodedQuery(rows, words, self.W, self.gain, len(self.lexical.words), self.pairs_digest)
+        return EncodedQuery(rows, words, self.W, self.pair_weight, len(self.lexical.words), self.pairs_digest)
 
-    def lexical_asked(self, text: str) -> EncodedQuery:
-        """A query for an index, without what was learned."""
-        return EncodedQuery(self.one(text)[0])
+    def encode_lexical_query(self, text: str) -> EncodedQuery:
+        """Encode a query without its learned pairs."""
+        return EncodedQuery(self.query_rows(text)[0])
 
-    def one(self, text: str) -> tuple[csr_array, csr_array | None]:
-        """One query in the columns of an index, and its words that W has (None without a W); not to be written into.
+    def query_rows(self, text: str) -> tuple[csr_array, csr_array | None]:
+        """Return one query in the columns of an index and in the rows of W (None without W); do not modify them.
 
-        The last ones are kept: a search, its explanation and the lexical ranking beside it read a text once.
+        The last queries are cached: a search, its explanation and its lexical ranking encode a text once.
         """
-        found = self._last.get(text) if type(text) is str else None
-        if found is None:
-            found = self._rows([text])
-            if len(self._last) >= KEPT:
-                self._last.clear()
-            self._last[text] = found
-        return found
+        rows = self._cache.get(text) if type(text) is str else None
+        if rows is None:
+            rows = self._query_rows([text])
+            if len(self._cache) >= QUERY_CACHE_SIZE:
+                self._cache.clear()
+            self._cache[text] = rows
+        return rows
 
     @cached_property
-    def _last(self) -> dict[str, tuple[csr_array, csr_array | None]]:
+    def _cache(self) -> dict[str, tuple[csr_array, csr_array | None]]:
         return {}
 
-    def _rows(self, texts: list[str]) -> tuple[csr_array, csr_array | None]:
+    def _query_rows(self, texts: list[str]) -> tuple[csr_array, csr_array | None]:
         rows = self.lexical.queries(texts)
-        if self.W is None or self.words is None:
+        if self.W is None or self.vocabulary is None:
             return rows, None
         rows.resize((len(texts), self.n_terms))
-        return rows, self.words.rows(texts)
+        return rows, self.vocabulary.encode(texts)
 
     @cached_property
     def pairs_digest(self) -> str:
-        """A name for the pairs and their gain: documents are expanded through these and no others."""
-        digest = hashlib.sha256(json.dumps(self.gain).encode())
+        """A digest of the pairs and their weight; an expansion of documents is valid for these pairs only."""
+        digest = hashlib.sha256(json.dumps(self.pair_weight).encode())
         for array in () if self.W is None else (self.W.indptr, self.W.indices, self.W.data):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
-    def edited(self, edits: Constraints) -> TextModel:
-        """With these edits, and as if they had always been there. A pinned weight is what is added, gain included."""
-        if self.W is None or self.words is None:
-            return replace(self, edits=edits)
-        scaled = replace(edits, pinned={pair: weight / (self.gain or 1.0) for pair, weight in edits.pinned.items()})
-        return replace(self, edits=edits, W=scaled.apply(self.W, self.words))
+    def with_constraints(self, constraints: Constraints) -> TextModel:
+        """Return the model with these constraints applied; a pinned weight includes `pair_weight`."""
+        if self.W is None or self.vocabulary is None:
+            return replace(self, constraints=constraints)
+        W = constraints.index(self.vocabulary, self.pair_weight or 1.0).apply(self.W)
+        return replace(self, constraints=constraints, W=W)
 
     # ---- the model file
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Settings and arrays for a model file."""
+        """Return settings and arrays for a model file."""
         settings, arrays = self.lexical.state()
-        if self.W is None or self.words is None:
+        if self.W is None or self.vocabulary is None:
             return settings, arrays
         pairs = {
-            "gain": self.gain,
-            "edits": self.edits.to_dict(),
-            "told": dict(self.told),
-            "like_documents": self.words.like_documents,
+            "pair_weight": self.pair_weight,
+            "constraints": self.constraints.to_dict(),
+            "info": dict(self.info),
+            "like_documents": self.vocabulary.queries_are_documents,
         }
-        return settings | {"pairs": pairs}, arrays | self.words.state() | pack_csr("W", self.W)
+        return settings | {"pairs": pairs}, arrays | self.vocabulary.state() | pack_csr("W", self.W)
 
     @classmethod
     def from_file(cls, file: Tensors) -> TextModel:
-        """The model that `state` described; what is not consistent is refused by name."""
-        lexical = LexicalRanker.from_file(file)
+        """Return the model that `state` described, or that release 0.1 wrote."""
+        lexical = LexicalModel.from_file(file)
         if "pairs" not in file.settings:
             return cls(lexical)
         pairs = file.setting("pairs", dict)
-        words = QueryWords.from_file(lexical.features, file, bool(pairs.get("like_documents", False)))
-        if len(set(words.words)) < len(words.words):
-            raise ModelError(f"{file.path}: its query words are not all different")
-        gain = pairs.get("gain")
-        if not isinstance(gain, float | int) or not 0.0 <= gain < np.inf:
-            raise ModelError(f"{file.path}: the gain of its pairs cannot be {gain!r}")
-        W = file.csr("W", (len(words.words), len(lexical.words)))
-        edits = Constraints.from_dict(pairs.get("edits"), file.path)
-        return cls(lexical, words, W, float(gain), edits, dict(pairs.get("told") or {}))
+        pairs = {"pair_weight": pairs.get("gain"), "constraints": pairs.get("edits"), "info": pairs.get("told")} | pairs
+        vocabulary = QueryVocabulary.from_file(lexical.features, file, bool(pairs.get("like_documents", False)))
+        if len(set(vocabulary.words)) < len(vocabulary.words):
+            raise ModelError(f"{file.path}: a query word occurs twice")
+        weight = pairs["pair_weight"]
+        if not isinstance(weight, float | int) or not 0.0 <= weight < np.inf:
+            raise ModelError(f"{file.path}: 'pair_weight' must be a number in [0, inf). Got {weight!r} instead.")
+        W = file.csr("W", (len(vocabulary.words), len(lexical.words)))
+        constraints = Constraints.from_dict(pairs["constraints"], file.path)
+        info = {KEYS_OF_0_1.get(key, key): value for key, value in (pairs["info"] or {}).items()}
+        return cls(lexical, vocabulary, W, float(weight), constraints, info)

@@ -1,4 +1,4 @@
-"""Rankers from their files. The index of the documents a text ranker was fitted on lies beside it, as `MODEL.index`."""
+"""Load text rankers and the index beside the model, the file `MODEL.index`; `sr.load` loads any ranker."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from .ranker import TextRanker
 
 
 def load_model(path: PathLike) -> TextRanker:
-    """Read a saved ranker without any index: enough to make one, whatever has become of the one beside it."""
+    """Load a text ranker without its index."""
     return TextRanker.from_file(read_tensors(path, TextRanker._file_kind))
 
 
+def load_text(path: PathLike, index: PathLike | None = None) -> TextRanker:
+    """Load a text ranker and its index; raises OtherIndex if the index was built for another model."""
+    ranker = load_model(path)
+    ranker._load_index(path, index)
+    return ranker
+
+
 def load_pairs(path: PathLike) -> TextRanker | BilinearRanker:
-    """Read a ranker of word pairs; one that has none is refused."""
+    """Load a ranker of word pairs; raises ModelError if it has none."""
     file = read_tensors(path)
     if file.kind == TextRanker._file_kind:
         ranker = TextRanker.from_file(file)
         if ranker.model_.W is None:
-            kind = file.settings.get("kind")
-            raise ModelError(f"{path}: a text model ({kind}) has no word pairs: each word looks for itself alone")
+            raise ModelError(f"{path}: this {ranker.model_.lexical.kind} model has no word pairs")
         return ranker
     if file.kind != BilinearRanker._file_kind:
-        raise ModelError(f"{path}: holds a {file.kind!r}; a {BilinearRanker._file_kind!r} is wanted")
+        raise ModelError(f"{path}: expected a model with word pairs, found one of kind {file.kind!r}")
     return BilinearRanker.from_file(file)
-
-
-def load_text(path: PathLike, index: PathLike | None = None) -> TextRanker:
-    """Read a text ranker and the index beside it (or another one); an index of another model is refused."""
-    ranker = load_model(path)
-    ranker._load_index(path, index)
-    return ranker

@@ -1,8 +1,8 @@
-"""TextRanker: text in, search out. It stands on a model of words and word pairs, an index and the measures."""
+"""TextRanker: learn to rank texts from documents and judged queries, and search them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,71 +13,102 @@ from ..data.files import PathLike
 from ..data.formats.logs import Triples
 from ..data.formats.tensors import Tensors
 from ..data.records import Documents, Qrels
-from ..errors import ConfigError, ModelError
+from ..deprecated import renamed_parameters
+from ..errors import ConfigError, DataError, ModelError, NotFitted
+from ..optim.pattern_ridge import PatternRidge
 from ..optim.pruning import PairBudget
 from ..preferences import Preferences
 from ..search import Index
 from ..text import Analyzer
-from .constraints import Change, Constraints, changes
-from .editing import Constrained
-from .from_labels import learned_from_classes
-from .from_triples import learned_by_steps
-from .incremental import more_learned
-from .learning import How, Lesson, joined, learned, prepared
-from .lexical import LexicalRanker, LexicalSettings
+from ..text.analyzer import as_analyzer
+from .constraints import Change, Constraints, Pair, changes
+from .incremental import train_more
+from .lexical import BM25, LEXICAL, Cosine, LexicalModel, as_lexical, flat_parameters, nest_parameters
 from .model import TextModel
-from .pair_losses import checked
-from .searching import Docs, Searching
-from .size_path import TextPath, sizes_in_order, text_path
+from .model_selection import Callback
+from .pair_learner import PairLearner
+from .searcher import Docs, TextSearcher
+from .size_path import TextPath, sorted_sizes, text_path
+from .training import prepare, train, train_from_labels
+from .training_data import TrainingData
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-KINDS = ("text", "bilinear", "bm25", "cosine")
-LEXICAL = ("bm25", "cosine")
+KINDS = ("text", "bilinear", *LEXICAL)
+OLD_FIT_PARAMETERS = {"drop_self": "exclude_self", "tell": "callback"}
 
-Tell = Callable[[str], None]
+
+def _silent(message: str) -> None:
+    """The callback if the caller gives none."""
 
 
 class OtherIndex(ModelError):
-    """An index that was made for another model."""
+    """The index was built for another model."""
 
 
-class TextRanker(Constrained, Searching, Ranker):
-    """Search over documents by words, and by word pairs learned from judged queries.
+class TextRanker(TextSearcher, Ranker):
+    """Rank documents by a lexical score and by word pairs that are learned from judged queries.
 
-    ranker : 'text', a lexical score and learned pairs; 'bilinear', the same with pairs learned by the hinge steps of
-        Chen et al.; or one of the lexical scores alone, 'bm25' (with k1 and b) or 'cosine' (sublinear tf-idf, unit
-        length). lexical : which of the two the first ones stand on.
-    max_pairs, density, megabytes : the most pairs that are kept, in one of these ways; 300,000 unless given.
-    loss : 'squared' over all lists; or 'domination' or 'softmax' (each relevant document against all others, hard ones
-        and those of a batch where they are too many) or 'hinge' on triples, each of which goes on from the squared one
-        where that helps held-out queries. penalty : 'ridge', pairs cut by what they are worth; or 'l1'.
-    pairs_per_word : the most pairs of one query word. nonnegative : no pair below 0, for engines that take none.
-    title_weight, text_weight : how much a word counts in each field; 1 and 1 is "joined".
-    stem, stop_words, ngrams : see `sparserank.text.Analyzer`; for texts that are not English say stem=None,
-        stop_words=None, or name a Snowball language.
-    constraints : weights of pairs that you fix, and pairs and words that you forbid; see `sr.Constraints`. Every fit
-        keeps to them. `pin`, `forbid`, `forbid_word` and `free` update this parameter and the learned pairs at once.
-    random_state : decides which queries are held out to choose on. n_jobs : threads; any number gives the same bits.
+        score = lexical + pair_weight · qᵀ W d
 
-    How far pairs are held back, and how much they count beside the words, is chosen on a quarter of the judged queries.
-    Where they do not help there, the lexical score is kept alone and a line is logged that says so.
+    Hyperparameters are tuned on a held-out quarter of the judged queries. If word pairs do not beat the lexical score
+    there, the model keeps the lexical score alone and logs a warning.
 
+    Parameters
+    ----------
+    ranker : {"text", "bilinear", "bm25", "cosine"}, default="text"
+        "text" learns pairs. "bilinear" learns them by the hinge steps of Chen et al. (2010). "bm25" and "cosine" are
+        lexical scores without pairs.
+    lexical : BM25, Cosine, "bm25" or "cosine", default="bm25"
+        The lexical score.
+    analyzer : Analyzer, str or None, default="english"
+        How texts are split into words. A string is a language, None is `Analyzer()`.
+    loss : {"domination", "softmax", "hinge", "squared"}, default="domination"
+        The loss. The squared loss finds the pairs. The others continue from there if this helps held-out queries:
+        "domination" and "softmax" compare each relevant document with all others, "hinge" uses triples.
+    penalty : {"ridge", "l1"}, default="ridge"
+        "ridge" prunes the least important pairs. "l1" needs the squared loss.
+    max_pairs : int or None, default=None
+        The largest number of pairs: 300,000 unless `max_pairs`, `density` or `megabytes` is given.
+    density : float or None, default=None
+        The number of pairs as a fraction of all possible ones.
+    megabytes : float or None, default=None
+        The size of the pairs.
+    pairs_per_word : int or None, default=None
+        The largest number of pairs of one query word.
+    nonnegative : bool, default=False
+        Whether all weights of pairs are positive; some search engines need this.
+    constraints : Constraints or None, default=None
+        Pinned weights, forbidden pairs and forbidden words. `pin`, `forbid`, `forbid_word` and `free` change it.
+    random_state : int, default=0
+        Decides which queries are held out.
+    n_jobs : int or None, default=None
+        The number of threads; None uses all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    model_ : TextModel
+        The fitted model.
+    index_ : Index
+        The index of the documents.
+
+    Examples
+    --------
     >>> ranker = TextRanker().fit({"d1": "red apples are sweet", "d2": "a green pear"})
     >>> [hit.id for hit in ranker.search("sweet red")]
     ['d1']
-    >>> [pair.query for pair in ranker.explain("red and sweet", "d1").pairs]
-    ['red', 'sweet']
     """
 
     _file_kind = "text"
 
+    @flat_parameters
     def __init__(
         self,
         ranker: str = "text",
         *,
-        lexical: str = "bm25",
+        lexical: BM25 | Cosine | str = "bm25",
+        analyzer: Analyzer | str | None = "english",
         loss: str = "domination",
         penalty: str = "ridge",
         max_pairs: int | None = None,
@@ -85,19 +116,13 @@ class TextRanker(Constrained, Searching, Ranker):
         megabytes: float | None = None,
         pairs_per_word: int | None = None,
         nonnegative: bool = False,
-        k1: float = 0.9,
-        b: float = 0.4,
-        title_weight: float = 1.0,
-        text_weight: float = 1.0,
-        stem: str | None = "english",
-        stop_words: str | Sequence[str] | None = "english",
-        ngrams: int = 1,
         constraints: Constraints | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.ranker = ranker
         self.lexical = lexical
+        self.analyzer = analyzer
         self.loss = loss
         self.penalty = penalty
         self.max_pairs = max_pairs
@@ -105,17 +130,11 @@ class TextRanker(Constrained, Searching, Ranker):
         self.megabytes = megabytes
         self.pairs_per_word = pairs_per_word
         self.nonnegative = nonnegative
-        self.k1 = k1
-        self.b = b
-        self.title_weight = title_weight
-        self.text_weight = text_weight
-        self.stem = stem
-        self.stop_words = stop_words
-        self.ngrams = ngrams
         self.constraints = constraints
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @renamed_parameters(OLD_FIT_PARAMETERS)
     def fit(
         self,
         docs: Docs,
@@ -123,73 +142,105 @@ class TextRanker(Constrained, Searching, Ranker):
         qrels: Qrels | Triples | Preferences | None = None,
         *,
         query_weight: Mapping[str, float] | None = None,
-        drop_self: bool = False,
-        tell: Tell = lambda message: None,
+        exclude_self: bool = False,
+        callback: Callback = _silent,
+        solver: PatternRidge | None = None,
     ) -> Self:
-        """Learn from documents and judged queries; a lexical ranker only checks the latter.
+        """Learn from documents and judged queries.
 
-        docs : {id: text} or {id: {"title": …, "text": …}}; queries : {id: text}; qrels : {query id: {doc id: grade}},
-        where a document that is not judged counts as grade 0.
-        query_weight : how many queries each counts as, 1 unless it is named (how often it was asked, say).
-        drop_self : a query never finds the document of its own id. tell : called with what is being done.
+        Parameters
+        ----------
+        docs : mapping
+            {id: text} or {id: {"title": …, "text": …}}.
+        queries : mapping of str to str, default=None
+            The text of each query id.
+        qrels : mapping, Triples or Preferences, default=None
+            {query id: {document id: grade}}; an unjudged document has grade 0. With Triples (`data.read_triples`), the
+            grade of a document is its win rate, and "bilinear" uses the triples themselves. With
+            `Preferences.from_labels`, every document is a query for the documents of its class.
+        query_weight : mapping of str to float, default=None
+            How many queries each query counts as; 1 by default.
+        exclude_self : bool, default=False
+            Whether a query never finds the document with its own id.
+        callback : callable, default=None
+            Called with a message when a step of the training starts.
+        solver : PatternRidge or None, default=None
+            The solver of the squared loss; one with another operator trains on a cluster.
 
-        Triples (`data.read_triples`) in place of qrels: a document's grade is the share it won of what it took part in;
-        'bilinear' takes its steps on those very triples. With Preferences.from_labels every document is a query for
-        those of its class.
+        Examples
+        --------
+        >>> ranker = TextRanker("bm25").fit({"d1": "apple", "d2": "pear"})
+        >>> ranker.search("apple")
+        [1. d1 (0.3648)]
         """
-        size = self._judged()
-        documents = Documents.of(docs)
-        lexical = LexicalRanker(self._lexical_settings())
-        edits = self._constrained()
+        learner, constraints = self._learner(solver), self._constraints()
+        lexical, documents = self.lexical_model(), Documents.of(docs)
         if isinstance(qrels, Preferences):
-            weighted = lexical.fit(documents)
-            self.model_ = learned_from_classes(
-                lexical, documents, weighted, qrels, size, edits, self.random_state, self.n_jobs, tell
-            )
-            return self._indexed(weighted, documents)
-        lesson = Lesson.of(documents, None, queries, qrels, drop_self, query_weight)  # refused before any work
-        weighted = lexical.fit(documents)
-        lesson = replace(lesson, weighted=weighted)
-        if self.ranker not in LEXICAL and lesson.qrels:
-            learn = learned if self.ranker == "text" else learned_by_steps
-            self.model_ = learn(lexical, lesson, self._how(size), edits, tell)
+            rows = lexical.fit(documents)
+            self.model_ = train_from_labels(lexical, documents, rows, qrels, learner, constraints, callback)
+            return self._build_index(rows, documents)
+        data = TrainingData.validate(documents, queries, qrels, exclude_self=exclude_self, query_weight=query_weight)
+        rows = lexical.fit(documents)
+        data = replace(data, lexical_rows=rows)
+        if self.ranker not in LEXICAL and data.qrels:
+            by_steps = self.ranker == "bilinear"
+            self.model_ = train(lexical, data, learner, constraints, callback, by_steps=by_steps)
         else:
-            self.model_ = TextModel(lexical, edits=edits)
-        return self._indexed(weighted, documents)
+            self.model_ = TextModel(lexical, constraints=constraints)
+        return self._build_index(rows, documents)
 
+    @renamed_parameters(OLD_FIT_PARAMETERS)
     def partial_fit(
         self,
         docs: Docs | None,
         queries: Mapping[str, str],
         qrels: Qrels,
         *,
-        drop_self: bool = False,
-        tell: Tell = lambda message: None,
+        exclude_self: bool = False,
+        callback: Callback = _silent,
     ) -> Self:
-        """Learn from more judged queries, over the documents of the index and those given here (None: no new ones).
+        """Learn from more judged queries.
 
-        Pairs are learned from what the scores still miss of these queries and added to those there are, within the
-        same size; words and settings stay as they were fitted. A grade below 0 says that a document is worse than those
-        nobody judged, and pushes it down. A ranker that was not fitted yet is fitted; one that has no pairs yet learns
-        its first from these queries alone, and from grades above 0 only, as `fit` does.
+        Pairs are learned from the residual of the scores and added to the existing ones, within the same budget. The
+        vocabulary of documents and the hyperparameters stay. A ranker without pairs learns its first ones like `fit`.
+
+        Parameters
+        ----------
+        docs : mapping or None
+            More documents: {id: text} or {id: {"title": …, "text": …}}.
+        queries : mapping of str to str
+            The text of each query id.
+        qrels : mapping
+            {query id: {document id: grade}}. A negative grade means that a document is worse than unjudged ones.
+        exclude_self : bool, default=False
+            Whether a query never finds the document with its own id.
+        callback : callable, default=None
+            Called with a message when a step of the training starts.
         """
         if not hasattr(self, "model_"):
-            return self.fit({} if docs is None else docs, queries, qrels, drop_self=drop_self, tell=tell)
-        size = self._judged()
-        there = self._searched().documents
-        documents = there if docs is None else joined(there, Documents.of(docs))
-        weighted = self.lexical_.documents(documents)
-        lesson = Lesson.of(documents, weighted, queries, qrels, drop_self, below=self.model_.W is not None)
+            docs = {} if docs is None else docs
+            return self.fit(docs, queries, qrels, exclude_self=exclude_self, callback=callback)
+        learner, constraints = self._learner(), self._constraints()
+        documents = self._require_index().documents
+        if docs is not None:
+            documents = _merge(documents, Documents.of(docs))
+        has_pairs, n_terms = self.model_.W is not None, self.model_.n_terms
+        data = TrainingData.validate(documents, queries, qrels, exclude_self=exclude_self, negative_grades=has_pairs)
         if self.ranker != "text":
-            raise ConfigError(f"a {self.ranker} ranker learns no pairs; TextRanker('text') does")
-        width, edits = self.model_.n_terms, self._constrained()
-        if self.model_.W is None:
-            self.model_ = learned(self.lexical_, lesson, self._how(size), edits, tell)
+            raise ConfigError(f"a {self.ranker} ranker learns no pairs; use TextRanker('text')")
+        data = replace(data, lexical_rows=self.lexical_.documents(documents))
+        if has_pairs:
+            model = self.model_
+            if constraints != model.constraints:
+                model = model.with_constraints(constraints)
+            self.model_ = train_more(model, data, learner, callback)
         else:
-            model = self.model_ if edits == self.model_.edits else self.model_.edited(edits)
-            self.model_ = more_learned(model, lesson, self._how(size), tell)
-        return self._indexed(weighted, documents) if docs is not None or self.model_.n_terms != width else self
+            self.model_ = train(self.lexical_, data, learner, constraints, callback)
+        if docs is None and self.model_.n_terms == n_terms:
+            return self
+        return self._build_index(data.lexical_rows, documents)
 
+    @renamed_parameters(OLD_FIT_PARAMETERS)
     def path(
         self,
         docs: Docs,
@@ -197,51 +248,176 @@ class TextRanker(Constrained, Searching, Ranker):
         qrels: Qrels,
         sizes: Sequence[int] = (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
         *,
-        drop_self: bool = False,
-        tell: Tell = lambda message: None,
+        exclude_self: bool = False,
+        callback: Callback = _silent,
     ) -> TextPath:
-        """Accuracy against size, on the judged queries that `fit` would hold out; nothing of this ranker changes.
+        """Measure accuracy against size on held-out training queries; the ranker does not change.
 
-        Every size is learned by the squared loss, which is where the others go on from.
+        Every size uses the squared loss.
+
+        Parameters
+        ----------
+        docs : mapping
+            {id: text} or {id: {"title": …, "text": …}}.
+        queries : mapping of str to str
+            The text of each query id.
+        qrels : mapping
+            {query id: {document id: grade}}.
+        sizes : sequence of int, default=(3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+            Numbers of pairs.
+        exclude_self : bool, default=False
+            Whether a query never finds the document with its own id.
+        callback : callable, default=None
+            Called with a message when a step starts.
         """
-        size, wanted = self._judged(), sizes_in_order(sizes)
-        documents, lexical = Documents.of(docs), LexicalRanker(self._lexical_settings())
-        lesson = Lesson.of(documents, lexical.fit(documents), queries, qrels, drop_self)
-        learner, judged, _ = prepared(lexical, lesson, self._how(size), Constraints())
-        return text_path(learner, judged, wanted, tell)
+        learner, numbers = self._learner(), sorted_sizes(sizes)
+        documents, lexical = Documents.of(docs), self.lexical_model()
+        data = TrainingData.validate(documents, queries, qrels, exclude_self=exclude_self)
+        data = replace(data, lexical_rows=lexical.fit(documents))
+        learner, matrices, _ = prepare(lexical, data, learner, Constraints())
+        return text_path(learner, matrices, numbers, callback)
 
-    def _indexed(self, weighted: csr_array, documents: Documents) -> Self:
-        self.index_ = Index.build(self.model_.beside(weighted), documents, made_for=self.fingerprint())
+    # ---- user-fixed pairs
+
+    def pin(self, query: str, document: str, weight: float | None = None) -> Self:
+        """Fix the weight of a pair, now and in later fits.
+
+        Parameters
+        ----------
+        query : str
+            The query word.
+        document : str
+            The document word.
+        weight : float or None, default=None
+            What the pair adds if both words count 1; None keeps the present weight.
+        """
+        pair = self._pair(query, document)
+        weight = self.model_.named_pairs().get(pair, 0.0) if weight is None else weight
+        return self._constrain(self._constraints().pin(pair, weight))
+
+    def forbid(self, query: str, document: str) -> Self:
+        """Remove a pair, now and in later fits.
+
+        Parameters
+        ----------
+        query : str
+            The query word.
+        document : str
+            The document word.
+        """
+        return self._constrain(self._constraints().forbid(self._pair(query, document)))
+
+    def forbid_word(self, word: str) -> Self:
+        """Remove all pairs with a word, now and in later fits; its match with itself in the lexical score stays.
+
+        Parameters
+        ----------
+        word : str
+            The word.
+        """
+        return self._constrain(self._constraints().forbid_word(self.normalize(word)))
+
+    def free(self, query: str, document: str) -> Self:
+        """Learn a pair again from the next fit on.
+
+        Parameters
+        ----------
+        query : str
+            The query word.
+        document : str
+            The document word.
+        """
+        self.constraints = self._constraints().free(self._pair(query, document))
+        self.model_ = replace(self.model_, constraints=self.constraints)
         return self
 
-    def _how(self, budget: PairBudget) -> How:
-        return How(budget, self.loss, self.penalty, self.random_state, self.n_jobs)
+    def set_pair(self, query: str, document: str, weight: float) -> Self:
+        """Set the weight of a pair until the next fit.
 
-    def _judged(self) -> PairBudget:
+        Parameters
+        ----------
+        query : str
+            The query word.
+        document : str
+            The document word.
+        weight : float
+            What the pair adds if both words count 1.
+        """
+        pinned = Constraints().pin(self._pair(query, document), weight)
+        self.model_ = replace(self.model_.with_constraints(pinned), constraints=self.model_.constraints)
+        return self
+
+    def _constrain(self, constraints: Constraints) -> Self:
+        self.model_ = self.fitted_model().with_constraints(constraints)
+        self.constraints = constraints
+        return self
+
+    def _pair(self, query: str, document: str) -> Pair:
+        pair, model = (self.normalize(query), self.normalize(document)), self.fitted_model()
+        if model.vocabulary is None:
+            raise NotFitted("this ranker has no word pairs to change; fit it on judged queries first")
+        if model.vocabulary.column(pair[0]) is None:
+            raise DataError(f"{query!r} is not among the {len(model.vocabulary.words)} words of queries")
+        if pair[1] not in model.lexical.features.vocabulary_:
+            raise DataError(f"{document!r} is not among the {len(model.lexical.words)} words of documents")
+        return pair
+
+    # ---- parameters and files
+
+    def _constraints(self) -> Constraints:
+        if self.constraints is None:
+            return Constraints()
+        if not isinstance(self.constraints, Constraints):
+            kind = type(self.constraints).__name__
+            raise ConfigError(f"The 'constraints' parameter must be an sr.Constraints or None. Got a {kind}.")
+        return self.constraints
+
+    def validate(self) -> None:
+        """Check all parameters, as `fit` does; raises ConfigError."""
+        self._learner()
+        self._constraints()
+        self.lexical_model()
+
+    def _learner(self, solver: PatternRidge | None = None) -> PairLearner:
         validation.choice("ranker", self.ranker, KINDS)
-        validation.choice("lexical", self.lexical, LEXICAL)
-        checked(self.loss, self.penalty)
         validation.count("random_state", self.random_state, low=0)
         validation.threads(self.n_jobs)
-        self._constrained()
-        return PairBudget(self.max_pairs, self.density, self.megabytes, self.pairs_per_word, self.nonnegative)
+        budget = PairBudget(self.max_pairs, self.density, self.megabytes, self.pairs_per_word, self.nonnegative)
+        return PairLearner(
+            budget,
+            self.loss,
+            self.penalty,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            solver=solver or PatternRidge(),
+        )
 
-    def _lexical_settings(self) -> LexicalSettings:
-        stop_words = self.stop_words if isinstance(self.stop_words, str | None) else tuple(self.stop_words)
-        return LexicalSettings(
-            self.ranker if self.ranker in LEXICAL else self.lexical,
-            self.k1, self.b, self.title_weight, self.text_weight,
-            Analyzer(stem=self.stem, stop_words=stop_words, ngrams=self.ngrams),
-        )  # fmt: skip
+    def lexical_model(self) -> LexicalModel:
+        """Return the lexical part before it is fitted."""
+        scoring = as_lexical(self.lexical)
+        if self.ranker in LEXICAL and LexicalModel(scoring).kind != self.ranker:
+            scoring = as_lexical(self.ranker)
+        return LexicalModel(scoring, as_analyzer(self.analyzer))
+
+    def _build_index(self, lexical_rows: csr_array | None, documents: Documents) -> Self:
+        rows = self.model_.index_rows(lexical_rows)
+        self.index_ = Index.build(rows, documents, made_for=self.fingerprint())
+        return self
 
     def save(self, path: PathLike) -> None:
-        """Write the model, and the index beside it as `PATH.index`; each file appears whole or not at all."""
+        """Write the model, and the index as `PATH.index`; a file is written completely or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The model file.
+        """
         super().save(path)
         if hasattr(self, "index_"):
             self.index_.save(index_path(path))
 
     def _state(self) -> State:
-        return self._fitted().state()
+        return self.fitted_model().state()
 
     def _restore(self, file: Tensors) -> None:
         self.model_ = TextModel.from_file(file)
@@ -249,29 +425,52 @@ class TextRanker(Constrained, Searching, Ranker):
     @classmethod
     def _file_params(cls, file: Tensors) -> dict[str, Any]:
         if "params" in file.settings:
-            return super()._file_params(file)
-        # files of 0.1 hold no parameters but those of the lexical part; the others get their defaults
+            params = super()._file_params(file)
+            return nest_parameters(params, params.get("ranker"))
+        # early files of 0.1 hold the parameters of the lexical part only; the others get their defaults
         model = TextModel.from_file(file)
-        lexical = model.lexical.settings
-        params = {name: getattr(lexical, name) for name in ("k1", "b", "title_weight", "text_weight")}
-        params |= {name: getattr(lexical.analyzer, name) for name in ("stem", "stop_words", "ngrams")}
-        kind = lexical.kind if model.W is None else "text"
-        return params | {"ranker": kind, "lexical": lexical.kind, "constraints": model.edits or None}
+        lexical, ranker = model.lexical, model.lexical.kind if model.W is None else "text"
+        params = {"ranker": ranker, "lexical": lexical.scoring, "analyzer": lexical.analyzer}
+        return params | {"constraints": model.constraints or None}
 
     def _load_index(self, path: PathLike, index: PathLike | None) -> None:
         where = index_path(path) if index is None else Path(index)
         if index is not None or where.exists():
             found = Index.load(where)
             if found.made_for != self.fingerprint() or found.n_terms != self.model_.n_terms:
-                raise OtherIndex(f"{where}: made for another model than {path}; make it again with `sparserank index`")
+                raise OtherIndex(f"{where}: built for another model than {path}; build it again: `sparserank index`")
             self.index_ = found
 
 
 def index_path(model: PathLike) -> Path:
-    """Where the index of a model file lies."""
+    """Return the path of the index of a model file."""
     return Path(f"{model}.index")
 
 
 def diff(before: TextRanker, after: TextRanker, k: int | None = None) -> list[Change]:
-    """The word pairs whose weights differ between two models, the largest difference first; gains are included."""
-    return changes(before._fitted().named_pairs(), after._fitted().named_pairs(), k)
+    """Return the word pairs whose weights differ between two rankers, the largest difference first.
+
+    Parameters
+    ----------
+    before : TextRanker
+        A ranker.
+    after : TextRanker
+        Another ranker.
+    k : int or None, default=None
+        The largest number of pairs; None returns all.
+
+    Examples
+    --------
+    >>> ranker = TextRanker().fit({"d1": "red apple"})
+    >>> diff(ranker, ranker)
+    []
+    """
+    return changes(before.fitted_model().named_pairs(), after.fitted_model().named_pairs(), k)
+
+
+def _merge(documents: Documents, more: Documents) -> Documents:
+    """All documents; a new one replaces an old one of the same id."""
+    fields: dict[str, Any] = {}
+    for part in (documents, more):
+        fields |= dict(zip(part.ids, zip(part.titles, part.texts, strict=True), strict=True))
+    return Documents(tuple(fields), *(tuple(field[k] for field in fields.values()) for k in (0, 1)))

@@ -1,7 +1,4 @@
-"""Accuracy against size: pairs learned once, cut to smaller and smaller sizes, each refitted and measured.
-
-Every size is measured on the same held-out training queries; no other split is looked at.
-"""
+"""Accuracy against size: pairs pruned to several sizes, each refitted and measured on held-out training queries."""
 
 from __future__ import annotations
 
@@ -12,15 +9,16 @@ from typing import Any
 from .. import validation
 from ..data.files import PathLike, write_bytes
 from ..errors import ConfigError
-from .pair_learner import PairLearner, Tell
-from .training_data import Judged, held_out_scores
+from .model_selection import Callback, held_out_scores, make_folds, tune_pair_weight, tune_ridge
+from .pair_learner import PairLearner
+from .training_data import TrainingMatrices
 
-BY = "nDCG@10 of held-out queries"
+MEASURE = "nDCG@10 of held-out queries"
 
 
 @dataclass(frozen=True)
 class TextSize:
-    """One size: its pairs, what W takes, and what it is worth beside the lexical score."""
+    """One size: the number of pairs, the megabytes of W, and nDCG@10 on held-out queries."""
 
     pairs: int
     megabytes: float
@@ -29,7 +27,15 @@ class TextSize:
 
 @dataclass(frozen=True)
 class TextPath:
-    """Sizes from the smallest to the largest, and what the lexical score alone is worth."""
+    """The sizes from smallest to largest, and nDCG@10 of the lexical score alone; `TextRanker.path` returns it.
+
+    Parameters
+    ----------
+    points : tuple of TextSize
+        One entry for each size.
+    lexical : float
+        nDCG@10 of the lexical score on the same queries.
+    """
 
     points: tuple[TextSize, ...]
     lexical: float
@@ -40,45 +46,60 @@ class TextPath:
     def __iter__(self) -> Iterator[TextSize]:
         return iter(self.points)
 
-    def __getitem__(self, place: int) -> TextSize:
-        return self.points[place]
+    def __getitem__(self, position: int) -> TextSize:
+        return self.points[position]
 
     def best(self, within: float = 0.005) -> TextSize:
-        """The smallest that comes within a tolerance of the best."""
+        """Return the smallest size whose nDCG@10 is close to the best.
+
+        Parameters
+        ----------
+        within : float, default=0.005
+            The largest loss of nDCG@10.
+        """
         validation.number("within", within, low=0)
         most = max(point.ndcg for point in self.points)
         return next(point for point in self.points if point.ndcg >= most - within)
 
     def plot(self, path: PathLike, within: float = 0.005) -> None:
-        """Write it as a PNG, with the size that `best(within)` takes. Needs the extra `plot`."""
+        """Write a plot as a PNG file and mark `best(within)`; needs the extra `plot`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        within : float, default=0.005
+            The largest loss of nDCG@10 of the marked size.
+        """
         from ..base.plots import against_size
 
         values = [(point.pairs, point.ndcg) for point in self.points]
-        write_bytes(path, against_size(values, BY, self.points.index(self.best(within)), within), pack=False)
+        write_bytes(path, against_size(values, MEASURE, self.points.index(self.best(within)), within), pack=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, for JSON."""
-        return {"by": BY, "lexical": self.lexical, "points": [asdict(point) for point in self.points]}
+        """Return plain numbers for JSON."""
+        return {"by": MEASURE, "lexical": self.lexical, "points": [asdict(point) for point in self.points]}
 
 
-def sizes_in_order(sizes: Sequence[int]) -> list[int]:
-    """From the smallest, each once."""
+def sorted_sizes(sizes: Sequence[int]) -> list[int]:
+    """Return the distinct sizes in ascending order."""
     if len(sizes) == 0:
-        raise ConfigError("sizes must name at least one size")
+        raise ConfigError("The 'sizes' parameter must contain at least one size.")
     return sorted({validation.count("sizes", size, low=1) for size in sizes})
 
 
-def text_path(learner: PairLearner, judged: Judged, sizes: Sequence[int], tell: Tell) -> TextPath:
-    """Learn without the queries that are held out, and measure on those."""
-    folds = learner.folds(judged)
-    asked, chosen = Judged.joined([held for _, held in folds]), learner.chosen(folds, tell)
+def text_path(learner: PairLearner, data: TrainingMatrices, sizes: Sequence[int], callback: Callback) -> TextPath:
+    """Measure every size on held-out queries."""
+    folds = make_folds(data, learner.random_state)
+    held, choice = TrainingMatrices.concatenate([part for _, part in folds]), tune_ridge(folds, callback)
     points = []
-    for size in sizes_in_order(sizes):
-        tell(f"learning {size:,} pairs")
+    for size in sizes:
+        callback(f"learning {size:,} pairs")
         one = replace(learner, budget=replace(learner.budget, max_pairs=size))
-        parts = [one.fit(chosen.form, part.lists, chosen.evenness, chosen.ridge) for part, _ in folds]
-        choice = one.gain(held_out_scores(parts, folds), asked, chosen.evenness, chosen.ridge)
-        most = max(int(W.nnz) for W in parts)
-        points.append(TextSize(most, (8 * most + 4 * (parts[0].shape[0] + 1)) / 1e6, choice.learned))
-    lexical = asked.worth(asked.lexical)
-    return TextPath(tuple(points), lexical)
+        parts = [
+            one.fit(choice.closed_form, train.lists, choice.query_normalization, choice.ridge) for train, _ in folds
+        ]
+        result = tune_pair_weight(held_out_scores(parts, folds), held, choice.query_normalization, choice.ridge)
+        pairs = max(int(W.nnz) for W in parts)
+        points.append(TextSize(pairs, (8 * pairs + 4 * (parts[0].shape[0] + 1)) / 1e6, result.ndcg))
+    return TextPath(tuple(points), held.mean_ndcg(held.lexical_scores))

@@ -1,86 +1,188 @@
-"""Judged queries over documents, as rows and scores, and which of them are held out to choose on."""
+"""Training data of a text ranker: documents, queries and judgments as given, and as matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import validation
+from ..data.formats.logs import Triples
+from ..data.records import Documents, Qrels
 from ..errors import DataError
 from ..evaluation.ndcg import mean_ndcg, ndcg
-from ..evaluation.significance import max_t_p_value
 from ..optim.problems import ListProblem, Matrix
+from ..preferences import Preferences, win_rates
+from .lexical import LexicalModel
+from .query_groups import query_groups
+from .query_vocabulary import QueryVocabulary, document_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-HELD_OUT, FEW = 4, 500
-"""One query of so many is held out to choose on; where there are no more than so many, each is held out in turn."""
-MOST_SCORES = 1 << 28
-"""Dense scores that may be held at once (1 GB); beyond, fewer queries are chosen on, and the squared loss has the last
-word."""
-SIGNIFICANCE_LEVEL = 0.02
-"""Pairs are kept if the p-value of their gain on held-out queries is at most this. It is the expected share of
-collections with nothing to learn that keep pairs all the same (`make bench ARGS=never_worse` counts them)."""
-TEST_DEPTH = 100
-"""The test is made on nDCG at this rank: it varies less from query to query than nDCG@10, so that fewer queries show
-whether pairs help (`python -m benchmarks.acceptance`)."""
-PRUNED_LEVEL = 0.5
-"""Once the pairs have passed that test, pruned pairs are tested again on nDCG@10, at this level: the smallest that
-keeps as many real gains as a larger one (`python -m benchmarks.acceptance`)."""
+MAX_DENSE_SCORES = 1 << 28
+"""Dense scores that fit in memory (1 GB). Beyond it, fewer queries are held out and only the squared loss is used."""
 
 
 @dataclass(frozen=True)
-class Product:
-    """Lexical scores that are not made yet: rows of queries times rows of documents."""
+class TrainingData:
+    """Documents, queries, and the judgments that can teach something.
+
+    lexical_rows : the documents' rows of the lexical model; None until it is fitted.
+    triples : the preferences that `qrels` was computed from, if the user gave triples.
+    """
+
+    documents: Documents
+    queries: Mapping[str, str]
+    qrels: Qrels
+    exclude_self: bool = False
+    query_weight: Mapping[str, float] | None = None
+    triples: Triples | None = None
+    lexical_rows: csr_array | None = None
+
+    @classmethod
+    def validate(
+        cls,
+        documents: Documents,
+        queries: Mapping[str, str] | None,
+        qrels: Qrels | Triples | None,
+        *,
+        exclude_self: bool = False,
+        query_weight: Mapping[str, float] | None = None,
+        negative_grades: bool = False,
+    ) -> TrainingData:
+        """Check the data and drop judgments that teach nothing.
+
+        Raises DataError for a judged query without a text and for a judged document that is not in the collection.
+        Negative grades teach that a document is worse than unjudged ones; `negative_grades=False` drops them.
+        """
+        queries, triples = queries or {}, None
+        if isinstance(qrels, Triples):
+            triples, qrels = qrels, win_rates(qrels.query, qrels.better, qrels.worse, qrels.weight)
+        qrels = qrels or {}
+        _check_judgments(documents, queries, qrels)
+        for query, weight in (query_weight or {}).items():
+            if validation.number(f"query_weight[{query!r}]", weight) <= 0.0:
+                raise DataError(f"The weight of query {query!r} must be above 0. Got {weight} instead.")
+        used = {
+            query: {
+                document: grade
+                for document, grade in grades.items()
+                if (grade > 0 or (negative_grades and grade < 0)) and not (exclude_self and document == query)
+            }
+            for query, grades in qrels.items()
+        }
+        used = {query: grades for query, grades in used.items() if grades}
+        return cls(documents, queries, used, exclude_self, query_weight, triples)
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the judged queries, in the order of `qrels`."""
+        return [self.queries[query] for query in self.qrels]
+
+    def encode(self, lexical: LexicalModel, vocabulary: QueryVocabulary) -> TrainingMatrices:
+        """Return the data as matrices."""
+        position = {document: i for i, document in enumerate(self.documents.ids)}
+        ids = list(self.qrels)
+        excluded = np.array([position.get(q, -1) if self.exclude_self else -1 for q in ids], np.int64)
+        D = document_rows(lexical.features, self.lexical_rows)
+        weights = self.query_weight
+        weight = None if not weights else np.array([float(weights.get(q, 1.0)) for q in ids])
+        lists = ListProblem(vocabulary.encode(self.texts), D, grade_matrix(self.qrels, ids, position), weight)
+        return TrainingMatrices(lists, LazyScores(lexical.queries(self.texts), self.lexical_rows), excluded)
+
+    def preferences(self, queries: list[str]) -> Preferences:
+        """Return the preferences of some queries: the given triples, or those that the grades imply."""
+        documents = list(self.documents.ids)
+        if self.triples is None:
+            qrels = {q: self.qrels[q] for q in queries}
+            return Preferences.from_qrels(qrels, queries, documents, drop_self=self.exclude_self)
+        return next(Preferences.stream([self.triples.named()], queries, documents, missing="drop"))
+
+
+def _check_judgments(documents: Documents, queries: Mapping[str, str], qrels: Qrels) -> None:
+    unknown = [query for query in qrels if query not in queries]
+    if unknown:
+        raise DataError(f"{len(unknown)} judged queries have no text, the first is {unknown[0]!r}")
+    known = set(documents.ids)
+    absent = list(dict.fromkeys(d for grades in qrels.values() for d in grades if d not in known))
+    if absent:
+        raise DataError(f"{len(absent)} judged documents are not among the documents, the first is {absent[0]!r}")
+    for query, grades in qrels.items():
+        for document, grade in grades.items():
+            if not np.isfinite(grade):
+                raise DataError(f"the grade of document {document!r} for query {query!r} is {grade}")
+
+
+@dataclass(frozen=True)
+class LazyScores:
+    """Lexical scores that are computed when they are needed: query rows times document rows."""
 
     queries: csr_array
     documents: csr_array
 
-    def __getitem__(self, some: NDArray[np.intp]) -> Product:
-        return Product(self.queries[some], self.documents)
+    def __getitem__(self, some: NDArray[np.intp]) -> LazyScores:
+        return LazyScores(self.queries[some], self.documents)
 
-    def made(self) -> Matrix:
-        """Dense, queries × documents."""
+    def compute(self) -> Matrix:
+        """Return the dense scores of shape (n_queries, n_documents)."""
         return np.asarray((self.queries @ self.documents.T).toarray(), dtype=np.float32)
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Judged queries over documents: rows, grades, lexical scores, and the document that each may not find (or -1).
+class TrainingMatrices:
+    """Judged queries as matrices.
 
-    lexical : dense, or a `Product` until it is `made`: of all queries of a large collection it would not fit.
-    groups : near-duplicate queries share a number and are held out together; None: each query is its own group.
+    lists : rows of queries and documents, and grades.
+    lexical_scores : a dense array, or `LazyScores` until `dense` is called: those of a large collection do not fit.
+    excluded : the document that each query must not find, or -1.
+    groups : near-duplicate queries have the same number and are held out together; None: each query is a group.
     """
 
     lists: ListProblem
-    lexical: Any
-    own: NDArray[np.int64]
+    lexical_scores: Any
+    excluded: NDArray[np.int64]
     groups: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return int(self.lists.Q.shape[0])
 
-    def of(self, queries: NDArray[np.intp]) -> Judged:
-        """Some of the queries."""
+    def __getitem__(self, queries: NDArray[np.intp]) -> TrainingMatrices:
         groups = None if self.groups is None else self.groups[queries]
-        return Judged(self.lists.select_queries(queries), self.lexical[queries], self.own[queries], groups)
-
-    def made(self) -> Judged:
-        """With dense lexical scores."""
-        return replace(self, lexical=self.lexical.made()) if isinstance(self.lexical, Product) else self
+        return TrainingMatrices(
+            self.lists.select_queries(queries), self.lexical_scores[queries], self.excluded[queries], groups
+        )
 
     @property
-    def fits(self) -> bool:
-        """Whether dense scores of all its queries do."""
-        return len(self) * int(self.lists.D.shape[0]) <= MOST_SCORES
+    def group_numbers(self) -> NDArray[np.int64]:
+        """The group of each query."""
+        return np.arange(len(self)) if self.groups is None else self.groups
+
+    @property
+    def fits_in_memory(self) -> bool:
+        """Whether dense scores of all queries fit in memory."""
+        return len(self) * int(self.lists.D.shape[0]) <= MAX_DENSE_SCORES
+
+    def dense(self) -> TrainingMatrices:
+        """Return the same data with dense lexical scores."""
+        lazy = isinstance(self.lexical_scores, LazyScores)
+        return replace(self, lexical_scores=self.lexical_scores.compute()) if lazy else self
+
+    def grouped(self, vocabulary: QueryVocabulary) -> TrainingMatrices:
+        """Return the same data with groups of near-duplicates; an excluded document counts as relevant here."""
+        from scipy.sparse import csr_array
+
+        lists, has_own = self.lists, np.flatnonzero(self.excluded >= 0)
+        own = (np.ones(len(has_own), np.float32), (has_own, self.excluded[has_own]))
+        relevant = (lists.relevant + csr_array(own, shape=lists.grades.shape)).tocsr()
+        return replace(self, groups=query_groups(lists.Q[:, ~vocabulary.is_neighbors], relevant))
 
     @classmethod
-    def joined(cls, parts: Sequence[Judged]) -> Judged:
-        """All their queries, one after another, over the same documents."""
+    def concatenate(cls, parts: Sequence[TrainingMatrices]) -> TrainingMatrices:
+        """Return the queries of all parts, over the same documents."""
         from scipy.sparse import csr_array, vstack
 
         if len(parts) == 1:
@@ -88,72 +190,29 @@ class Judged:
         Q, grades = (csr_array(vstack([getattr(p.lists, name) for p in parts])) for name in ("Q", "grades"))
         weight = None if parts[0].lists.weight is None else np.concatenate([p.lists.query_weights for p in parts])
         lists = ListProblem(Q, parts[0].lists.D, grades, weight)
-        groups = None if parts[0].groups is None else np.concatenate([p.groups for p in parts])
-        return cls(lists, np.concatenate([p.lexical for p in parts]), np.concatenate([p.own for p in parts]), groups)
+        groups = None if parts[0].groups is None else np.concatenate([p.group_numbers for p in parts])
+        scores, excluded = (np.concatenate([getattr(p, n) for p in parts]) for n in ("lexical_scores", "excluded"))
+        return cls(lists, scores, excluded, groups)
 
-    def worth(self, scores: Matrix) -> float:
-        """Mean nDCG@10."""
-        return mean_ndcg(scores, self.lists.grades, self.own)
+    def pair_scores(self, W: csr_array) -> Matrix:
+        """Return the dense scores qᵀ W d of every query and document."""
+        return np.asarray((self.lists.D @ (self.lists.Q @ W).T).toarray().T, dtype=np.float32)
 
     def ndcg(self, scores: Matrix, k: int = 10) -> NDArray[np.float64]:
-        """nDCG@k of every query that has a relevant document."""
-        return ndcg(scores, self.lists.grades, self.own, k)
+        """Return nDCG@k of every query that has a relevant document."""
+        return ndcg(scores, self.lists.grades, self.excluded, k)
 
-    def p_value(self, tried: NDArray[np.float64], k: int = 10) -> float:
-        """The p-value of the gain over the lexical score; tried[s, w] is nDCG@k under setting s and pair weight w."""
-        has_relevant = np.diff(self.lists.relevant.indptr) > 0
-        groups = np.arange(len(self)) if self.groups is None else self.groups
-        return gain_p_value(tried - self.ndcg(self.lexical, k), groups[has_relevant])
+    def mean_ndcg(self, scores: Matrix) -> float:
+        """Return the mean nDCG@10."""
+        return mean_ndcg(scores, self.lists.grades, self.excluded)
 
 
-Folds = list[tuple[Judged, Judged]]
-"""Queries that are learned from, and queries that are held out of that."""
-
-
-def held_out(groups: NDArray[np.int64], seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """A quarter of the queries, and the others; where there are few, each of the four quarters in turn.
-
-    A group is never divided: its queries are all held out, or none is.
-    """
-    n, order = len(groups), np.random.default_rng(seed).permutation(len(groups))
-    _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)
-    if len(first) < 2:
-        raise DataError(f"{n} judged queries form {len(first)} group of near-duplicates; at least two are needed")
-    part_of, filled = {}, [0] * min(len(first), HELD_OUT)
-    for at in np.argsort(first).tolist():
-        smallest = filled.index(min(filled))
-        part_of[int(groups[order[first[at]]])] = smallest
-        filled[smallest] += int(sizes[at])
-    part = np.array([part_of[group] for group in groups.tolist()])
-    turns = range(len(filled)) if n <= FEW else [int(np.argmin(np.abs(np.array(filled) - n / HELD_OUT)))]
-    return [(np.flatnonzero(part == turn), np.flatnonzero(part != turn)) for turn in turns]
-
-
-def gain_p_value(gain: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
-    """One-sided p-value of "at some weight, the pair score improves the ranking", corrected for the weights tried.
-
-    gain[s, w, q] is the gain of query q over the lexical score under setting s and pair weight w. Gains are averaged
-    over the settings, since the best setting of many flatters itself.
-    """
-    return max_t_p_value(gain.mean(axis=0), groups)
-
-
-def scores_of(W: csr_array, held: Judged) -> Matrix:
-    """qᵀ W d of every query and document, dense."""
-    return np.asarray((held.lists.D @ (held.lists.Q @ W).T).toarray().T, dtype=np.float32)
-
-
-def held_out_scores(parts: Sequence[csr_array], folds: Folds) -> Matrix:
-    """`scores_of` of every fold's held-out queries by the W of the others, one fold after another."""
-    return np.concatenate([scores_of(W, held) for W, (_, held) in zip(parts, folds, strict=True)])
-
-
-def grades_of(qrels: Any, query_ids: list[str], places: dict[str, int]) -> csr_array:
-    """Grades of queries × documents; 0 is as if unjudged."""
+def grade_matrix(qrels: Qrels, query_ids: list[str], position: dict[str, int]) -> csr_array:
+    """Return the grades as a matrix of queries × documents; grade 0 equals unjudged."""
     from scipy.sparse import csr_array
 
-    entries = [(i, places[d], grade) for i, q in enumerate(query_ids) for d, grade in qrels[q].items() if grade]
-    shape = (len(query_ids), len(places))
+    entries = [(i, position[d], grade) for i, q in enumerate(query_ids) for d, grade in qrels[q].items() if grade]
+    shape = (len(query_ids), len(position))
     if not entries:
         return csr_array(shape, dtype=np.float32)
     row, column, grade = (np.array(part) for part in zip(*entries, strict=True))

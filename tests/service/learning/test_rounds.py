@@ -157,7 +157,7 @@ def test_a_second_look_at_the_same_feedback_learns_nothing(versions, store, judg
 
 
 def test_the_same_feedback_again_and_again_comes_to_rest(versions, store, judgments):
-    document, gain = third(versions), versions.load().model_.gain
+    document, gain = third(versions), versions.load().model_.pair_weight
     outcomes = []
     for _ in range(6):
         store.say(QUERY, document)

@@ -15,8 +15,9 @@ from ...data.records import Documents
 from ...optim.pruning import PairBudget
 from ...text_ranker import TextRanker
 from ...text_ranker.incremental import PairChange
-from ...text_ranker.learning import How, Lesson
 from ...text_ranker.model import TextModel
+from ...text_ranker.pair_learner import PairLearner
+from ...text_ranker.training_data import TrainingData
 from .gate import TOLERANCE, Gate, GateScores, agreements, buries_good, mean_agreement, rankings
 from .grades import GradedQueries
 
@@ -111,12 +112,16 @@ class CandidateSearch:
             yield from self._first_pairs(group)
             return
         budget = PairBudget(max_pairs=self.max_pairs, nonnegative=bool((ranker.model_.W.data >= 0.0).all()))
-        lesson, how, most = training_data(ranker, group), How(budget, n_jobs=1), MAX_PAIRS_PER_QUERY * len(group)
+        data, learner, most = (
+            training_data(ranker, group),
+            PairLearner(budget, n_jobs=1),
+            MAX_PAIRS_PER_QUERY * len(group),
+        )
         for neighbours in (True, False):
-            change = PairChange.of(ranker.model_, lesson, how, most=most, neighbours=neighbours)
+            change = PairChange.learn(ranker.model_, data, learner, max_changes=most, only_neighbors=neighbours)
             if change.change.nnz:
                 for strength in STRENGTHS:
-                    yield self._with_model(change.taken(budget, strength), strength)
+                    yield self._with_model(change.apply(budget, strength), strength)
 
     def _first_pairs(self, group: GradedQueries) -> Iterator[Candidate]:
         """Fit the first pairs of a model without any."""
@@ -132,7 +137,7 @@ class CandidateSearch:
         return Candidate(ranker, self.best.scores, strength)
 
 
-def training_data(ranker: TextRanker, group: GradedQueries) -> Lesson:
+def training_data(ranker: TextRanker, group: GradedQueries) -> TrainingData:
     """Return the feedback over the graded documents and the top documents of these queries."""
     depth = TRAINING_DOCUMENTS // max(len(group), 1)
     depth = max(MIN_DOCUMENTS_PER_QUERY, min(MAX_DOCUMENTS_PER_QUERY, depth))
@@ -140,5 +145,5 @@ def training_data(ranker: TextRanker, group: GradedQueries) -> Lesson:
     ids |= {hit.id for hits in ranker.search_many(group.texts.values(), depth) for hit in hits}
     index = ranker.index_
     documents = Documents.of({d: {"title": index.title_of(d), "text": index.text_of(d)} for d in sorted(ids)})
-    weighted = ranker.lexical_.documents(documents)
-    return Lesson.of(documents, weighted, group.texts, group.grades, drop_self=False, below=True)
+    data = TrainingData.validate(documents, group.texts, group.grades, negative_grades=True)
+    return replace(data, lexical_rows=ranker.lexical_.documents(documents))

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sparserank.data.formats.tensors import read_tensors, write_tensors
 from sparserank.text import Analyzer, TextFeatures
-from sparserank.text_ranker.query_words import QueryWords, document_rows
+from sparserank.text_ranker.query_vocabulary import QueryVocabulary, document_rows
 
 TEXTS = ["red apple", "green apple pie", "apple", ""]
 TRAINING = ["red apple red", "zebra apple", "unheard of"]
@@ -22,7 +22,7 @@ def features(weight="bm25", **options):
 
 @pytest.fixture(params=["bm25", "tfidf", "sublinear"])
 def words(request):
-    return QueryWords.of(features(request.param), TRAINING)
+    return QueryVocabulary.from_texts(features(request.param), TRAINING)
 
 
 def idf(df, weight):
@@ -31,7 +31,7 @@ def idf(df, weight):
 
 
 def row(words, text):
-    return words.rows([text]).toarray()[0]
+    return words.encode([text]).toarray()[0]
 
 
 def by_word(words, text):
@@ -68,33 +68,33 @@ def test_a_word_that_no_document_has_weighs_as_the_rarest(words):
 
 def test_unknown_words_count_for_nothing(words):
     assert_array_equal(row(words, "plum apple cherry"), row(words, "apple"))
-    found = words.rows(["plum cherry", "", "apple"])
+    found = words.encode(["plum cherry", "", "apple"])
     assert found.dtype == np.float32
     assert np.diff(found.indptr).tolist() == [0, 0, 1]
-    assert words.rows([]).shape == (0, len(words.words))
+    assert words.encode([]).shape == (0, len(words.words))
 
 
 def test_more_queries_add_columns_behind_those_that_were_there(words):
-    more = words.with_words_of(["kiwi apple", "zebra", "banana"])
+    more = words.extend(["kiwi apple", "zebra", "banana"])
     assert more.words == (*words.words, "banana", "kiwi", "kiwi apple")
-    assert words.with_words_of(["zebra apple"]) == words
+    assert words.extend(["zebra apple"]) == words
     for text in ("red apple", "zebra", "unheard of"):
         assert_array_equal(row(more, text)[: len(words.words)], row(words, text))
 
 
 def test_no_query_adds_nothing():
-    assert QueryWords.of(features(), []).words == features().words_
+    assert QueryVocabulary.from_texts(features(), []).words == features().words_
 
 
 def test_words_are_counted_as_the_documents_are():
     stemming = Analyzer(stem="english", stop_words="english")
-    words = QueryWords.of(features(analyzer=stemming), ["the apples of zebras"])
+    words = QueryVocabulary.from_texts(features(analyzer=stemming), ["the apples of zebras"])
     assert words.extra == ("appl zebra", "zebra")
     assert by_word(words, "Apples") == {"appl": 1.0}
 
 
 def test_documents_with_neighbours_of_their_own_keep_theirs():
-    words = QueryWords.of(features(analyzer=Analyzer(ngrams=3)), ["green apple pie crust"])
+    words = QueryVocabulary.from_texts(features(analyzer=Analyzer(ngrams=3)), ["green apple pie crust"])
     assert {"apple pie crust", "pie crust", "crust"} <= set(words.extra)
     assert "green apple pie" not in words.extra
     found = by_word(words, "red apple")  # one document has "red", and the same one "red apple"
@@ -102,18 +102,18 @@ def test_documents_with_neighbours_of_their_own_keep_theirs():
 
 
 def test_a_file_brings_back_the_same_columns(tmp_path, words):
-    words = words.with_words_of(["naïve 🙂x Æsop"])
+    words = words.extend(["naïve 🙂x Æsop"])
     write_tensors(tmp_path / "w.safetensors", "test", {}, words.state())
-    back = QueryWords.from_file(words.documents, read_tensors(tmp_path / "w.safetensors"))
+    back = QueryVocabulary.from_file(words.documents, read_tensors(tmp_path / "w.safetensors"))
     assert back == words
     text = "naïve Æsop red apple zebra"
     assert_array_equal(row(back, text), row(words, text))
 
 
 def test_no_word_of_queries_alone_survives_a_file_too(tmp_path):
-    words = QueryWords(features(), ())
+    words = QueryVocabulary(features(), ())
     write_tensors(tmp_path / "w.safetensors", "test", {}, words.state())
-    assert QueryWords.from_file(words.documents, read_tensors(tmp_path / "w.safetensors")) == words
+    assert QueryVocabulary.from_file(words.documents, read_tensors(tmp_path / "w.safetensors")) == words
 
 
 @pytest.mark.parametrize("weight", ["bm25", "tfidf"])

@@ -1,0 +1,29 @@
+"""Search results as a list that notebooks show as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..parameters import html_table
+
+if TYPE_CHECKING:
+    from .index import Hit
+
+
+class SearchResults(list["Hit"]):
+    """The hits of one query, best first: an ordinary list of `Hit` with `id`, `score` and `title`.
+
+    Examples
+    --------
+    >>> from sparserank.search import Hit
+    >>> SearchResults([Hit("d1", 1.25, "Apples"), Hit("d2", 0.5, "")])
+    [1. d1 (1.25) Apples, 2. d2 (0.5)]
+    """
+
+    def __repr__(self) -> str:
+        lines = (f"{rank}. {hit.id} ({hit.score:.4g}) {hit.title}" for rank, hit in enumerate(self, start=1))
+        return f"[{', '.join(line.rstrip() for line in lines)}]"
+
+    def _repr_html_(self) -> str:
+        rows = [(rank, hit.id, f"{hit.score:.4g}", hit.title) for rank, hit in enumerate(self, start=1)]
+        return html_table(("", "id", "score", "title"), rows)

@@ -1,0 +1,113 @@
+"""The rows of queries and documents that word pairs connect.
+
+The columns of queries are the words of the documents, then the words that only training queries have, then pairs of
+neighbouring words. A query row is count · idf^½ at unit length; neighbouring words count `NEIGHBOR_WEIGHT` times that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.formats.tensors import Tensors, pack_strings
+from ..text import Analyzer, TextFeatures
+from ..text.analyzer import as_analyzer
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+NEIGHBOR_WEIGHT = 0.7
+"""Tuned, like the exponent of idf, on held-out training queries: benchmarks/text_defaults.py."""
+
+
+@dataclass(frozen=True)
+class QueryVocabulary:
+    """The vocabulary of the documents, and the words that only queries have.
+
+    queries_are_documents : queries are encoded like documents and have no words of their own.
+    """
+
+    documents: TextFeatures
+    extra: tuple[str, ...] = ()
+    queries_are_documents: bool = False
+
+    @classmethod
+    def from_texts(cls, documents: TextFeatures, texts: Iterable[str]) -> QueryVocabulary:
+        """Build the vocabulary of training queries."""
+        return cls(documents).extend(texts)
+
+    def extend(self, texts: Iterable[str]) -> QueryVocabulary:
+        """Return a vocabulary with the words of more queries; existing words keep their columns."""
+        if self.queries_are_documents:
+            return self
+        known = {*self.documents.vocabulary_, *self.extra}
+        found = TextFeatures("raw", unit=False, analyzer=self._analyzer).fit(texts)
+        return replace(self, extra=self.extra + tuple(word for word in found.words_ if word not in known))
+
+    @property
+    def _analyzer(self) -> Analyzer:
+        analyzer = as_analyzer(self.documents.analyzer)
+        return replace(analyzer, ngrams=max(2, analyzer.ngrams))
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The word of each column."""
+        return self.documents.words_ + self.extra
+
+    @cached_property
+    def is_neighbors(self) -> NDArray[np.bool_]:
+        """Whether each column is a sequence of neighbouring words."""
+        return np.fromiter((" " in word for word in self.words), np.bool_, len(self.words))
+
+    @cached_property
+    def _features(self) -> TextFeatures:
+        counts = TextFeatures("raw", unit=False, analyzer=self._analyzer)
+        return counts.restore(self.words, np.ones(len(self.words), np.int64), 1, 1.0)
+
+    @cached_property
+    def _column_weight(self) -> NDArray[np.float32]:
+        n = self.documents.documents_
+        unseen_idf = float(np.log1p((n + 0.5) / 0.5) if self.documents.weight == "bm25" else 1.0 + np.log(1.0 + n))
+        idf = np.full(len(self.words), unseen_idf, np.float32)
+        idf[: len(self.documents.words_)] = self.documents.idf_
+        scale = np.where(self.is_neighbors, np.float32(NEIGHBOR_WEIGHT), np.float32(1.0))
+        return np.asarray(np.sqrt(idf) * scale, np.float32)
+
+    def encode(self, texts: Iterable[str]) -> csr_array:
+        """Return queries as rows of unit length; a query without known words is an empty row."""
+        from .._kernels.weights import row_lengths, scale_rows
+
+        if self.queries_are_documents:
+            return document_rows(self.documents, self.documents.apply_weights(self.documents.counts(texts).matrix))
+        out = self._features.counts(texts).matrix
+        out.data *= self._column_weight[out.indices]
+        scale_rows(out.indptr, out.data, row_lengths(out.indptr, out.data))
+        return out
+
+    def column(self, word: str) -> int | None:
+        """Return the column of a stem, or None."""
+        return self._features.vocabulary_.get(word)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return arrays for a model file."""
+        return pack_strings("query_words", self.extra)
+
+    @classmethod
+    def from_file(cls, documents: TextFeatures, file: Tensors, queries_are_documents: bool = False) -> QueryVocabulary:
+        """Return the vocabulary that `state` described."""
+        return cls(documents, file.strings("query_words"), queries_are_documents)
+
+
+def document_rows(features: TextFeatures, lexical_rows: csr_array) -> csr_array:
+    """Return the rows that pairs look for: lexical weights · idf^-½ at unit length."""
+    from .._kernels.weights import row_lengths, scale_rows
+
+    out = lexical_rows.copy()
+    out.data = (out.data / np.sqrt(features.idf_)[out.indices]).astype(np.float32)
+    scale_rows(out.indptr, out.data, row_lengths(out.indptr, out.data))
+    return out
