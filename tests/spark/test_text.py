@@ -80,16 +80,16 @@ def test_a_text_ranker_learned_on_a_cluster_is_that_of_one_machine(spark, monkey
         (sr.TextRanker(), "got ranker='text', loss='domination' and penalty='ridge'"),
         (sr.TextRanker("bm25", loss="squared"), "got ranker='bm25'"),
         (sr.TextRanker(loss="squared", penalty="l1"), "penalty='l1'"),
-        (sr.PAMIR(), "a TextRanker's settings are wanted; got PAMIR"),
+        (sr.PAMIR(), "'ranker' parameter must be a TextRanker; got PAMIR"),
     ],
 )
-def test_other_losses_are_refused_without_a_cluster(ranker, words):
+def test_other_losses_raise_an_error_without_a_cluster(ranker, words):
     with pytest.raises(ConfigError, match=words):
         SparkTextRanker(ranker).fit(None, {"a": "b"}, {"q": "b"}, {"q": {"a": 1}})
 
 
-def test_bad_input_is_refused_without_a_cluster(spark):
-    with pytest.raises(DataError, match=r"judgments .* are wanted; got list"):
+def test_bad_input_raises_an_error_without_a_cluster(spark):
+    with pytest.raises(DataError, match=r"qrels must be .* got list"):
         SparkTextRanker().fit(None, {"a": "b"}, {"q": "b"}, [])
     with pytest.raises(ConfigError, match="'partitions' parameter"):
         SparkTextRanker(partitions=0).fit(None, {"a": "b"}, {"q": "b"}, {"q": {"a": 1}})

@@ -60,7 +60,7 @@ def _judged(ranker: TextRanker, tables: Tables, split: str | None) -> Collection
     learns = ranker.ranker == "text"
     ranker.validate()
     if learns:
-        SparkTextRanker(ranker)._judged()
+        SparkTextRanker(ranker).validate()
     tables.judge(ranker.ranker, learns, split)
     if tables.in_parquet:
         if learns and not (tables.told or tables.texts):

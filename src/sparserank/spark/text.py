@@ -1,10 +1,10 @@
-"""SparkTextRanker: the squared loss over all judged lists with its matrix products made on a cluster.
+"""SparkTextRanker: the squared loss over all judged lists, with its matrix products on a cluster.
 
-    ((QᵀQ + a) W (DᵀD + b))_P = (Qᵀ Y D)_P
+    ((QᵀVQ + a) W (DᵀD + b))_P = (Qᵀ V Y D)_P
 
-Both sides are sums over documents, so each partition of documents makes its share of every product by the kernels of
-one machine, and conjugate gradients go on here. Documents are sent once for each problem, the pairs of the pattern once
-for each refit, and in a step one number for each pair, each way. The result is an ordinary `TextRanker`.
+Both sides are sums over documents, so each partition of documents computes its share of every product with the kernels
+of one machine, and conjugate gradient runs on the driver. Documents are sent once per problem, the pattern once per
+refit, and in a step one number per pair, each way. The result is an ordinary `TextRanker`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Product:
-    """One product over all partitions: the weights sent to each executor, the sums that came from all, and the time."""
+    """One product over all partitions: bytes of the weights sent to each executor and of all sums returned; seconds."""
 
     pairs: int
     bytes_out: int
@@ -50,11 +50,19 @@ class Product:
 class SparkTextRanker:
     """Learns a `TextRanker` whose squared loss is solved on a cluster.
 
-    ranker : its settings; loss must be 'squared' and penalty 'ridge'. partitions : of documents; by itself, the
-        cluster's default parallelism. What is chosen on held-out queries, and the closed form that names the pairs to
-        start with, are this machine's work.
+    Model selection on held-out queries, and the closed form that gives the first pattern, run on the driver.
 
-    After `fit`: products_, one record for every product.
+    Parameters
+    ----------
+    ranker : TextRanker, optional
+        The settings; loss must be 'squared' and penalty 'ridge'.
+    partitions : int, optional
+        Partitions of documents; by default the cluster's default parallelism.
+
+    Attributes
+    ----------
+    products_ : tuple of Product
+        One record per matrix product, after `fit`.
     """
 
     def __init__(self, ranker: TextRanker | None = None, *, partitions: int | None = None) -> None:
@@ -73,10 +81,23 @@ class SparkTextRanker:
         exclude_self: bool = False,
         callback: Callable[[str], None] = lambda message: None,
     ) -> TextRanker:
-        """Learn from documents and judged queries, as `TextRanker.fit` does."""
-        self._judged()
+        """Learn from documents and judged queries.
+
+        Parameters
+        ----------
+        spark : SparkSession
+            The cluster.
+        docs, queries, qrels, query_weight, exclude_self, callback
+            As in `TextRanker.fit`; qrels must be a mapping.
+
+        Returns
+        -------
+        TextRanker
+            A fitted ranker.
+        """
+        self.validate()
         if not isinstance(qrels, Mapping):
-            raise DataError(f"judgments {{query id: {{document id: grade}}}} are wanted; got {type(qrels).__name__}")
+            raise DataError(f"qrels must be {{query id: {{document id: grade}}}}; got {type(qrels).__name__}")
         partitions = self.partitions or spark.sparkContext.defaultParallelism
         products: list[Product] = []
 
@@ -94,15 +115,16 @@ class SparkTextRanker:
         self.products_ = tuple(products)
         return out
 
-    def _judged(self) -> None:
+    def validate(self) -> None:
+        """Check all parameters; raises ConfigError."""
         if self.partitions is not None:
             validation.count("partitions", self.partitions, low=1)
         ranker = self.ranker
         if not isinstance(ranker, TextRanker):
-            raise ConfigError(f"a TextRanker's settings are wanted; got {type(ranker).__name__}")
+            raise ConfigError(f"The 'ranker' parameter must be a TextRanker; got {type(ranker).__name__}")
         if (ranker.ranker, ranker.loss, ranker.penalty) != ("text", "squared", "ridge"):
             raise ConfigError(
-                "on Spark a TextRanker learns by ranker='text', loss='squared' and penalty='ridge'; got "
+                "on Spark a TextRanker needs ranker='text', loss='squared' and penalty='ridge'; got "
                 f"ranker={ranker.ranker!r}, loss={ranker.loss!r} and penalty={ranker.penalty!r}"
             )
 
@@ -141,7 +163,7 @@ class ClusterOperators:
         self._key = problem, ridge
 
     def close(self) -> None:
-        """Let the executors forget the documents."""
+        """Delete the documents on the executors."""
         if self._parts is not None:
             self._parts.destroy()
         self._parts = None
@@ -170,13 +192,13 @@ class ClusterOperator:
         started = perf_counter()
         sent, pattern, name = self._context.broadcast(weight), self._pattern, self._name
 
-        def work(number: int, part: NormalEquations) -> list[tuple[int, Any]]:
+        def compute_part(number: int, part: NormalEquations) -> list[tuple[int, Any]]:
             operator = _cached_operator((name, number), part, pattern)
-            found = operator.right_side() if sent.value is None else operator(sent.value)
-            return [(number, found.astype(np.float64))]
+            product = operator.right_side() if sent.value is None else operator(sent.value)
+            return [(number, product.astype(np.float64))]
 
         try:
-            total = ordered_sum(self._parts.flat_map(work))
+            total = ordered_sum(self._parts.flat_map(compute_part))
         finally:
             sent.destroy()
         out: Matrix = total.astype(np.float32)
