@@ -47,13 +47,15 @@ def public_names(package: str) -> dict[str, Any]:
     return {name: value for name, value in names.items() if not isinstance(value, ModuleType)}
 
 
-def names(package: str) -> str:
-    """A block of mkdocstrings for each public name."""
+def names(package: str, described: set[str]) -> str:
+    """A block of mkdocstrings for each public name; a link for one that another page describes already."""
     blocks = []
     for name, value in public_names(package).items():
         home = getattr(value, "__module__", package) if hasattr(value, "__qualname__") else package
+        full = f"{home}.{name}"
         inherited = "\n    options:\n      inherited_members: true" if isinstance(value, type) else ""
-        blocks.append(f"::: {home}.{name}{inherited}")
+        blocks.append(f"- [`{name}`][{full}]" if full in described else f"::: {full}{inherited}")
+        described.add(full)
     return "\n\n".join(blocks)
 
 
@@ -154,8 +156,10 @@ def on_files(files: Any, config: Any) -> Any:
     for picture in sorted(GALLERY.iterdir()):
         files.append(File.generated(config, f"gallery/{picture.name}", abs_src_path=str(picture)))
 
+    described: set[str] = set()
     for package in public_packages():
-        files.append(File.generated(config, page(package), content=f"# `{package}`\n\n{names(package)}\n"))
+        content = f"# `{package}`\n\n{names(package, described)}\n"
+        files.append(File.generated(config, page(package), content=content))
     return files
 
 

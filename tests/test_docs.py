@@ -145,7 +145,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
     for package in made.public_packages():
         page = (tmp_path / "site" / made.page(package).removesuffix(".md") / "index.html").read_text()
         for name in made.public_names(package):
-            assert re.search(rf'id="sparserank\.[\w.]*\b{name}"', page), f"{package}.{name} is not in the reference"
+            assert re.search(rf'(?:id|href)="[^"]*\b{name}"', page), f"{package}.{name} is not in the reference"
     assert {path.name for path in (tmp_path / "site/gallery").iterdir()} >= {"size-path.png", "explanation.svg"}
 
 
