@@ -15,7 +15,7 @@ from sparserank.export import synonyms, vectors_of
 
 from .export_loss import MEASURE, Answers, synonym_answers
 from .markdown import table
-from .training_queries import lesson_of, quarters
+from .training_queries import quarters, training_data
 
 MOST = (1, 3, 5, 10)
 AT_LEAST = (1 / 24, 1 / 12, 1 / 6, 1 / 3, 1 / 2)
@@ -23,16 +23,16 @@ AT_LEAST = (1 / 24, 1 / 12, 1 / 6, 1 / 3, 1 / 2)
 
 def main() -> None:
     collection = sr.data.load("nfcorpus")
-    lexical, lesson = lesson_of(collection)
-    ((held, rest),) = quarters(lexical, lesson)
-    ids = np.array(list(lesson.qrels))
-    learned, measured = ({q: lesson.qrels[q] for q in ids[part].tolist()} for part in (rest, held))
-    ranker = sr.TextRanker().fit(collection.documents, collection.queries, learned)
-    vectors, texts = vectors_of(ranker), {q: collection.queries[q] for q in measured}
+    lexical, data = training_data(collection)
+    ((held, rest),) = quarters(lexical, data)
+    ids = np.array(list(data.qrels))
+    training, held_out = ({q: data.qrels[q] for q in ids[part].tolist()} for part in (rest, held))
+    ranker = sr.TextRanker().fit(collection.documents, collection.queries, training)
+    vectors, texts = vectors_of(ranker), {q: collection.queries[q] for q in held_out}
 
     def ndcg(answers: Answers) -> str:
         run = {q: {d: float(-rank) for rank, (d, _) in enumerate(found)} for q, found in answers.items()}
-        return f"{sr.evaluation.evaluate_run(run, measured, MEASURE)[MEASURE].value:.4f}"
+        return f"{sr.evaluation.evaluate_run(run, held_out, MEASURE)[MEASURE].value:.4f}"
 
     rows = [{"name": "no synonyms", f"{AT_LEAST[0]:.3f}": ndcg(synonym_answers(vectors, texts, []))}]
     for most in MOST:

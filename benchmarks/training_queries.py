@@ -125,22 +125,22 @@ def dense(
     for a in query_ridge:
         smooth = np.ascontiguousarray((solve_factorized(factorize(K, a / lists.query_weights), across).T @ Y).T)
         # (DDᵀ + b)⁻¹ DDᵀ = 1 − b (DDᵀ + b)⁻¹
-        tried += by_gain(split, (smooth - np.float32(document_ridge) * solve_factorized(factor, smooth)).T)
+        tried += by_pair_weight(split, (smooth - np.float32(document_ridge) * solve_factorized(factor, smooth)).T)
     return chosen_by_halves(split, tried)
 
 
 def sparse(split: Split, W: Any) -> PerQuery:
     """Of a W."""
-    return chosen_by_halves(split, by_gain(split, split.measured.pair_scores(W)))
+    return chosen_by_halves(split, by_pair_weight(split, split.measured.pair_scores(W)))
 
 
 def relearned(split: Split, W: Any, loss: str) -> PerQuery:
     """Of a W from which another loss goes on, at the weight that is best for it; the strength is chosen."""
     learner, train = PairLearner(loss=loss), split.train.dense()
-    start, out = by_gain(split, split.measured.pair_scores(W)), np.zeros(len(split.lexical))
+    start, out = by_pair_weight(split, split.measured.pair_scores(W)), np.zeros(len(split.lexical))
     known: dict[float, list[PerQuery]] = {}
     for chosen, measured in (split.halves, split.halves[::-1]):
-        gain = _gains(split, split.measured.pair_scores(W))[_best(start, chosen)]
+        gain = _pair_weights(split, split.measured.pair_scores(W))[_best(start, chosen)]
         if gain not in known:
             again = [learner.refit_by_loss(W, train, gain, strength) for strength in STRENGTHS[loss]]
             known[gain] = [_ndcg(split, split.measured.pair_scores(one), gain) for one in again]
@@ -148,9 +148,9 @@ def relearned(split: Split, W: Any, loss: str) -> PerQuery:
     return out
 
 
-def by_gain(split: Split, scores: Scores) -> list[PerQuery]:
+def by_pair_weight(split: Split, scores: Scores) -> list[PerQuery]:
     """For every weight of the scores beside the lexical ones."""
-    return [_ndcg(split, scores, gain) for gain in _gains(split, scores)]
+    return [_ndcg(split, scores, gain) for gain in _pair_weights(split, scores)]
 
 
 def chosen_by_halves(split: Split, tried: Sequence[PerQuery]) -> PerQuery:
@@ -165,7 +165,7 @@ def _best(tried: Sequence[PerQuery], queries: NDArray[np.bool_]) -> int:
     return int(np.argmax([one[queries].mean() for one in tried]))
 
 
-def _gains(split: Split, scores: Scores) -> list[float]:
+def _pair_weights(split: Split, scores: Scores) -> list[float]:
     """Weights of the scores, `PAIR_WEIGHTS` being in standard deviations of both."""
     unit = float(np.std(split.measured.lexical_scores, dtype=np.float64)) / (
         float(np.std(scores, dtype=np.float64)) or 1.0

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import doctest
+import importlib
+import inspect
+import pkgutil
 import re
 
+import benchmarks
 import numpy as np
 import pytest
 from benchmarks import markdown, run, vowpal, word_pairs
@@ -59,6 +63,13 @@ def test_the_page_has_every_benchmark_and_names_the_one_that_failed():
     assert "| ours | 2.0 | 1,000 |" in page
     assert "## Load\n\nNot measured: x" in page
     assert not re.search(r"wanted|reach|dream", page)
+
+
+def test_every_benchmark_can_be_imported_and_every_case_runs_quickly_or_in_full():
+    names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.ispkg]
+    modules = {name: importlib.import_module(f"benchmarks.{name}") for name in names}
+    for case in run.CASES:
+        assert next(iter(inspect.signature(modules[case].run).parameters)) == "quick", case
 
 
 def test_run_writes_the_page(monkeypatch, tmp_path, capsys):
