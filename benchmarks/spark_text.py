@@ -34,7 +34,7 @@ def repeated(documents: Documents, times: int) -> Documents:
 
 
 def local_top(ranker: Any, documents: Documents, queries: dict[str, str]) -> dict[str, dict[str, float]]:
-    index = Index.build(ranker.model_.documents(documents), documents)
+    index = Index.build(ranker.model_.encode_documents(documents), documents)
     return index.run(ranker.model_.encode_queries(queries.values()), list(queries), K)
 
 
