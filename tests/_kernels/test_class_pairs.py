@@ -15,7 +15,7 @@ from sparserank._kernels.class_pairs import (
     sparse_times,
     transpose,
 )
-from sparserank._kernels.contrast import adam, contrast_rows, pulled_rows
+from sparserank._kernels.contrast import adam, contrast_rows, multiply_rows
 
 RNG = np.random.default_rng(0)
 X = csr_array(random_array((6, 5), density=0.6, rng=np.random.default_rng(1), dtype=np.float32))
@@ -121,8 +121,8 @@ def test_scores_as_large_as_float32_can_multiply_do_not_overflow():
 def test_the_pull_of_a_batch_and_a_step_of_adam():
     slope, Z = RNG.normal(size=(4, 4)).astype(np.float32), RNG.normal(size=(4, 2)).astype(np.float32)
     pull = np.empty_like(Z)
-    pulled_rows(slope, Z, 0, 1, pull)
-    pulled_rows(slope, Z, 1, 4, pull)
+    multiply_rows(slope, Z, 0, 1, pull)
+    multiply_rows(slope, Z, 1, 4, pull)
     assert_allclose(pull, slope @ Z, rtol=1e-4, atol=1e-6)
     A, mean, square = np.ones_like(Z), np.zeros_like(Z), np.zeros_like(Z)
     adam(A, pull, mean, square, 0.1, 1)

@@ -105,7 +105,7 @@ def test_sgd_is_the_report_s_in_one_piece_or_several(rate):
 
 def test_sgd_that_runs_off_is_an_error_that_names_the_rate():
     X, y = world()
-    with pytest.raises(ConfigError, match=r"ran off to infinity at step \d+: lower the rate \(now 50"):
+    with pytest.raises(ConfigError, match=r"SGD diverged at step \d+: lower the rate \(now 50"):
         RBFRegressionRanker(6, solver="sgd", rate=50.0, max_iter=5000, random_state=0).fit(X, y)
 
 

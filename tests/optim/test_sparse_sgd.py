@@ -281,9 +281,9 @@ def test_a_store_gives_back_what_it_was_given():
 
 def test_impossible_combinations_are_refused_with_what_would_work(square):
     solver = SparseSGD()
-    with pytest.raises(ConfigError, match="takes the hinge loss"):
+    with pytest.raises(ConfigError, match="SparseSGD needs the loss Hinge; got"):
         solver.training(square.score, "squared", L1(0.1), square.start)
-    with pytest.raises(ConfigError, match="no penalty, L1 or group L1"):
+    with pytest.raises(ConfigError, match="SparseSGD needs the penalty NoPenalty or L1 or GroupL1"):
         solver.training(square.score, Hinge(), "l2", square.start)
     with pytest.raises(ConfigError, match="use L1"):
         solver.training(square.score, Hinge(), GroupL1(0.1), square.start, wanted=10)

@@ -1,4 +1,4 @@
-"""Boosting by query: masses of pairs without the pairs, the best stump of every feature, and the worth of rankings."""
+"""Boosting by query: masses of pairs without the pairs, and the best stump of every feature."""
 
 import math
 

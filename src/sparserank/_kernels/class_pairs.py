@@ -21,20 +21,20 @@ STRIP = 128
 
 
 @njit(cache=True, nogil=True)
-def product_rows(B, turned, start, out):
-    """out[r] = B[start + r] @ turned, `turned` being Bᵀ; summed column by column of B."""
+def product_rows(B, transposed, start, out):
+    """out[r] = B[start + r] @ transposed, `transposed` being Bᵀ; summed column by column of B."""
     for r in range(len(out)):
         out[r] = np.float32(0.0)
         for k in range(B.shape[1]):
             times = B[start + r, k]
             if times != 0.0:
                 for j in range(out.shape[1]):
-                    out[r, j] += times * turned[k, j]
+                    out[r, j] += times * transposed[k, j]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def residual_rows(ptr, idx, val, w_ptr, w_idx, w_val, wanted, ridge, share, start, stop, H):
-    """H[start:stop] as above; wanted[i] · wanted[j] is what the pair (i, j) should score."""
+def residual_rows(ptr, idx, val, w_ptr, w_idx, w_val, targets, ridge, share, start, stop, H):
+    """H[start:stop] as above; targets[i] · targets[j] is what the pair (i, j) should score."""
     held, scale = np.float32(2.0 * ridge), np.float32(1.0 / share)
     for q in range(start, stop):
         row = H[q]
@@ -48,8 +48,8 @@ def residual_rows(ptr, idx, val, w_ptr, w_idx, w_val, wanted, ridge, share, star
             score = np.float32(0.0)
             for t in range(ptr[d], ptr[d + 1]):
                 score += val[t] * row[idx[t]]
-            for c in range(wanted.shape[1]):
-                score -= wanted[q, c] * wanted[d, c]
+            for c in range(targets.shape[1]):
+                score -= targets[q, c] * targets[d, c]
             over[d] = score if d == q else score * scale
         for j in range(len(row)):
             row[j] *= held
@@ -114,7 +114,7 @@ def sampled_products(w_ptr, w_idx, A, C, start, stop, out):
 
 @njit(cache=True, nogil=True)
 def transpose(A):
-    """A square matrix turned in place, in squares that fit the cache."""
+    """A square matrix transposed in place, in squares that fit the cache."""
     side, n = 64, len(A)
     for top in range(0, n, side):
         for left in range(top, n, side):

@@ -4,8 +4,8 @@ Of row i, with P its other rows of the same class and N those of other classes, 
 
     (1 - mix) · (log Σ_{j≠i} exp s_ij - mean_{p∈P} s_ip)  +  mix · mean_{p∈P} log(1 + Σ_{n∈N} exp(s_in - s_ip))
 
-supervised contrast and, as in paper S, every winner against all losers. Exponents are shifted by the row's largest
-score. A row without another of its class has no loss. A call owns its rows, so threads change no bit.
+supervised contrast and, as in Stevens et al. (2010), every winner against all losers. Exponents are shifted by the
+row's largest score. A row without another of its class has no loss. A call owns its rows, so threads change no bit.
 """
 
 import math
@@ -18,29 +18,29 @@ FIRST, SECOND = 0.9, 0.999
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def contrast_rows(Z, turned, code, mix, start, stop, slope, loss):
-    """slope[i, j] = d loss_i / d s_ij and loss[i], for i in start … stop - 1; `turned` is Zᵀ."""
+def contrast_rows(Z, transposed, code, mix, start, stop, gradient, loss):
+    """gradient[i, j] = d loss_i / d s_ij and loss[i], for i in start … stop - 1; `transposed` is Zᵀ."""
     n = len(code)
     scores, sizes = np.empty(n, np.float32), np.empty(n, np.float32)
     for i in range(start, stop):
-        slope[i] = np.float32(0.0)
+        gradient[i] = np.float32(0.0)
         loss[i] = 0.0
         scores[:] = np.float32(0.0)
         for k in range(Z.shape[1]):
             z = Z[i, k]
             for j in range(n):
-                scores[j] += z * turned[k, j]
+                scores[j] += z * transposed[k, j]
         own = 0
         for j in range(n):
             own += code[j] == code[i]
         if own < 2:
             continue
         share = np.float32(1.0) / np.float32(own - 1)
-        _row(i, scores, sizes, code, np.float32(mix), share, slope[i], loss)
+        _row(i, scores, sizes, code, np.float32(mix), share, gradient[i], loss)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _row(i, scores, sizes, code, mix, share, slope, loss):
+def _row(i, scores, sizes, code, mix, share, gradient, loss):
     n, top = len(scores), np.float32(-np.inf)
     for j in range(n):
         if j != i:
@@ -59,26 +59,26 @@ def _row(i, scores, sizes, code, mix, share, slope, loss):
     contrast, beaten = (np.float32(1.0) - mix) / (others + winners), np.float32(0.0)
     total, tiny = (np.float32(1.0) - mix) * np.float32(math.log(others + winners)), np.float32(1e-30)
     for j in range(n):
-        slope[j] = contrast * sizes[j]
+        gradient[j] = contrast * sizes[j]
         if code[j] == code[i] and j != i:
             against = others + sizes[j] + tiny
             beaten += share / against
-            slope[j] -= share * ((np.float32(1.0) - mix) + mix * others / against)
+            gradient[j] -= share * ((np.float32(1.0) - mix) + mix * others / against)
             gap = scores[j] - top
             total += share * (mix * np.float32(math.log(against)) - gap)
     for j in range(n):
         if code[j] != code[i]:
-            slope[j] += mix * beaten * sizes[j]
+            gradient[j] += mix * beaten * sizes[j]
     loss[i] = total
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def pulled_rows(slope, Z, start, stop, out):
-    """out[i] = sum_j slope[i, j] Z[j], for i in start … stop - 1."""
+def multiply_rows(gradient, Z, start, stop, out):
+    """out[i] = sum_j gradient[i, j] Z[j], for i in start … stop - 1."""
     for i in range(start, stop):
         out[i] = np.float32(0.0)
         for j in range(len(Z)):
-            s = slope[i, j]
+            s = gradient[i, j]
             for k in range(Z.shape[1]):
                 out[i, k] += s * Z[j, k]
 

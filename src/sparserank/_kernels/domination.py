@@ -289,10 +289,10 @@ def best_step(w, g, h, reach, bound, l1, l2):
     if not h > _LEAST:
         return quadratic_step(w, g, bound, l1, l2)
     away = min(reach * abs(w), _LARGEST)
-    slope = g - math.copysign(h * math.expm1(away) / reach, w)
-    if abs(slope) <= l1:
+    gradient = g - math.copysign(h * math.expm1(away) / reach, w)
+    if abs(gradient) <= l1:
         return -w
-    pressed = g + 2.0 * l2 * w - math.copysign(l1, slope)
+    pressed = g + 2.0 * l2 * w - math.copysign(l1, gradient)
     size = abs(pressed)
     ratio = reach * size / h
     d = (math.log1p(ratio) if ratio < math.inf else math.log(reach * size) - math.log(h)) / reach

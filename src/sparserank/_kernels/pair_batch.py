@@ -153,8 +153,8 @@ def gram(steps, ptr, idx, val, rank, front, head, item_step, item_val, link, out
 
 
 @njit(cache=True, nogil=True)
-def decide(steps, margin, eta, wanted, left, right, rate):
-    """rate[t] = eta[t] where margin_t < wanted, else 0, in order; margin becomes the exact margin of each step.
+def decide(steps, margin, eta, required, left, right, rate):
+    """rate[t] = eta[t] where margin_t < required, else 0, in order; margin becomes the exact margin of each step.
 
     Returns the number of violations, the summed hinge loss, and the squared length of the batch's change of W.
     """
@@ -167,9 +167,9 @@ def decide(steps, margin, eta, wanted, left, right, rate):
         m += pull
         margin[t] = m
         rate[t] = 0.0
-        if m < wanted:
+        if m < required:
             rate[t] = eta[t]
             violated += 1
-            loss += wanted - m
+            loss += required - m
             change += eta[t] * (2.0 * pull + eta[t] * np.float64(left[t, t]) * np.float64(right[t, t]))
     return violated, loss, change

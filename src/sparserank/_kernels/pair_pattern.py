@@ -93,7 +93,7 @@ def _difference(plus, minus, ptr, idx, val, out_idx, out_val):
 
 @njit(cache=True, nogil=True)
 def steps(
-    first, eta, shrink, every, still, wanted, learn, query, better, worse,
+    first, eta, shrink, every, still, required, learn, query, better, worse,
     q_ptr, q_idx, q_val, d_ptr, d_idx, d_val,
     sizes, level, place, start, size, heads, inside, tail_idx, tail_val,
     right_idx, right_val, split,
@@ -124,9 +124,9 @@ def steps(
                 if at < end and tail_idx[at] == right_idx[k]:
                     total += tail_val[at] * right_val[k]
             margin += np.float64(q_val[e]) * np.float64(total)
-        if margin < wanted:
+        if margin < required:
             violated += 1
-            loss += wanted - margin
+            loss += required - margin
             if learn:
                 for e in range(q_ptr[query[t]], q_ptr[query[t] + 1]):
                     i = q_idx[e]

@@ -46,7 +46,7 @@ def _room_for_a_difference(indptr):
 
 @njit(cache=True, nogil=True)
 def linear_steps(indptr, indices, data, better, worse, C, done, w, drift):
-    """w·Δ ≥ 1 is asked of each triple, in order: τ = min(C, (1 - w·Δ) / ‖Δ‖²), w += τ Δ. How many were off."""
+    """Where w·Δ < 1: τ = min(C, (1 - w·Δ) / ‖Δ‖²), w += τ Δ, triple by triple; returns how many had w·Δ < 1."""
     places, values = _room_for_a_difference(indptr)
     off = 0
     for t in range(len(better)):
@@ -89,7 +89,7 @@ def dense_steps(X, better, worse, C, done, w, drift):
 def bilinear_steps(
     q_indptr, q_indices, q_data, indptr, indices, data, query, better, worse, C, done, W, drift, average
 ):
-    """qᵀWΔ ≥ 1 is asked; τ = min(C, loss / (‖q‖² ‖Δ‖²)), W += τ q Δᵀ. `drift` is only written to for the average."""
+    """Where qᵀWΔ < 1: τ = min(C, loss / (‖q‖² ‖Δ‖²)), W += τ q Δᵀ. `drift` is written only for the average."""
     places, values = _room_for_a_difference(indptr)
     off = 0
     for t in range(len(query)):

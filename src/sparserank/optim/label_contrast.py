@@ -1,8 +1,8 @@
-"""A W of low rank from class labels: W = AAᵀ, the loss of ranking every item's batch for it, and then a cut.
+"""LabelContrast: W = AAᵀ of low rank from class labels, by a ranking loss over batches of items, then pruned.
 
 Every step takes a batch of items, scores all pairs of them, s_ij = x_iᵀ A Aᵀ x_j, and moves A by Adam against the loss
-of `kernels.contrast`: supervised contrast and the domination loss, mixed. A begins with the ridge regression of the
-classes on the items. In the end AAᵀ is cut to the entries that move scores most, a few rows at a time. Memory grows
+of `_kernels.contrast`: supervised contrast and the domination loss, mixed. A starts with the ridge regression of the
+classes on the items. In the end AAᵀ is pruned to the entries that move scores most, a few rows at a time. Memory grows
 with the entries of X, with rank · D, batch² and the pairs that are kept; never with D². The settings were chosen on
 5,000 images held out of MNIST's training part: benchmarks/class_defaults.py.
 """
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 
-ROWS_A_TASK = 50
+TASK_ROWS = 50
 FIRST_STEPS, SMALL = 20, 0.01
 """Of conjugate gradients for the start; the size of A's further columns beside those that begin with the classes."""
-AT_REST = 0.01
-"""The loss has come to rest where its mean over the last tenth of the steps is this near to the tenth before."""
+CONVERGED = 0.01
+"""The largest relative difference of the mean losses of the last two tenths of the steps."""
 
 
 @dataclass(frozen=True)
@@ -60,40 +60,40 @@ class LabelContrast:
             validation.number(name, getattr(self, name), low=0, open_low=True)
         validation.number("rate", self.rate, low=0)
 
-    def solve(self, X: csr_array, code: Ints, wanted: int, seed: int) -> Solution:
-        """W for items X of classes `code` (0, 1, …), with no more than `wanted` entries."""
+    def solve(self, X: csr_array, labels: Ints, max_pairs: int, seed: int) -> Solution:
+        """W for items X with labels 0, 1, …, with at most `max_pairs` entries."""
         rng = np.random.default_rng(seed)
-        A = self._start(X, code, rng)
+        A = self._start(X, labels, rng)
         with ThreadPoolExecutor(validation.threads(self.n_jobs)) as pool:
-            losses = self._learn(X, code, A, rng, pool)
-        W = prune_product(A, compute_column_rms(X), wanted, self.n_jobs)
+            losses = self._learn(X, labels, A, rng, pool)
+        W = prune_product(A, compute_column_rms(X), max_pairs, self.n_jobs)
         tenth = max(1, len(losses) // 10)
         last, before = (
             float(np.mean(part)) if len(part) else 0.0 for part in (losses[-tenth:], losses[-2 * tenth : -tenth])
         )
-        settled = abs(last - before) <= AT_REST * max(abs(before), 1e-12)
-        message = f"the loss of a batch {'has come to rest at' if settled else 'was still moving, at'} {last:.4f}"
+        settled = abs(last - before) <= CONVERGED * max(abs(before), 1e-12)
+        message = f"the loss of a batch {'converged at' if settled else 'did not converge, at'} {last:.4f}"
         info = {"steps": self.steps, "converged": settled, "message": message, "alpha": self.ridge}
         return Solution(W, info={**info, "peak_bytes": 3 * A.nbytes, "peak_nonzeros": W.nnz})
 
-    def _start(self, X: csr_array, code: Ints, rng: np.random.Generator) -> Matrix:
+    def _start(self, X: csr_array, labels: Ints, rng: np.random.Generator) -> Matrix:
         """The ridge regression of the classes – its main directions, where the rank is less than that – and noise."""
-        B, _ = fit_ridge(X, center_labels(code), self.ridge, max_iter=FIRST_STEPS)
+        B, _ = fit_ridge(X, center_labels(labels), self.ridge, max_iter=FIRST_STEPS)
         B *= np.float32(self.sharpness)
         if B.shape[1] > self.rank:
-            _, ways = np.linalg.eigh((B.T @ B).astype(np.float64))
-            B = B @ ways[:, ::-1][:, : self.rank].astype(np.float32)
+            _, vectors = np.linalg.eigh((B.T @ B).astype(np.float64))
+            B = B @ vectors[:, ::-1][:, : self.rank].astype(np.float32)
         noise = rng.normal(size=(len(B), self.rank - B.shape[1])) * SMALL * float(np.abs(B).mean())
         noise[~B.any(axis=1)] = 0.0  # a column that no item has stays out of W
         return np.ascontiguousarray(np.hstack([B, noise.astype(np.float32)]))
 
-    def _learn(self, X: csr_array, code: Ints, A: Matrix, rng: np.random.Generator, pool: Executor) -> list[float]:
+    def _learn(self, X: csr_array, labels: Ints, A: Matrix, rng: np.random.Generator, pool: Executor) -> list[float]:
         """All steps, A in place; the mean loss of each batch."""
         from .._kernels.contrast import adam
 
         n, size = X.shape[0], min(self.batch, X.shape[0])
         mean, square, losses = np.zeros_like(A), np.zeros_like(A), []
-        unit = self.rate * float(np.abs(A[:, : code.max() + 1]).mean())
+        unit = self.rate * float(np.abs(A[:, : labels.max() + 1]).mean())
         order, at = rng.permutation(n), 0
         for step in range(1, self.steps + 1):
             if at + size > n:
@@ -101,30 +101,30 @@ class LabelContrast:
             batch = order[at : at + size]
             at += size
             x = X[batch]
-            pull, loss = self._pull(np.ascontiguousarray(x @ A), code[batch], pool)
+            gradient, loss = self._evaluate(np.ascontiguousarray(x @ A), labels[batch], pool)
             losses.append(loss)
             rate = unit * (0.01 + 0.99 * (1.0 - step / self.steps))
-            adam(A, np.ascontiguousarray(x.T @ pull), mean, square, rate, step)
+            adam(A, np.ascontiguousarray(x.T @ gradient), mean, square, rate, step)
         return losses
 
-    def _pull(self, Z: Matrix, code: Ints, pool: Executor) -> tuple[Matrix, float]:
-        """The gradient of the batch's mean loss by the items' places Z, and that loss."""
-        from .._kernels.contrast import contrast_rows, pulled_rows
+    def _evaluate(self, Z: Matrix, labels: Ints, pool: Executor) -> tuple[Matrix, float]:
+        """The gradient of the batch's mean loss by Z, the projected items, and that loss."""
+        from .._kernels.contrast import contrast_rows, multiply_rows
 
         n = len(Z)
-        turned, slope, loss = np.ascontiguousarray(Z.T), np.empty((n, n), np.float32), np.empty(n)
-        starts = range(0, n, ROWS_A_TASK)
+        transposed, by_score, loss = np.ascontiguousarray(Z.T), np.empty((n, n), np.float32), np.empty(n)
+        starts = range(0, n, TASK_ROWS)
 
-        def slopes(start: int) -> None:
-            contrast_rows(Z, turned, code, self.mix, start, min(start + ROWS_A_TASK, n), slope, loss)
+        def compute_gradients(start: int) -> None:
+            contrast_rows(Z, transposed, labels, self.mix, start, min(start + TASK_ROWS, n), by_score, loss)
 
-        for _ in pool.map(slopes, starts):
+        for _ in pool.map(compute_gradients, starts):
             pass
-        both, pull = (slope + slope.T) / np.float32(n), np.empty_like(Z)
+        symmetric, out = (by_score + by_score.T) / np.float32(n), np.empty_like(Z)
 
-        def pulls(start: int) -> None:
-            pulled_rows(both, Z, start, min(start + ROWS_A_TASK, n), pull)
+        def project(start: int) -> None:
+            multiply_rows(symmetric, Z, start, min(start + TASK_ROWS, n), out)
 
-        for _ in pool.map(pulls, starts):
+        for _ in pool.map(project, starts):
             pass
-        return pull, float(loss.mean())
+        return out, float(loss.mean())

@@ -1,17 +1,21 @@
-"""Batches of triples as arrays, in slots that are used again and again."""
+"""Batches of triples as arrays in reusable slots; columns are renumbered by falling frequency."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels import pair_batch as kernel
 from ..preferences import Triples
-from .columns import Csr
+from .scores import Bilinear
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Csr = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]
 BLOCKS = 4
 """Rows of W are shared out over this many blocks, whatever the number of threads, so that sums are always the same."""
 FRONT = 512
@@ -121,11 +125,11 @@ class Grams:
         kernel.gram(steps, *slots.right(slot), slots.rank, slots.front[slot], *lists, self.right)
 
     def decide(
-        self, slots: Slots, slot: int, margin: NDArray[np.float64], eta: NDArray[np.float64], wanted: float
+        self, slots: Slots, slot: int, margin: NDArray[np.float64], eta: NDArray[np.float64], required: float
     ) -> tuple[int, float, float]:
         """Set the batch's rates, in order; returns violations, summed loss, squared change of W."""
         out: tuple[int, float, float] = kernel.decide(
-            int(slots.steps[slot]), margin, eta, wanted, self.left, self.right, slots.rate[slot]
+            int(slots.steps[slot]), margin, eta, required, self.left, self.right, slots.rate[slot]
         )
         return out
 
@@ -138,3 +142,31 @@ def _wider(array: NDArray[Any], wide: int) -> NDArray[Any]:
     out = np.empty((len(array), wide), array.dtype)
     out[:, : array.shape[1]] = array
     return out
+
+
+def sort_by_frequency(matrix: csr_array) -> NDArray[np.int64]:
+    """Columns by falling frequency."""
+    return np.argsort(-np.bincount(matrix.indices, minlength=matrix.shape[1]), kind="stable").astype(np.int64)
+
+
+def renumber_columns(matrix: csr_array, place: NDArray[np.int64]) -> csr_array:
+    """Column j becomes column place[j]; indices rise."""
+    from scipy.sparse import csr_array
+
+    indices = place.astype(matrix.indices.dtype)[matrix.indices]
+    # there and back sorts by counting; the way by columns is the faster one of the two that scipy has
+    return csr_array((matrix.data, indices, matrix.indptr), shape=matrix.shape).tocsc().tocsr()
+
+
+def to_arrays(matrix: csr_array) -> Csr:
+    """Row pointers, columns and values of a CSR matrix."""
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data.astype(np.float32)
+
+
+def compute_center_margins(
+    still: csr_array, score: Bilinear, triples: Triples, first: int, count: int
+) -> NDArray[np.float64]:
+    """qᵀ C (d⁺ − d⁻) of some triples, `still` being the rows of queries · C."""
+    q, better, worse = (column[first : first + count] for column in triples)
+    difference = score.items[better] - score.items[worse]
+    return np.asarray(still[q].multiply(difference).sum(axis=1), dtype=np.float64).ravel()

@@ -1,6 +1,6 @@
 """W while it is learned: rows with a dense head and a sparse tail, in blocks that threads share out.
 
-The arithmetic is in `kernels.pair_rows`; here is the storage: where rows live, when lists are compacted or enlarged,
+The arithmetic is in `_kernels.pair_rows`; here is the storage: where rows live, when lists are compacted or enlarged,
 what it costs. The same numbers come out whatever the number of threads.
 """
 
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels import pair_reading as reading
 from .._kernels import pair_rows as kernel
 from .pair_batch import BLOCKS, Slots
 
@@ -104,8 +103,8 @@ class PairRows:
         self.blocks = []
         for b in range(BLOCKS):
             rows = np.arange(b, n_rows, BLOCKS)
-            wanted = np.diff(start.indptr)[rows]
-            rooms = self.rooms[np.searchsorted(self.rooms, wanted + wanted // 8, side="right")]
+            entries = np.diff(start.indptr)[rows]
+            rooms = self.rooms[np.searchsorted(self.rooms, entries + entries // 8, side="right")]
             self.cap[rows] = rooms
             self.start[rows] = np.cumsum(rooms) - rooms
             block = _Block(rows, n_columns, self.sizes, len(self.rooms), int(rooms.sum()) + 2 * n_columns)
@@ -168,9 +167,9 @@ class PairRows:
 
     def _make_room(self, block: _Block) -> None:
         """Enlarge the place for lists, in place: a copy would hold both for a moment, and nobody else refers to it."""
-        wanted = len(block.idx) + len(block.idx) // 2
-        block.idx.resize(wanted, refcheck=False)
-        block.val.resize(wanted, refcheck=False)
+        size = len(block.idx) + len(block.idx) // 2
+        block.idx.resize(size, refcheck=False)
+        block.val.resize(size, refcheck=False)
 
     def settle(self, pool: Pool) -> None:
         """Let every entry pay what it owes: W stays what it is, dead entries go, heads grow where that saves room."""
@@ -196,7 +195,7 @@ class PairRows:
 
         def work(b: int) -> None:
             block = self.blocks[b]
-            reading.scale(
+            kernel.scale(
                 b, BLOCKS, factor, self.level, self.home, self.sizes, block.heads, self.start, self.size, block.val
             )
 
@@ -208,7 +207,7 @@ class PairRows:
 
         def work(b: int) -> None:
             block = self.blocks[b]
-            reading.squared_lengths(
+            kernel.squared_lengths(
                 b, BLOCKS, self.level, self.home, self.sizes, block.heads, self.start, self.size, block.val, out
             )
 
@@ -234,7 +233,7 @@ class PairRows:
 
         def unload(b: int) -> NDArray[np.int64]:
             block = self.blocks[b]
-            found: NDArray[np.int64] = reading.unload(
+            found: NDArray[np.int64] = kernel.unload(
                 b, BLOCKS, self.debt, self.level, self.home, self.sizes, block.heads,
                 self.start, self.size, block.idx, block.val, ptr, indices, values,
             )  # fmt: skip

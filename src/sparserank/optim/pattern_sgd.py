@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from .._kernels import pair_pattern as kernel
 from ..preferences import Triples
-from .columns import arrays, centre_margins, falling_frequency, renumbered
 from .losses import Hinge
+from .pair_batch import compute_center_margins, renumber_columns, sort_by_frequency, to_arrays
 from .pair_rows import head_sizes
 from .penalties import NoPenalty, Penalty
 from .scores import Bilinear
@@ -44,11 +44,11 @@ class PatternTraining(TrainingState):
         self.solver, self.loss, self.penalty, self.centre = solver, loss, penalty, centre
         self.steps, self.alpha, self.controller, self.wanted = 0, penalty.alpha, None, None
         self.seconds, self.curve = 0.0, LearningCurve()
-        self._order = falling_frequency(score.items)
-        pattern = renumbered(start, np.argsort(self._order)).astype(np.float32)
-        value = pattern if centre is None else renumbered((start - centre).tocsr(), np.argsort(self._order))
+        self._order = sort_by_frequency(score.items)
+        pattern = renumber_columns(start, np.argsort(self._order)).astype(np.float32)
+        value = pattern if centre is None else renumber_columns((start - centre).tocsr(), np.argsort(self._order))
         self.shape = start.shape
-        self._ptr, self._idx, val = arrays(pattern)
+        self._ptr, self._idx, val = to_arrays(pattern)
         if centre is not None:
             val = np.asarray(value[np.repeat(np.arange(self.shape[0]), np.diff(self._ptr)), self._idx]).ravel()
         self._lay_out(val.astype(np.float32))
@@ -68,8 +68,8 @@ class PatternTraining(TrainingState):
     def bind(self, score: Bilinear) -> None:
         """Take the vectors of the triples to come; their columns must be those of W."""
         self._score = score
-        self._queries = arrays(score.queries)
-        self._items = arrays(renumbered(score.items, np.argsort(self._order)))
+        self._queries = to_arrays(score.queries)
+        self._items = to_arrays(renumber_columns(score.items, np.argsort(self._order)))
         longest = 2 * int(np.diff(self._items[0]).max(initial=0))
         self._right = np.empty(longest, np.uint32), np.empty(longest, np.float32)
         self._split = np.zeros(len(self._sizes), np.int64)
@@ -105,7 +105,7 @@ class PatternTraining(TrainingState):
         part = Triples(*(np.ascontiguousarray(column[first : first + count]) for column in triples))
         still = np.zeros(count)
         if self._still is not None:
-            still = centre_margins(self._still, self._score, triples, first, count)
+            still = compute_center_margins(self._still, self._score, triples, first, count)
         eta, T = self.solver.rates(self.steps, count), self.solver.shrink_every
         shrink = np.zeros(count)
         if learn and not isinstance(self.penalty, NoPenalty):
@@ -158,18 +158,18 @@ class PatternTraining(TrainingState):
         """All that is needed to go on exactly from here."""
         return self.summary(), {"ptr": self._ptr, "idx": self._idx.astype(np.int32), "val": self._values()}
 
-    def resume(self, told: Mapping[str, Any], held: Mapping[str, NDArray[Any]]) -> None:
+    def resume(self, summary: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state of the same training."""
-        self._ptr, self._idx = held["ptr"], held["idx"].astype(np.uint32)
-        self._lay_out(held["val"])
-        self.restore(told)
+        self._ptr, self._idx = arrays["ptr"], arrays["idx"].astype(np.uint32)
+        self._lay_out(arrays["val"])
+        self.restore(summary)
 
     def weights(self) -> csr_array:
         """W as it stands, columns in their own order; places that have become 0 are left out."""
         from scipy.sparse import csr_array
 
         stored = csr_array((self._values(), self._idx.astype(np.int64), self._ptr), shape=self.shape)
-        W = renumbered(stored, self._order)
+        W = renumber_columns(stored, self._order)
         if self.centre is not None:
             W = (W + self.centre).tocsr()
         W.eliminate_zeros()

@@ -56,7 +56,7 @@ def rankboost(X: Any, queries: Queries, max_iter: int) -> Stumps:
         log_weight = np.log(queries.weight)
     scores = np.zeros(len(queries.order))
     pull, start = potentials(scores, log_weight, queries.level, queries.query_levels)
-    told: list[tuple[int, float, float, float]] = []
+    rounds: list[tuple[int, float, float, float]] = []
     for _ in range(max_iter):
         gain, cut = best_stumps(pull, starts, places, values, len(scores))
         feature = int(np.abs(gain).argmax())
@@ -72,8 +72,8 @@ def rankboost(X: Any, queries: Queries, max_iter: int) -> Stumps:
         else:
             scores[places[entries][above]] += alpha
         pull, mass = potentials(scores, log_weight, queries.level, queries.query_levels)
-        told.append((feature, float(cut[feature]), alpha, float(np.exp(mass - start))))
-    columns = list(zip(*told, strict=True)) if told else [(), (), (), ()]
+        rounds.append((feature, float(cut[feature]), alpha, float(np.exp(mass - start))))
+    columns = list(zip(*rounds, strict=True)) if rounds else [(), (), (), ()]
     return Stumps(np.array(columns[0], np.int64), *(np.array(column, np.float64) for column in columns[1:]))
 
 

@@ -199,7 +199,7 @@ class Descent:
                 self.steps, self.w,
             )  # fmt: skip
             if failed >= 0:
-                told = f"lower the rate (now {self._rate}) or alpha (now {self._alpha:g})"
-                raise ConfigError(f"SGD ran off to infinity at step {failed + 1}: {told}")
+                remedy = f"lower the rate (now {self._rate}) or alpha (now {self._alpha:g})"
+                raise ConfigError(f"SGD diverged at step {failed + 1}: {remedy}")
             self.steps += len(chosen)
         return self.w

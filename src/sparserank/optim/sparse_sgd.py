@@ -3,11 +3,11 @@
     W⁰ given. At step t draw (q, d⁺, d⁻). If qᵀW(d⁺ − d⁻) < 1:  W += η_t q (d⁺ − d⁻)ᵀ.
     At every multiple of T:  shrink W by alpha · (η_{t−T+1} + … + η_t).
 
-It is exact and never forms W: see `kernels.pair_batch` for the batched form and `kernels.pair_rows` for the storage.
+It is exact and never forms W: see `_kernels.pair_batch` for the batched form and `_kernels.pair_rows` for the storage.
 A centre C is learned around: V = W − C is what is stored and shrunk, and qᵀC(d⁺ − d⁻) is added to every margin.
 
-Where a number of nonzeros is wanted, W is held near `slack` times as many, and the last shrinking is held back until
-more triples come: W then has more nonzeros than are wanted, and is cut to the largest of them.
+With a target number of nonzeros, W is held near `slack` times as many, and the last shrinking is delayed until more
+triples come: W then has more nonzeros than the target, and the caller prunes it to the largest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,14 @@ from numpy.typing import NDArray
 from .. import validation
 from ..errors import ConfigError
 from ..preferences import Triples
-from .columns import arrays, centre_margins, falling_frequency, renumbered
 from .losses import Hinge
-from .pair_batch import Grams, Sides, Slots
+from .pair_batch import Grams, Sides, Slots, compute_center_margins, renumber_columns, sort_by_frequency, to_arrays
 from .pair_rows import PairRows, Pool
 from .pattern_sgd import PatternTraining
 from .penalties import L1, GroupL1, NoPenalty, Penalty
 from .pruning import DensityController
 from .scores import Bilinear
-from .solver import LearningCurve, TrainingState
+from .solver import LearningCurve, Solver, TrainingState
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -43,7 +42,7 @@ MANY_ROWS = 30_000
 
 
 @dataclass(frozen=True)
-class SparseSGD:
+class SparseSGD(Solver):
     """The settings of Algorithm 1. rate='decay' is η_t = eta0 / √t, 'fixed' is η_t = eta0.
 
     rate='linear' falls from eta0 to 0 over `horizon` steps: η_t = eta0 (1 − (t − 1) / horizon).
@@ -54,6 +53,8 @@ class SparseSGD:
     shrink_every: int = 100
     n_jobs: int | None = None
     horizon: int | None = None
+    losses: ClassVar[tuple[type, ...]] = (Hinge,)
+    penalties: ClassVar[tuple[type, ...]] = (NoPenalty, L1, GroupL1)
 
     def __post_init__(self) -> None:
         validation.number("eta0", self.eta0, low=0, open_low=True)
@@ -76,14 +77,11 @@ class SparseSGD:
         self, score: Bilinear, loss: Hinge, penalty: Penalty, start: csr_array, centre: csr_array | None = None,
         *, pattern: bool = False, wanted: int | None = None, slack: float = 1.0,
     ) -> Training | PatternTraining:  # fmt: skip
-        """A training that has not taken a step yet; a combination that this solver cannot take is refused."""
-        if not isinstance(loss, Hinge):
-            raise ConfigError(f"sparse-sgd takes the hinge loss on triples; got {type(loss).__name__}")
-        if not isinstance(penalty, NoPenalty | L1 | GroupL1):
-            raise ConfigError(f"sparse-sgd takes no penalty, L1 or group L1; got {type(penalty).__name__}")
+        """A training that has not taken a step yet."""
+        self.check(loss, penalty)
         if isinstance(penalty, GroupL1) and (pattern or wanted is not None):
             raise ConfigError(
-                "group L1 goes neither with a fixed pattern nor with a wanted density; use L1, or give alpha"
+                "GroupL1 works neither on a fixed pattern nor with a target density; use L1, or give alpha"
             )
         if pattern:
             return PatternTraining(self, score, loss, penalty, start, centre)
@@ -117,10 +115,10 @@ class Training(TrainingState):
         if self.controller is not None:
             self.alpha = self.controller.alpha
         self.holds_back = self.controller is not None
-        self._order = falling_frequency(score.queries if self.turned else score.items)
+        self._order = sort_by_frequency(score.queries if self.turned else score.items)
         stored = start if centre is None else start - centre
         stored = (stored.T if self.turned else stored).tocsr()
-        stored = renumbered(stored, np.argsort(self._order)).astype(np.float32)
+        stored = renumber_columns(stored, np.argsort(self._order)).astype(np.float32)
         self._often = _share_of_batches(score.items if self.turned else score.queries, solver.shrink_every)
         self.rows = PairRows(stored, self._often, level)
         self.bind(score)
@@ -128,10 +126,10 @@ class Training(TrainingState):
     def bind(self, score: Bilinear) -> None:
         """Take the vectors of the triples to come; their columns must be those of W."""
         place = np.argsort(self._order)
-        queries = renumbered(score.queries, place) if self.turned else score.queries
-        items = score.items if self.turned else renumbered(score.items, place)
+        queries = renumber_columns(score.queries, place) if self.turned else score.queries
+        items = score.items if self.turned else renumber_columns(score.items, place)
         n_left, n_right = self.rows.shape
-        self.sides = Sides(arrays(queries), arrays(items), n_left, n_right, self.turned)
+        self.sides = Sides(to_arrays(queries), to_arrays(items), n_left, n_right, self.turned)
         T = self.solver.shrink_every
         self._settle_every = SETTLE_EVERY[n_left > MANY_ROWS]
         self._slots, self._waiting = Slots(self.sides, self._settle_every + 2, T, self.rows.sizes), list[int]()
@@ -191,7 +189,7 @@ class Training(TrainingState):
         ahead = pool.beside(lambda: self._prepare(triples, first + count, slot))
         margin = self.rows.visit(pool, self._slots, self._waiting, slot)
         if self._still is not None:
-            margin += centre_margins(self._still, self._score, triples, first, count)
+            margin += compute_center_margins(self._still, self._score, triples, first, count)
         return margin, ahead()
 
     def _decide(self, slot: int, margin: NDArray[np.float64]) -> float:
@@ -282,7 +280,7 @@ class Training(TrainingState):
             self._slots.take(slot, Triples(*(column[first : first + T] for column in triples)))
             margin = self.rows.visit(pool, self._slots, self._waiting, slot)
             if self._still is not None:
-                margin = margin + centre_margins(self._still, self._score, triples, first, T)
+                margin = margin + compute_center_margins(self._still, self._score, triples, first, T)
             total += float(np.maximum(0.0, self.loss.margin - margin).sum())
         return total / len(triples.query)
 
@@ -294,27 +292,27 @@ class Training(TrainingState):
         pool.close()
 
     def summary(self) -> dict[str, Any]:
-        """What is told of the training so far, the controller's memory included."""
+        """The state as JSON values, with that of the controller."""
         return super().summary() | {"last": 0.0 if self.controller is None else self.controller.last_error}
 
-    def restore(self, told: Mapping[str, Any]) -> None:
-        """Take over what was told."""
-        super().restore(told)
+    def restore(self, summary: Mapping[str, Any]) -> None:
+        """Take over a stored state."""
+        super().restore(summary)
         if self.controller is not None:
-            self.controller.alpha, self.controller.last_error = self.alpha, told["last"]
+            self.controller.alpha, self.controller.last_error = self.alpha, summary["last"]
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """All that is needed to go on exactly from here; call `settle` before."""
-        ptr, idx, val = arrays(self.rows.to_csr())
+        ptr, idx, val = to_arrays(self.rows.to_csr())
         return self.summary(), {"ptr": ptr, "idx": idx.astype(np.int32), "val": val, "level": self.rows.level}
 
-    def resume(self, told: Mapping[str, Any], held: Mapping[str, NDArray[Any]]) -> None:
+    def resume(self, summary: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state of the same training."""
         from scipy.sparse import csr_array
 
-        stored = csr_array((held["val"], held["idx"], held["ptr"]), shape=self.rows.shape)
-        self.rows = PairRows(stored, self._often, held["level"])
-        self.restore(told)
+        stored = csr_array((arrays["val"], arrays["idx"], arrays["ptr"]), shape=self.rows.shape)
+        self.rows = PairRows(stored, self._often, arrays["level"])
+        self.restore(summary)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -325,7 +323,7 @@ class Training(TrainingState):
     def weights(self) -> csr_array:
         """W as it stands, columns in their own order."""
         pool = Pool(validation.threads(self.solver.n_jobs))
-        stored = renumbered(self.rows.to_csr(pool), self._order)
+        stored = renumber_columns(self.rows.to_csr(pool), self._order)
         pool.close()
         W = stored.T.tocsr() if self.turned else stored
         if self.centre is not None:
