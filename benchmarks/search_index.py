@@ -96,8 +96,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         train, posts, subjects = train[:2000], posts[:200], subjects[:200]
     features = TextFeatures("sublinear", columns=WORDS)
     D = features.fit_transform(train)
-    labels = sr.Preferences.from_labels(split.train.y[: len(train)])
-    ranker = sr.BilinearRanker(loss="squared", solver="closed-form", max_pairs=PAIRS, random_state=0).fit(D, D, labels)
+    ranker = sr.LabelRanker(max_pairs=PAIRS, random_state=0).fit(D, split.train.y[: len(train)])
     W, ids = ranker.W_, tuple(f"{i:05d}" for i in range(len(train)))[::-1]
     index = Index.build(D, Documents(ids, ids, ids))
     started = perf_counter()

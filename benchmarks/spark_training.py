@@ -84,7 +84,7 @@ def newsgroups(spark: Any, steps: int, ways: tuple[tuple[int, int], ...]) -> lis
     from sparserank.spark.bilinear import SparkBilinearRanker
 
     given = load_labeled("20newsgroups")
-    prefs, settings = Preferences.from_labels(given.train_classes), BilinearRanker.named("Sparse").get_params()
+    prefs, settings = Preferences.from_labels(given.train_classes), BilinearRanker.from_paper("Sparse").get_params()
     settings |= {"max_iter": steps, "density": given.density, "random_state": 0, "watch": 1}
     started = perf_counter()
     local = BilinearRanker(**settings).fit(given.train, given.train, prefs)

@@ -78,7 +78,9 @@ def literal(W, ptr, idx, val, query, better, worse, alpha, eta0, every):
 def trained(X: Any, y: Any, steps: int) -> tuple[float, BilinearRanker]:
     """Seconds to train, and what came out."""
     started = perf_counter()
-    ranker = BilinearRanker(alpha=LAMBDA, max_iter=steps, random_state=0, watch=0).fit(X, X, Preferences.from_labels(y))
+    ranker = BilinearRanker(alpha=LAMBDA, max_iter=steps, random_state=0, curve_points=0).fit(
+        X, X, Preferences.from_labels(y)
+    )
     return perf_counter() - started, ranker
 
 
@@ -121,7 +123,7 @@ def check_vowpal(folder: Path, texts: Any, y: Any, steps: int) -> float:
     """
     X = TextFeatures("sublinear", columns=FEWER_WORDS).fit_transform(texts)
     prefs = Preferences.from_labels(y)
-    ours = BilinearRanker(penalty="none", max_iter=steps, random_state=0, watch=0).fit(X, X, prefs)
+    ours = BilinearRanker(penalty="none", max_iter=steps, random_state=0, curve_points=0).fit(X, X, prefs)
     seen, other = prefs.draw(steps, random_state=0), prefs.draw(500, random_state=1)
     for name, triples in (("few.vw", seen), ("other.vw", other)):
         vowpal.write(folder / name, X, triples)

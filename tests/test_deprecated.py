@@ -52,7 +52,7 @@ def test_an_old_name_of_a_module_warns_and_another_is_an_attribute_error():
         find("cube")
 
 
-@pytest.mark.parametrize("old", [*deprecated.MODULES, "sparserank.rankers.pamir", "sparserank.solvers.solution"])
+@pytest.mark.parametrize("old", [*deprecated.MODULES, "sparserank.rankers.pamir", "sparserank.solvers.rbf"])
 def test_an_old_module_is_the_new_one_and_warns(old, monkeypatch):
     monkeypatch.delitem(sys.modules, old, raising=False)
     new = deprecated.new_module(old)

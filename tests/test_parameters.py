@@ -20,9 +20,9 @@ from .bilinear.test_ranker import PREFS, SETTINGS, X
 
 def test_settings_are_the_constructors_parameters_kept_as_given():
     start = np.eye(3)
-    ranker = BilinearRanker(alpha=3e-4, start=start)
-    assert ranker.get_params()["start"] is start
-    assert ranker.get_params(deep=False)["start"] is start
+    ranker = BilinearRanker(alpha=3e-4, init=start)
+    assert ranker.get_params()["init"] is start
+    assert ranker.get_params(deep=False)["init"] is start
     assert ranker.set_params(eta0=5.0) is ranker
     assert ranker.eta0 == 5.0
 
@@ -47,7 +47,7 @@ def test_scikit_learn_clones_it_and_reads_its_tags():
 def test_it_prints_the_settings_that_are_not_the_usual_ones():
     assert repr(BilinearRanker()) == "BilinearRanker()"
     assert repr(BilinearRanker(alpha=1e-4, refit=True)) == "BilinearRanker(alpha=0.0001, refit=True)"
-    assert repr(BilinearRanker(start=np.eye(3))) == "BilinearRanker(start=<ndarray of shape (3, 3)>)"
+    assert repr(BilinearRanker(init=np.eye(3))) == "BilinearRanker(init=<ndarray of shape (3, 3)>)"
 
 
 def test_loading_a_model_imports_no_scikit_learn(tmp_path):

@@ -21,6 +21,7 @@ _HOME = {
     "Constraints": "sparserank.text_ranker.constraints",
     "Cosine": "sparserank.text_ranker.lexical",
     "DominationRanker": "sparserank.letor.domination",
+    "LabelRanker": "sparserank.bilinear.label_ranker",
     "PAMIR": "sparserank.letor.pamir",
     "RBFRegressionRanker": "sparserank.letor.rbf",
     "RankBoost": "sparserank.letor.rankboost",
@@ -51,6 +52,7 @@ __all__ = [
     "Constraints",
     "Cosine",
     "DominationRanker",
+    "LabelRanker",
     "Preferences",
     "RBFRegressionRanker",
     "RankBoost",
@@ -75,6 +77,7 @@ __all__ = [
 if TYPE_CHECKING:
     from . import data, evaluation, preferences, search, text
     from .base.registry import load
+    from .bilinear.label_ranker import LabelRanker
     from .bilinear.ranker import BilinearRanker
     from .bilinear.size_path import SizePath, size_path
     from .letor.adarank import AdaRank

@@ -64,7 +64,7 @@ def test_word_pairs_are_learned_as_plain_python_too(penalty):
     triples = Preferences.from_labels(y).draw(10, random_state=1)
     alpha = 0.002 if penalty != "none" else 0.0
     ranker = BilinearRanker(
-        penalty=penalty, alpha=alpha, eta0=1.0, shrink_every=2, max_iter=10, watch=2, n_jobs=1, random_state=1
+        penalty=penalty, alpha=alpha, eta0=1.0, shrink_every=2, max_iter=10, curve_points=2, n_jobs=1, random_state=1
     ).fit(X, X, Preferences.from_labels(y))
     groups = None if penalty in ("l1", "none") else list(range(300))
     if penalty != "group-columns":
@@ -73,7 +73,7 @@ def test_word_pairs_are_learned_as_plain_python_too(penalty):
         )
         assert np.abs(ranker.W_.toarray() - expected).max() < 1e-5
     refitted = BilinearRanker(
-        penalty="none", diagonal=True, eta0=1.0, shrink_every=2, max_iter=10, watch=2, random_state=1
+        penalty="none", diagonal=True, eta0=1.0, shrink_every=2, max_iter=10, curve_points=2, random_state=1
     ).fit(X, X, Preferences.from_labels(y))
     expected = oracles.algorithm_1(
         X.toarray(), X.toarray(), triples, np.eye(300), alpha=0, eta0=1.0, every=2, omega=np.eye(300, dtype=bool)

@@ -23,7 +23,7 @@ def ranker():
 
 
 def test_the_block_between_words_is_Ws(ranker):
-    block = ranker.between(["w7", "w3", "w7"])
+    block = ranker.submatrix(["w7", "w3", "w7"])
     assert np.array_equal(block, ranker.W_.toarray()[[7, 3, 7]][:, [7, 3, 7]])
 
 
@@ -57,7 +57,7 @@ def test_colours_are_centred_at_0_and_numbers_stand_in_the_cells():
 
 
 def test_many_cells_have_no_numbers_and_nothing_but_zeros_is_no_problem():
-    many = [str(i) for i in range(pictures.MOST_WRITTEN + 1)]
+    many = [str(i) for i in range(pictures.MAX_NUMBERED_WORDS + 1)]
     assert not drawn(many, np.ones((len(many), len(many)))).texts
     assert drawn(["a"], [[0.0]]).images[0].get_clim() == (-1.0, 1.0)
     assert [text.get_text() for text in drawn(["a"], [[250.4]]).texts] == ["250"]
@@ -73,8 +73,8 @@ def test_any_word_can_be_a_label():
     [
         (["w1", "zebra"], "'zebra' is not among the 60 query words"),
         (["w1", "W10"], "did you mean 'w10'"),
-        ([], "a list of words is wanted"),
-        ("w1", "a list of words is wanted; got 'w1'"),
+        ([], "must be a list of words"),
+        ("w1", "must be a list of words; got 'w1'"),
         (["w1"] * 201, "at most 200 words; got 201"),
     ],
 )

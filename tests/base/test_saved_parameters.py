@@ -32,7 +32,7 @@ BY_QUERY = {
     sr.RankBoost: {"max_iter": 3},
     sr.RankSVM: {"C": 0.1},
 }
-BILINEAR = {"eta0": 1.0, "max_iter": 60, "random_state": 0, "watch": 2}
+BILINEAR = {"eta0": 1.0, "max_iter": 60, "random_state": 0, "curve_points": 2}
 VALUES = [
     None, True, 7, 0.25, -1.5e-300, "téxt", np.float32(0.1), np.int64(3), (1, "a", (2.5, None)), [1.5, [2]],
     {"the", "a"}, frozenset({("car", "boat")}), {0.0: 0.1, 2.0: 3.5}, {"high": (1, 2)},
@@ -48,6 +48,8 @@ def fitted(kind):
     """A ranker of the kind, fitted in a moment."""
     if kind is sr.TextRanker:
         return sr.TextRanker(loss="squared").fit(world()[0])
+    if kind is sr.LabelRanker:
+        return sr.LabelRanker(max_pairs=9, random_state=0).fit(ROWS, LABELS)
     if kind is sr.BilinearRanker:
         return sr.BilinearRanker(**BILINEAR).fit(ROWS, ROWS, PREFS)
     return kind(**BY_QUERY[kind]).fit(ROWS, GRADES, QIDS)
@@ -64,7 +66,7 @@ def same(one, other):
     return one == other and (isinstance(one, np.generic) or type(one) is type(other))
 
 
-KINDS = [*BY_QUERY, sr.BilinearRanker, sr.TextRanker]
+KINDS = [*BY_QUERY, sr.BilinearRanker, sr.LabelRanker, sr.TextRanker]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -195,7 +197,7 @@ def test_a_second_fit_of_w_is_the_fit_of_a_new_ranker():
     other = sr.Preferences.from_labels(LABELS[::-1])
     once = sr.BilinearRanker(**BILINEAR).fit(ROWS, ROWS, PREFS)
     words = [f"w{i}" for i in range(6)]
-    for earlier in ({"refit": True}, {"solver": "closed-form", "loss": "squared", "eta0": 200.0, "max_iter": 100_000}):
+    for earlier in ({"refit": True}, {"diagonal": True, "density": None}):
         settings = BILINEAR | {"density": 0.5, **earlier}
         twice = sr.BilinearRanker(**settings).fit(ROWS, ROWS, other, query_words=words, document_words=words)
         twice.set_params(**sr.BilinearRanker(**BILINEAR).get_params(deep=False)).fit(ROWS, ROWS, PREFS)

@@ -17,7 +17,7 @@ from sparserank.errors import ConfigError, ModelError
 
 from .test_ranker import PREFS, SETTINGS, X
 
-LONG = SETTINGS | {"max_iter": 40_000, "watch": 4}
+LONG = SETTINGS | {"max_iter": 40_000, "curve_points": 4}
 SCRIPT = """
 import sys
 from tests.bilinear.test_checkpoint import LONG, PREFS, X, BilinearRanker
@@ -81,7 +81,7 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Checkpoint, "done", lambda self: None)
     BilinearRanker(**SETTINGS).fit(X, X, PREFS, checkpoint=tmp_path / "c", checkpoint_every=100)
-    with pytest.raises(ModelError, match="other settings or data"):
+    with pytest.raises(ModelError, match="other parameters or data"):
         BilinearRanker(**SETTINGS | {"alpha": 1e-3}).fit(X, X, PREFS, checkpoint=tmp_path / "c", checkpoint_every=100)
     with pytest.raises(ConfigError, match="random_state"):
         BilinearRanker(**SETTINGS | {"random_state": None}).fit(X, X, PREFS, checkpoint=tmp_path / "d")

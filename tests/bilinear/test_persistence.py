@@ -47,13 +47,13 @@ def test_learning_goes_on_after_loading(saved):
 
 
 def test_penalties_and_centres_of_ones_own_are_kept(tmp_path):
-    centre = csr_array(np.eye(60, dtype=np.float32) * 0.5)
+    prior = csr_array(np.eye(60, dtype=np.float32) * 0.5)
     groups = ["a", "b"] * 30
-    ranker = BilinearRanker(**SETTINGS | {"max_iter": 100}, penalty=GroupL1(0.01, groups=groups), centre=centre)
+    ranker = BilinearRanker(**SETTINGS | {"max_iter": 100}, penalty=GroupL1(0.01, groups=groups), prior=prior)
     ranker.fit(X, X, PREFS).save(tmp_path / "w")
     again = sr.load(tmp_path / "w")
     assert np.array_equal(again.penalty._group_of(60), ranker.penalty._group_of(60))
-    assert (again.centre != centre).nnz == 0
+    assert (again.prior != prior).nnz == 0
     assert again.query_words_ is None
 
 

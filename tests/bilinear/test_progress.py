@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sparserank.bilinear import progress
-from sparserank.bilinear.progress import TrainingBar, all_of, training_bar
+from sparserank.bilinear.progress import TrainingBar, combine, training_bar
 from sparserank.bilinear.ranker import BilinearRanker
 from sparserank.errors import ConfigError
 
@@ -72,13 +72,13 @@ def test_nothing_to_learn_has_no_bar(terminal):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"refit": True}, {"density": 0.2, "refit": True}, {"diagonal": True}, {"centre": "identity"}]
+    "settings", [{}, {"refit": True}, {"density": 0.2, "refit": True}, {"diagonal": True}, {"prior": "identity"}]
 )
 def test_looking_changes_no_bit(terminal, monkeypatch, tmp_path, settings):
-    monkeypatch.setattr(progress, "PAUSE", 0.0)
+    monkeypatch.setattr(progress, "UPDATE_INTERVAL_S", 0.0)
     terminal()
     plain = BilinearRanker(**SETTINGS, **settings).fit(X, X, PREFS)
-    shown = BilinearRanker(**SETTINGS, **settings, verbose=True).fit(X, X, PREFS, follow=lambda training: None)
+    shown = BilinearRanker(**SETTINGS, **settings, verbose=True).fit(X, X, PREFS, callback=lambda training: None)
     assert np.array_equal(plain.W_.toarray(), shown.W_.toarray())
     assert [p.objective for p in plain.solution_.history] == [p.objective for p in shown.solution_.history]
     plain.fit(X, X, PREFS, checkpoint=tmp_path / "a", checkpoint_every=200)
@@ -89,7 +89,7 @@ def test_looking_changes_no_bit(terminal, monkeypatch, tmp_path, settings):
 def test_one_may_follow_a_training_and_see_how_far_it_is():
     seen = []
     ranker = BilinearRanker(**SETTINGS | {"refit": True})
-    ranker.fit(X, X, PREFS, follow=lambda training: seen.append((training.steps, training.curve.total_steps)))
+    ranker.fit(X, X, PREFS, callback=lambda training: seen.append((training.steps, training.curve.total_steps)))
     steps = [step for step, _ in seen]
     assert all(step == counted for step, counted in seen)
     assert steps[-1] == 1_000
@@ -97,7 +97,7 @@ def test_one_may_follow_a_training_and_see_how_far_it_is():
     pieces = BilinearRanker(**SETTINGS | {"max_iter": 100})
     for end in (100, 200):
         seen.clear()
-        pieces.partial_fit(X, X, PREFS, follow=lambda training: seen.append(training.steps))
+        pieces.partial_fit(X, X, PREFS, callback=lambda training: seen.append(training.steps))
         assert seen[-1] == end
         assert all(end - 100 < step <= end for step in seen)
 
@@ -126,12 +126,12 @@ def test_a_training_that_is_gone_on_with_shows_how_far_it_was(terminal, monkeypa
 
 
 def test_one_bar_serves_one_training_after_another(terminal, monkeypatch):
-    monkeypatch.setattr(progress, "PAUSE", 0.0)
+    monkeypatch.setattr(progress, "UPDATE_INTERVAL_S", 0.0)
     screen = terminal()
     with TrainingBar("training", 1_000, leave=False) as bar:
         for method in ("first", "second"):
-            bar.say(f"the {method} method")
-            BilinearRanker(**SETTINGS).fit(X, X, PREFS, follow=bar)
+            bar.set_heading(f"the {method} method")
+            BilinearRanker(**SETTINGS).fit(X, X, PREFS, callback=bar)
             bar._live.refresh()
     shown = screen.shown()
     assert "the first method" in shown
@@ -150,9 +150,9 @@ def test_verbose_is_a_flag_and_is_kept_in_the_model_file_like_every_parameter(tm
 
 def test_followers_are_joined():
     heard = []
-    assert all_of(None, None) is None
-    assert all_of(None, heard.append) == heard.append
-    all_of(heard.append, heard.append)("training")
+    assert combine(None, None) is None
+    assert combine(None, heard.append) == heard.append
+    combine(heard.append, heard.append)("training")
     assert heard == ["training", "training"]
     with training_bar(False, "learning", 10) as bar:
         assert bar is None

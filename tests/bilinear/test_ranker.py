@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, random_array
 from sklearn.base import clone
 
 from sparserank import Preferences
-from sparserank.bilinear.ranker import CONFIGURATIONS, BilinearRanker
+from sparserank.bilinear.ranker import METHODS_OF_PAPER, BilinearRanker
 from sparserank.errors import ConfigError, DataError, NotFitted
 from sparserank.optim.penalties import GroupL1
 
@@ -69,11 +69,11 @@ def test_refitting_goes_over_the_same_triples_on_the_same_entries(sparse):
     assert np.abs(refitted.W_.toarray() - expected).max() <= 1e-4 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("name", METHODS_OF_PAPER)
 def test_every_method_of_the_paper_has_its_name(name):
-    changes = {k: v for k, v in SETTINGS.items() if k not in CONFIGURATIONS[name]}
-    ranker = BilinearRanker.named(name, **changes).fit(X, X, PREFS)
-    identity = BilinearRanker.named("Identity").fit(X, X, PREFS)
+    changes = {k: v for k, v in SETTINGS.items() if k not in METHODS_OF_PAPER[name]}
+    ranker = BilinearRanker.from_paper(name, **changes).fit(X, X, PREFS)
+    identity = BilinearRanker.from_paper("Identity").fit(X, X, PREFS)
     assert (csr_array(np.eye(60)) != identity.W_).nnz == 0
     if name == "Diagonal":
         assert (ranker.W_ - csr_array(np.diag(ranker.W_.diagonal()))).count_nonzero() == 0
@@ -109,10 +109,10 @@ def test_the_same_seed_gives_the_same_bits_on_any_number_of_threads():
 
 
 def test_a_linear_rate_ends_where_the_steps_end():
-    ranker = BilinearRanker(**SETTINGS | {"rate": "linear", "eta0": 1.0}).fit(X, X, PREFS)
+    ranker = BilinearRanker(**SETTINGS | {"schedule": "linear", "eta0": 1.0}).fit(X, X, PREFS)
     assert ranker.n_iter_ == SETTINGS["max_iter"]
     assert (ranker.W_ != BilinearRanker(**SETTINGS | {"eta0": 1.0}).fit(X, X, PREFS).W_).nnz
-    with pytest.raises(ConfigError, match="nothing to go on with"):
+    with pytest.raises(ConfigError, match="partial_fit cannot continue"):
         ranker.partial_fit(X, X, PREFS)
 
 
@@ -137,11 +137,11 @@ def test_density_is_had_on_request(wanted):
 def test_a_rectangular_W_and_a_start_of_ones_own():
     rng = np.random.default_rng(1)
     D = csr_array(random_array((80, 25), density=0.3, rng=rng, dtype=np.float32))
-    ranker = BilinearRanker(**SETTINGS, start="zero").fit(X, D, PREFS)
+    ranker = BilinearRanker(**SETTINGS, init="zero").fit(X, D, PREFS)
     assert ranker.W_.shape == (60, 25)
     assert ranker.scores(X[:3], D).shape == (3, 80)
     start = csr_array(random_array((60, 25), density=0.1, rng=rng, dtype=np.float32))
-    unchanged = BilinearRanker(**SETTINGS | {"max_iter": 0}, start=start).fit(X, D, PREFS)
+    unchanged = BilinearRanker(**SETTINGS | {"max_iter": 0}, init=start).fit(X, D, PREFS)
     assert (start != unchanged.W_).nnz == 0
 
 
@@ -154,7 +154,7 @@ def test_groups_vanish_whole():
 
 
 def test_a_word_keeps_its_own_match_around_the_identity():
-    ranker = BilinearRanker(**SETTINGS | {"alpha": 5e-3}, centre="identity").fit(X, X, PREFS)
+    ranker = BilinearRanker(**SETTINGS | {"alpha": 5e-3}, prior="identity").fit(X, X, PREFS)
     assert (ranker.W_.diagonal() == 1.0).any()
     plain = BilinearRanker(**SETTINGS | {"alpha": 5e-3}).fit(X, X, PREFS)
     assert np.count_nonzero(ranker.W_.diagonal()) > np.count_nonzero(plain.W_.diagonal())
@@ -213,9 +213,9 @@ def bad(**changes):
         (lambda: BilinearRanker().scores(X, X), NotFitted, "call fit first"),
         (bad(eta0=-1.0), ConfigError, "'eta0'"),
         (bad(eta0=float("nan")), ConfigError, "'eta0'"),
-        (bad(eta0=-1.0, rate="fixed"), ConfigError, "'eta0'"),
+        (bad(eta0=-1.0, schedule="fixed"), ConfigError, "'eta0'"),
         (bad(shrink_every=0), ConfigError, "'shrink_every'"),
-        (bad(watch=-1), ConfigError, "'watch'"),
+        (bad(curve_points=-1), ConfigError, "'curve_points'"),
         (bad(refit="yes"), ConfigError, "'refit'"),
         (bad(random_state=-1), ConfigError, "'random_state'"),
         (bad(random_state=np.random.default_rng(0)), ConfigError, "'random_state'"),
@@ -227,26 +227,26 @@ def bad(**changes):
         (bad(penalty="l3"), ConfigError, "'penalty'"),
         (bad(loss="squared"), ConfigError, "'loss'"),
         (bad(solver="adam"), ConfigError, "'solver'"),
-        (bad(rate="slow"), ConfigError, "'rate'"),
-        (bad(start="one"), ConfigError, "'start'"),
-        (bad(start=np.eye(3)), ConfigError, "shape (60, 60)"),
+        (bad(schedule="slow"), ConfigError, "'schedule'"),
+        (bad(init="one"), ConfigError, "'init'"),
+        (bad(init=np.eye(3)), ConfigError, "shape (60, 60)"),
         (bad(density=0.1, max_pairs=3), ConfigError, "give one of them"),
         (bad(density=0.0), ConfigError, "'density'"),
-        (bad(density=0.1, penalty="none"), ConfigError, "needs penalty='l1'"),
+        (bad(density=0.1, penalty="none"), ConfigError, "need penalty='l1'"),
         (bad(max_iter=-1), ConfigError, "'max_iter'"),
-        (lambda: BilinearRanker().fit(X, X, Y), DataError, "preferences are wanted"),
+        (lambda: BilinearRanker().fit(X, X, Y), DataError, "preferences must be Preferences"),
         (lambda: BilinearRanker().fit(X[:5], X, PREFS), DataError, "80 rows of Q; it has 5"),
         (lambda: BilinearRanker().fit(np.full((80, 2), np.nan), X, PREFS), DataError, "Q: row 0"),
         (lambda: BilinearRanker().fit(X, np.full((80, 60), np.inf), PREFS), DataError, "D: row 0"),
-        (bad(start=np.full((60, 60), np.nan)), DataError, "start: row 0 holds a number that is not finite"),
-        (bad(centre=np.full((60, 60), np.nan)), DataError, "centre: row 0 holds a number that is not finite"),
+        (bad(init=np.full((60, 60), np.nan)), DataError, "init: row 0 holds a number that is not finite"),
+        (bad(prior=np.full((60, 60), np.nan)), DataError, "prior: row 0 holds a number that is not finite"),
         (lambda: Preferences.from_labels([1, 1, 1]), DataError, "at least two classes; got 1"),
         (lambda: BilinearRanker().fit(["a"] * 80, X, PREFS), DataError, "matrix of numbers"),
         (lambda: BilinearRanker().fit(X, X[:, :5], PREFS), ConfigError, "use 'zero'"),
-        (lambda: BilinearRanker(diagonal=True, start="zero").fit(X, X[:, :5], PREFS), ConfigError, "must be square"),
+        (lambda: BilinearRanker(diagonal=True, init="zero").fit(X, X[:, :5], PREFS), ConfigError, "must be square"),
         (lambda: BilinearRanker().fit(X, X, PREFS, query_words=["a"]), DataError, "need 60 words; got 1"),
         (lambda: BilinearRanker(refit=True).partial_fit(X, X, PREFS), ConfigError, "use fit"),
-        (lambda: BilinearRanker.named("Dense"), ConfigError, "'name'"),
+        (lambda: BilinearRanker.from_paper("Dense"), ConfigError, "'method'"),
     ],
 )
 def test_bad_input_is_refused_before_any_work(make, error, says):
@@ -281,14 +281,14 @@ def test_what_was_learned_survives_a_call_that_is_refused(call, error, says):
     assert ranker.solution_.history[-1].steps == 200
 
 
-@pytest.mark.parametrize("change", [{"eta0": 6.0}, {"alpha": 1e-3}, {"density": 0.1}, {"start": np.eye(60)}])
+@pytest.mark.parametrize("change", [{"eta0": 6.0}, {"alpha": 1e-3}, {"density": 0.1}, {"init": np.eye(60)}])
 def test_a_setting_changed_between_pieces_is_refused_since_it_would_have_no_effect(change):
     ranker = BilinearRanker(**SETTINGS | {"max_iter": 100}).partial_fit(X, X, PREFS)
-    with pytest.raises(ConfigError, match=f"goes on with the settings it began with: {next(iter(change))}="):
+    with pytest.raises(ConfigError, match=f"continues with the parameters of the first call: {next(iter(change))}="):
         ranker.set_params(**change).partial_fit(X, X, PREFS)
     assert ranker.n_iter_ == 100
     ranker.set_params(**{name: BilinearRanker(**SETTINGS).get_params()[name] for name in change})
-    assert ranker.set_params(max_iter=50, n_jobs=1, watch=2).partial_fit(X, X, PREFS).n_iter_ == 150
+    assert ranker.set_params(max_iter=50, n_jobs=1, curve_points=2).partial_fit(X, X, PREFS).n_iter_ == 150
     assert ranker.set_params(**change).fit(X, X, PREFS).n_iter_ == 50
 
 
@@ -304,7 +304,7 @@ def test_another_number_of_columns_is_refused_and_nothing_is_lost(sparse):
         sparse.explain(X, X)
     with pytest.raises(DataError, match="no names"):
         sparse.related("word")
-    with pytest.raises(DataError, match="numbered 0 to 59"):
+    with pytest.raises(DataError, match="numbers 0 to 59"):
         sparse.related(99)
 
 

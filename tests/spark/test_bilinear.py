@@ -18,7 +18,7 @@ PREFS = sr.Preferences.from_labels(LABELS)
 
 
 def settings(**changes):
-    return sr.BilinearRanker(**{"max_iter": 1200, "random_state": 3, "alpha": 1e-4, "watch": 2} | changes)
+    return sr.BilinearRanker(**{"max_iter": 1200, "random_state": 3, "alpha": 1e-4, "curve_points": 2} | changes)
 
 
 def learned_here(ranker):
@@ -41,7 +41,7 @@ def test_one_partition_in_one_round_is_one_machine_to_the_bit(spark, changes):
 
 
 def test_one_partition_with_a_penalty_and_a_centre_is_one_machine(spark):
-    ranker = settings(centre="identity")
+    ranker = settings(prior="identity")
     found = SparkBilinearRanker(ranker, rounds=2, partitions=1).fit(spark, X, X, PREFS)
     assert_allclose(found.W_.toarray(), learned_here(ranker).W_.toarray(), atol=1e-4)
 
@@ -126,7 +126,7 @@ def test_shrinking_goes_towards_the_centre():
 @pytest.mark.parametrize(
     ("ranker", "options", "words"),
     [
-        (sr.BilinearRanker(solver="closed-form", loss="squared"), {}, "runs on one machine"),
+        (sr.LabelRanker(), {}, "must be a BilinearRanker; got LabelRanker"),
         (sr.BilinearRanker(penalty="group-rows"), {}, "group penalties are not mixed"),
         (sr.BilinearRanker(max_iter=0), {}, "'max_iter' parameter must be a whole number"),
         (sr.BilinearRanker(), {"rounds": 0}, "'rounds' parameter must be a whole number"),
@@ -134,8 +134,7 @@ def test_shrinking_goes_towards_the_centre():
         (sr.BilinearRanker(random_state="x"), {}, "'random_state' parameter must be a whole number"),
         (sr.BilinearRanker(random_state=1.5), {}, "'random_state' parameter must be a whole number"),
         (sr.BilinearRanker(shuffle=1), {}, "'shuffle' parameter must be True or False"),
-        (sr.BilinearRanker(rank=3), {}, "rank is a setting of solver='low-rank'"),
-        (sr.BilinearRanker(loss="softmax"), {}, "needs solver='low-rank'"),
+        (sr.BilinearRanker(loss="softmax"), {}, "which LabelRanker uses"),
         (sr.BilinearRanker(density=2), {}, "'density' parameter must be a number"),
         (sr.BilinearRanker(max_pairs=9, slack=0.5), {}, "'slack' parameter must be a number"),
         (sr.PAMIR(), {}, "'ranker' parameter must be a BilinearRanker; got PAMIR"),

@@ -1,6 +1,6 @@
-"""Pictures of what was learned, as PNG: a block of W as a heat map, accuracy against size. Same numbers, same bytes.
+"""Plots as PNG: a block of W as a heat map, and accuracy against size. The same numbers give the same bytes.
 
-Text is taken literally: a dollar sign in a word is no formula.
+Text is literal: a dollar sign in a word does not start a formula.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from ..validation import installed
 
 INK, SOFT, GRID = "#1b1f24", "#6a7380", "#dfe3e8"
 LINE, CHOSEN = "#2a6fdb", "#d4691e"
-MOST_WRITTEN = 15
-"""A block of so many words has its numbers written in its cells; in a larger one they would not be read."""
-MOST_WORDS = 200
-"""More words than this are not told apart on a page."""
+MAX_NUMBERED_WORDS = 15
+"""Up to this many words, the cells show their numbers; in a larger block they would be too small."""
+MAX_WORDS = 200
+"""More words than this cannot be told apart on a page."""
 
 
 def png(draw: Callable[[], Any]) -> bytes:
-    """The figure that `draw` makes, with matplotlib's own defaults whatever the user's are."""
+    """Render the figure that `draw` returns, with matplotlib's defaults instead of the user's."""
     installed("matplotlib", extra="plot")
     import matplotlib.style
 
     out = BytesIO()
     own: dict[str, Any] = {"font.family": ["DejaVu Sans"], "text.parse_math": False}
     with matplotlib.style.context(["default", own]), warnings.catch_warnings():
-        # a word in a script that the font lacks is drawn as boxes
+        # the font draws words of a script that it lacks as boxes
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         draw().savefig(out, format="png", dpi=150, metadata={"Software": None})
     return out.getvalue()
 
 
 def heatmap(words: Sequence[str], values: NDArray[np.float32]) -> bytes:
-    """values[i, j] for query word words[i] and document word words[j], white at 0, red above it and blue below."""
-    return png(lambda: _heatmap([_shown(word) for word in words], values))
+    """Plot values[i, j] for query word words[i] and document word words[j]: white at 0, red above and blue below."""
+    return png(lambda: _heatmap([_label(word) for word in words], values))
 
 
 def _heatmap(words: list[str], values: NDArray[np.float32]) -> Any:
@@ -64,7 +64,7 @@ def _heatmap(words: list[str], values: NDArray[np.float32]) -> Any:
     panel.set_yticks(np.arange(n + 1) - 0.5, minor=True)
     panel.grid(which="minor", color="white", linewidth=1.5 if n <= 40 else 0.4)
     panel.tick_params(which="minor", length=0, top=False)
-    if n <= MOST_WRITTEN:
+    if n <= MAX_NUMBERED_WORDS:
         _write_cells(panel, values, reach)
     bar = figure.colorbar(image, ax=panel, shrink=0.7, pad=0.02)
     bar.outline.set_visible(False)
@@ -72,12 +72,12 @@ def _heatmap(words: list[str], values: NDArray[np.float32]) -> Any:
     return figure
 
 
-def against_size(points: Sequence[tuple[int, float]], by: str, chosen: int, within: float) -> bytes:
-    """(pairs, value) from the smallest model to the largest; the chosen one stands out."""
-    return png(lambda: _against_size(points, _shown(by), chosen, within))
+def size_curve(points: Sequence[tuple[int, float]], by: str, chosen: int, within: float) -> bytes:
+    """Plot (pairs, value) from the smallest model to the largest, with the chosen one marked."""
+    return png(lambda: _size_curve(points, _label(by), chosen, within))
 
 
-def _against_size(points: Sequence[tuple[int, float]], by: str, chosen: int, within: float) -> Any:
+def _size_curve(points: Sequence[tuple[int, float]], by: str, chosen: int, within: float) -> Any:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
@@ -102,7 +102,7 @@ def _against_size(points: Sequence[tuple[int, float]], by: str, chosen: int, wit
 
 
 def _write_cells(panel: Any, values: NDArray[np.float32], reach: float) -> None:
-    """Every number that is not 0, a dot where it would be rounded to 0; dark on pale cells and white on strong ones."""
+    """Write every number that is not 0, and a dot if it rounds to 0; dark on pale cells, white on strong ones."""
     places = 0 if reach >= 100 else 1 if reach >= 10 else 2
     for i, j in np.argwhere(values != 0).tolist():
         value = round(float(values[i, j]), places)
@@ -110,7 +110,7 @@ def _write_cells(panel: Any, values: NDArray[np.float32], reach: float) -> None:
         panel.text(j, i, f"{value:.{places}f}" if value else "·", ha="center", va="center", fontsize=8, color=colour)
 
 
-def _shown(word: str, most: int = 24) -> str:
-    """A word as a label: printable, and no longer than a label can be."""
+def _label(word: str, most: int = 24) -> str:
+    """A word as a label: printable, and at most `most` characters."""
     word = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in word)
     return word if len(word) <= most else word[: most - 1] + "…"

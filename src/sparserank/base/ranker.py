@@ -48,9 +48,11 @@ class Ranker(Parameters):
         ConfigError
             A parameter has a type that a model file cannot hold, such as a function.
         """
+        from .registry import registered_name
+
         settings, arrays = self._state()
         params, more = pack(self.get_params(deep=False))
-        about = {"ranker": type(self).__name__, "params": params}
+        about = {"ranker": registered_name(type(self)), "params": params}
         write_tensors(path, self._file_kind, settings | about, arrays | more)
 
     @classmethod

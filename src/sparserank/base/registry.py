@@ -34,6 +34,7 @@ RANKERS: dict[str, dict[str, str]] = {
     },
     "matrices": {
         "bilinear": "sparserank.bilinear.ranker:BilinearRanker",
+        "label": "sparserank.bilinear.label_ranker:LabelRanker",
     },
 }
 """{what a ranker learns from: {name: "module:class"}}; the command line trains those of texts and of LETOR files."""
@@ -96,6 +97,12 @@ def class_of_file(file: Tensors) -> type[Ranker]:
             if target.partition(":")[2] == name and (found := _import(target))._file_kind == file.kind:
                 return found
     raise ModelError(f"{file.path}: holds {name or file.kind!r}, which is not a ranker of this version")
+
+
+def registered_name(ranker: type[Ranker]) -> str:
+    """The name of a class for a model file: its own, or that of the first registered class that it inherits from."""
+    names = {target.partition(":")[2] for rankers in RANKERS.values() for target in rankers.values()}
+    return next((one.__name__ for one in ranker.__mro__ if one.__name__ in names), ranker.__name__)
 
 
 def _import(target: str) -> type[Any]:

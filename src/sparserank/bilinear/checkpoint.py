@@ -1,6 +1,6 @@
-"""Checkpoints of a training: `kill -9` at any moment loses at most the interval, and going on gives the same bits.
+"""Checkpoints of a training: a crash loses at most the steps since the last one, and continuing gives the same bits.
 
-A checkpoint is taken where the training has settled, and the training settles there whether it is killed or not.
+W settles at every checkpoint whether the training is interrupted or not, so checkpoints do not change the result.
 """
 
 from __future__ import annotations
@@ -27,35 +27,34 @@ KIND = "checkpoint"
 
 
 class Checkpoint:
-    """One file that holds how far a training is; made for these settings, these rows and these preferences."""
+    """A file with the state of a training, for these parameters, rows and preferences only."""
 
     def __init__(
-        self, path: PathLike, every: int, settings: Mapping[str, Any], score: Bilinear, prefs: Preferences
+        self, path: PathLike, every: int, params: Mapping[str, Any], score: Bilinear, preferences: Preferences
     ) -> None:
         self.path, self.every = Path(path), every
-        digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=repr).encode())
+        digest = hashlib.sha256(json.dumps(params, sort_keys=True, default=repr).encode())
         for matrix in (score.queries, score.items):
             for part in (matrix.indptr, matrix.indices, matrix.data):
                 digest.update(np.ascontiguousarray(part).tobytes())
-        for part in (prefs.query, prefs.order, prefs.better, prefs.worse):
+        for part in (preferences.query, preferences.order, preferences.better, preferences.worse):
             digest.update(part.tobytes())
         self.fingerprint = digest.hexdigest()
 
     def read(self) -> Tensors | None:
-        """The state to go on from; None where there is no checkpoint yet. One of another training is refused."""
+        """Read the state; None if there is no checkpoint yet. One of another training raises ModelError."""
         if not self.path.exists():
             return None
         file = read_tensors(self.path, KIND)
         if file.settings.get("fingerprint") != self.fingerprint:
-            raise ModelError(f"{self.path}: a checkpoint of other settings or data; remove it, or name another file")
+            raise ModelError(f"{self.path}: a checkpoint of other parameters or data; remove it, or give another file")
         return file
 
     def write(self, phase: str, training: Training | PatternTraining, more: Mapping[str, Any]) -> None:
-        """Take a checkpoint, atomically."""
-        told, arrays = training.state()
-        about = {"fingerprint": self.fingerprint, "phase": phase, "told": told} | dict(more)
-        write_tensors(self.path, KIND, about, arrays)
+        """Write the state atomically."""
+        state, arrays = training.state()
+        write_tensors(self.path, KIND, {"fingerprint": self.fingerprint, "phase": phase, "told": state, **more}, arrays)
 
-    def done(self) -> None:
-        """The training has ended: its checkpoint is no longer needed."""
+    def remove(self) -> None:
+        """Remove the file after the training has ended."""
         self.path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The settings of `BilinearRanker`, judged and turned into what the solver takes."""
+"""The parameters of `BilinearRanker`, validated, as objects that the solver takes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..errors import ConfigError
 from ..optim.losses import Hinge
 from ..optim.pattern_sgd import PatternTraining
 from ..optim.penalties import L1, GroupL1, NoPenalty, Penalty
+from ..optim.pruning import PairBudget
 from ..optim.scores import Bilinear, rows
 from ..optim.sparse_sgd import SparseSGD, Training
 
@@ -19,59 +20,52 @@ if TYPE_CHECKING:
 
     from .ranker import BilinearRanker
 
-FULL_ENOUGH, MOST_SLACK = 0.2, 10.0
-"""While it is learned, W holds this density, and at most so many times the entries that it keeps.
+WORKING_DENSITY, MAX_SLACK = 0.2, 10.0
+"""During training W holds this density, and at most so many times the entries that it keeps.
 
-A W of this density learns well, and a smaller one is better cut from it than learned by itself: `python -m
+A W of this density learns well, and a smaller one is better pruned from it than learned by itself: `python -m
 benchmarks.tune_word_pairs` chose the density on held-out training items. The second number limits memory."""
 
-OTHER_LOSSES = {"squared": "closed-form", "softmax": "low-rank"}
-"""Losses that are not on triples, and the solver that takes each."""
 
-
-def hinge(loss: Any) -> Hinge:
-    """A `Hinge`, by its name or as it is."""
+def make_loss(loss: Any) -> Hinge:
+    """The `Hinge` that a name or an object means."""
     if isinstance(loss, Hinge):
         return loss
-    for other, solver in OTHER_LOSSES.items():
-        if loss == other:
-            raise ConfigError(f"The 'loss' parameter {loss!r} needs solver={solver!r}; 'sparse-sgd' takes 'hinge'.")
-    validation.choice("loss", loss, ("hinge", *OTHER_LOSSES))
+    if loss in ("squared", "softmax"):
+        raise ConfigError(f"The 'loss' parameter must be 'hinge'. Got {loss!r} instead, which LabelRanker uses.")
+    validation.choice("loss", loss, ("hinge",))
     return Hinge()
 
 
-def penalty(given: Any, alpha: Any) -> Penalty:
-    """A penalty by its name, with alpha; or one as it is, with its own alpha."""
-    if isinstance(given, NoPenalty | L1 | GroupL1):
-        return given
-    kind = validation.choice("penalty", given, ("l1", "group-rows", "group-columns", "none"))
+def make_penalty(penalty: Any, alpha: Any) -> Penalty:
+    """A penalty by its name, with alpha; an object has its own alpha."""
+    if isinstance(penalty, NoPenalty | L1 | GroupL1):
+        return penalty
+    kind = validation.choice("penalty", penalty, ("l1", "group-rows", "group-columns", "none"))
     validation.number("alpha", alpha, low=0)
     if kind == "none":
         return NoPenalty()
     return L1(alpha) if kind == "l1" else GroupL1(alpha, over=kind.removeprefix("group-"))
 
 
-def wanted_pairs(density: Any, max_pairs: Any, shape: tuple[int, int], penalty: Penalty) -> int | None:
-    """How many entries of W are wanted; None where alpha decides."""
+def n_pairs(density: Any, max_pairs: Any, shape: tuple[int, int], penalty: Penalty) -> int | None:
+    """The number of entries of W to keep; None if alpha decides."""
     if density is None and max_pairs is None:
         return None
-    if density is not None and max_pairs is not None:
-        raise ConfigError("'density' and 'max_pairs' both say how large W should be; give one of them")
+    budget = PairBudget(max_pairs=max_pairs, density=density)
     if isinstance(penalty, NoPenalty):
-        raise ConfigError("a wanted density needs penalty='l1'; without a penalty W does not become sparse")
-    if max_pairs is not None:
-        return validation.count("max_pairs", max_pairs, low=1)
-    return max(1, round(validation.number("density", density, low=0, high=1, open_low=True) * shape[0] * shape[1]))
+        raise ConfigError("'density' and 'max_pairs' need penalty='l1'; without a penalty W does not become sparse")
+    return budget.for_shape(shape).pairs
 
 
-def held_pairs(slack: Any, wanted: int, shape: tuple[int, int]) -> float:
-    """How many times the wanted entries W holds while it is learned."""
+def slack_factor(slack: Any, pairs: int, shape: tuple[int, int]) -> float:
+    """How many times the kept entries W holds during training."""
     if slack is not None:
         return validation.number("slack", slack, low=1)
-    return max(1.0, min(MOST_SLACK, FULL_ENOUGH * shape[0] * shape[1] / wanted))
+    return max(1.0, min(MAX_SLACK, WORKING_DENSITY * shape[0] * shape[1] / pairs))
 
 
-def matrix(name: str, given: Any, shape: tuple[int, int]) -> csr_array:
+def make_matrix(name: str, given: Any, shape: tuple[int, int]) -> csr_array:
     """'identity', 'zero' or a matrix of W's shape."""
     from scipy.sparse import csr_array, eye_array
 
@@ -82,35 +76,35 @@ def matrix(name: str, given: Any, shape: tuple[int, int]) -> csr_array:
         if shape[0] != shape[1]:
             raise ConfigError(f"{name}='identity' needs as many query as document columns; W is {shape}: use 'zero'")
         return csr_array(eye_array(shape[0], dtype=np.float32, format="csr"))
-    found = rows(name, given)
-    if found.shape != shape:
-        raise ConfigError(f"{name} must be a matrix of shape {shape}; got {found.shape}")
-    return found
+    matrix = rows(name, given)
+    if matrix.shape != shape:
+        raise ConfigError(f"{name} must be a matrix of shape {shape}; got {matrix.shape}")
+    return matrix
 
 
 def make_solver(ranker: BilinearRanker) -> SparseSGD:
-    """The solver with the settings of a ranker."""
-    return SparseSGD(ranker.eta0, ranker.rate, ranker.shrink_every, ranker.n_jobs, ranker.max_iter or 1)
+    """The solver with the parameters of a ranker."""
+    return SparseSGD(ranker.eta0, ranker.schedule, ranker.shrink_every, ranker.n_jobs, ranker.max_iter or 1)
 
 
 def new_training(ranker: BilinearRanker, score: Bilinear, W: csr_array | None = None) -> Training | PatternTraining:
-    """A training with the settings of a ranker, from W, or from the ranker's `start`."""
-    shape, kind = score.shape, penalty(ranker.penalty, ranker.alpha)
-    begin = matrix("start", ranker.start, shape) if W is None else W
-    centre = None if ranker.centre is None else matrix("centre", ranker.centre, shape)
-    n_pairs = wanted_pairs(ranker.density, ranker.max_pairs, shape, kind)
-    slack = 1.0 if n_pairs is None else held_pairs(ranker.slack, n_pairs, shape)
+    """A training with the parameters of a ranker, from W, or from the ranker's `init`."""
+    shape, penalty = score.shape, make_penalty(ranker.penalty, ranker.alpha)
+    init = make_matrix("init", ranker.init, shape) if W is None else W
+    prior = None if ranker.prior is None else make_matrix("prior", ranker.prior, shape)
+    pairs = n_pairs(ranker.density, ranker.max_pairs, shape, penalty)
+    slack = 1.0 if pairs is None else slack_factor(ranker.slack, pairs, shape)
     return make_solver(ranker).training(
-        score, hinge(ranker.loss), kind, diagonal(begin) if ranker.diagonal else begin, centre,
-        pattern=ranker.diagonal, wanted=n_pairs, slack=slack,
+        score, make_loss(ranker.loss), penalty, diagonal(init) if ranker.diagonal else init, prior,
+        pattern=ranker.diagonal, wanted=pairs, slack=slack,
     )  # fmt: skip
 
 
-def diagonal(start: csr_array) -> csr_array:
-    """Every place of the diagonal, with the start's values there."""
+def diagonal(matrix: csr_array) -> csr_array:
+    """Every entry of the diagonal, zeros included."""
     from scipy.sparse import csr_array
 
-    n, columns = start.shape
+    n, columns = matrix.shape
     if n != columns:
         raise ConfigError(f"a diagonal W must be square; Q and D have {n} and {columns} columns")
-    return csr_array((start.diagonal().astype(np.float32), np.arange(n), np.arange(n + 1)), shape=(n, n))
+    return csr_array((matrix.diagonal().astype(np.float32), np.arange(n), np.arange(n + 1)), shape=(n, n))

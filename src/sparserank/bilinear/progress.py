@@ -1,6 +1,6 @@
-"""How a training goes, on a terminal: a bar with steps, density, violations and memory. In a pipe, nothing.
+"""A progress bar with steps, density, violations and memory, on a terminal only.
 
-What follows a training looks at it and changes nothing, so W is the same to the last bit with and without.
+Callbacks read a training and change nothing, so W has the same bits with and without them.
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ from ..optim.sparse_sgd import Training
 if TYPE_CHECKING:
     from ..optim.pattern_sgd import PatternTraining
 
-Follow: TypeAlias = "Callable[[Training | PatternTraining], None]"
-"""follow(training): called every few batches, where W has settled."""
+Callback: TypeAlias = "Callable[[Training | PatternTraining], None]"
+"""callback(training): called every few batches, when W has settled."""
 
-PAUSE = 0.1
-"""Seconds between two looks: counting a large W takes time that the training should have."""
+UPDATE_INTERVAL_S = 0.1
+"""Time between two updates: counting the entries of a large W is slow."""
 
 
 class TrainingBar:
-    """A bar on stderr that is handed a training every few batches; only for a terminal (see `training_bar`).
-
-    `total` is the steps the training will have taken, those before `first` not shown.
-    """
+    """A progress bar on stderr, which is a callback of a training; steps before `first` are not shown."""
 
     def __init__(self, label: str, total: int, first: int = 0, *, leave: bool = True) -> None:
         from rich.console import Console
@@ -70,13 +67,13 @@ class TrainingBar:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def say(self, heading: str) -> None:
-        """What is going on, on a line of its own."""
+    def set_heading(self, heading: str) -> None:
+        """Show a message above the bar."""
         self._heading = heading
 
     def __call__(self, training: Training | PatternTraining) -> None:
-        """Look at the training, unless it was looked at just now."""
-        if training.steps < self._total and monotonic() - self._looked < PAUSE:
+        """Update the bar, unless that was done just now."""
+        if training.steps < self._total and monotonic() - self._looked < UPDATE_INTERVAL_S:
             return
         self._looked = monotonic()
         if training.steps < self._steps:  # another training than before
@@ -87,7 +84,7 @@ class TrainingBar:
         self._progress.update(self._task, completed=training.steps - self._first, numbers=numbers)
 
     def _numbers(self, training: Training | PatternTraining) -> Iterator[str]:
-        """Steps, density, violations since the last look, and memory."""
+        """Steps, density, violations since the last update, and memory."""
         held = training.rows if isinstance(training, Training) else training
         yield f"{training.steps - self._first:,}/{self._total - self._first:,} steps"
         yield f"{100 * held.nonzeros / (training.shape[0] * training.shape[1]):.3g}% dense"
@@ -101,23 +98,23 @@ class TrainingBar:
 
 
 @contextmanager
-def training_bar(wanted: bool, label: str, total: int, first: int = 0) -> Iterator[Follow | None]:
-    """A bar for one training where it is wanted and stderr is a terminal; else nothing to follow with."""
-    if wanted and total > first and sys.stderr.isatty():
+def training_bar(verbose: bool, label: str, total: int, first: int = 0) -> Iterator[Callback | None]:
+    """A progress bar if `verbose` and stderr is a terminal, else None."""
+    if verbose and total > first and sys.stderr.isatty():
         with TrainingBar(label, total, first) as bar:
             yield bar
     else:
         yield None
 
 
-def all_of(*follow: Follow | None) -> Any:
-    """One follower that calls those that there are; None where there are none."""
-    there = [one for one in follow if one is not None]
-    if len(there) < 2:
-        return there[0] if there else None
+def combine(*callbacks: Callback | None) -> Any:
+    """One callback that calls all that are not None; None if there are none."""
+    present = [callback for callback in callbacks if callback is not None]
+    if len(present) < 2:
+        return present[0] if present else None
 
-    def each(training: Training | PatternTraining) -> None:
-        for one in there:
-            one(training)
+    def call_all(training: Training | PatternTraining) -> None:
+        for callback in present:
+            callback(training)
 
-    return each
+    return call_all

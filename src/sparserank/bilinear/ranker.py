@@ -1,100 +1,152 @@
-"""BilinearRanker: s(q, d) = qᵀ W d with a sparse W learned from preferences (Chen et al., 2010).
-
-The constructor stores, `fit` judges and delegates, names that end in `_` are what was learned.
-"""
+"""BilinearRanker: s(q, d) = qᵀ W d with a sparse W learned from preferences (Chen et al., 2010, Algorithm 1)."""
 
 from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from .. import validation
-from ..base.ranker import Ranker, State
+from .. import deprecated, validation
 from ..data.files import PathLike
 from ..data.formats.tensors import Tensors
 from ..errors import ConfigError, DataError
+from ..optim.losses import Hinge
 from ..optim.pattern_sgd import PatternTraining
-from ..optim.penalties import NoPenalty
+from ..optim.penalties import L1, GroupL1, NoPenalty
 from ..optim.pruning import keep_largest
 from ..optim.scores import Bilinear
-from ..optim.solver import Solution
 from ..optim.sparse_sgd import Training
 from ..preferences import Preferences, Triples
-from . import config as settings
-from . import label_solvers as from_labels
+from . import config
 from .checkpoint import Checkpoint
-from .empty_rows import EmptyRows
-from .progress import Follow
+from .label_ranker import METHODS_OF_0_1, LabelRanker, LabelRankerOf01
+from .persistence import PairMatrixRanker, file_shape
+from .progress import Callback
 from .training import Run, store_solution
-from .word_pairs import WordPairs, named
+from .word_pairs import EmptyRows, column_words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-CONFIGURATIONS: dict[str, dict[str, Any]] = {
+Init = TypeVar("Init", bound=Callable[..., None])
+
+METHODS_OF_PAPER: dict[str, dict[str, Any]] = {
     "Identity": {"max_iter": 0, "penalty": "none"},
     "Diagonal": {"diagonal": True, "penalty": "none"},
-    "SGD (fixed rate)": {"rate": "fixed", "eta0": 0.01, "penalty": "none"},
+    "SGD (fixed rate)": {"schedule": "fixed", "eta0": 0.01, "penalty": "none"},
     "SGD (decaying rate)": {"penalty": "none"},
     "Sparse": {},
     "Sparse-R": {"refit": True},
 }
-"""The methods of the paper's Table II, as settings of `BilinearRanker`; its defaults are the paper's."""
+"""The methods of Table II of Chen et al. (2010), as parameters of `BilinearRanker`; its defaults are the paper's."""
 
-HELD_OUT = 200
-"""Triples that the learning curve's objective is measured on."""
+HELD_OUT_TRIPLES = 200
+"""Triples for the objective of the learning curve."""
+CHANGEABLE = ("max_iter", "shuffle", "n_jobs", "curve_points", "verbose")
+"""Parameters that may change from one `partial_fit` to the next."""
 
-FREE = ("max_iter", "shuffle", "n_jobs", "watch", "verbose")
-"""Settings that may change from one `partial_fit` to the next."""
+
+def _without_solver(init: Init) -> Init:
+    """Accept the parameters 'solver' and 'rank' of 0.1; solvers of class labels are `LabelRanker` (see `__new__`)."""
+
+    @wraps(init)
+    def wrapper(self: BilinearRanker, *args: Any, **kwargs: Any) -> None:
+        if "solver" in kwargs:
+            validation.choice("solver", kwargs.pop("solver"), ("sparse-sgd", *METHODS_OF_0_1))
+            deprecated.warn("The 'solver' parameter of BilinearRanker", "no parameter")
+        if kwargs.pop("rank", None) is not None:
+            raise ConfigError("'rank' is a parameter of LabelRanker(method='low-rank'); BilinearRanker has none")
+        init(self, *args, **kwargs)
+
+    return wrapper  # type: ignore[return-value]
 
 
-class BilinearRanker(WordPairs, Ranker):
-    """Learns W of s(q, d) = qᵀ W d so that preferred items score higher, and keeps it sparse.
+class BilinearRanker(PairMatrixRanker):
+    """Learn W of s(q, d) = qᵀ W d so that preferred items score higher, and keep it sparse (Chen et al., 2010).
 
-    loss : 'hinge' (margin 1), or a `Hinge`; 'squared' and 'softmax' for the solvers from class labels.
-    solver : 'sparse-sgd' is Algorithm 1, for preferences of any kind. From class labels (`Preferences.from_labels`, Q
-        and D the same rows, `density` or `max_pairs` given): 'closed-form' with loss='squared', for words; 'low-rank'
-        with loss='softmax', for dense features such as pixels. They have no use for the other settings but `rank`
-        (of 'low-rank'; 40 by itself), `random_state` and `n_jobs`.
-    penalty : 'l1', 'group-rows', 'group-columns', 'none', or an object of `sparserank.optim.penalties`.
-    alpha : the paper's λ. density, max_pairs : instead of alpha, how many entries of W should be left.
-    refit : once more over the same triples, without penalty, on the entries that are left.
-    start : 'identity', 'zero' or a matrix. centre : None, 'identity' or a matrix that W is shrunk towards.
-    rate, eta0 : 'decay' is eta0 / √t, 'fixed' is eta0, 'linear' falls from eta0 to 0 over max_iter steps.
-    shrink_every : the paper's T. diagonal : only W_ii is learned.
-    slack : where a density is asked for, W holds so many times as much while it is learned, and is cut in the end;
-        by itself, as much as makes W 20 % dense, and at most ten times as much.
-    max_iter, shuffle : so many triples, drawn with replacement; or the first max_iter of them in order.
-    watch : points on the learning curve. verbose : on a terminal, a bar with steps, density, violations and memory.
+    Parameters
+    ----------
+    loss : 'hinge' or Hinge, default='hinge'
+        The hinge loss with margin 1, or a `sparserank.optim.losses.Hinge` with another margin.
+    penalty : {'l1', 'group-rows', 'group-columns', 'none'} or penalty, default='l1'
+        The penalty of W with strength `alpha`, or an object of `sparserank.optim.penalties` with its own strength.
+    alpha : float, default=1e-5
+        Strength of the penalty, the paper's λ.
+    density : float or None, default=None
+        The share of the entries of W to keep; it replaces `alpha`.
+    max_pairs : int or None, default=None
+        The number of entries of W to keep; it replaces `alpha`.
+    refit : bool, default=False
+        Whether to repeat the steps without a penalty on the entries that are left.
+    shrink_every : int, default=100
+        Steps between two shrinkages of W, the paper's T.
+    eta0 : float, default=200.0
+        Learning rate, the paper's C.
+    max_iter : int, default=100_000
+        Number of steps, one triple each.
+    shuffle : bool, default=True
+        Whether to draw triples with replacement; if False, the first `max_iter` are taken in order.
+    random_state : int or None, default=None
+        Seed of the draws.
+    n_jobs : int or None, default=None
+        Number of threads; None uses every core. It does not change the result.
+    init : {'identity', 'zero'} or matrix, default='identity'
+        W at the first step.
+    schedule : {'decay', 'fixed', 'linear'}, default='decay'
+        Learning rate at step t: eta0 / √t, eta0, or a line from eta0 to 0 over `max_iter` steps.
+    diagonal : bool, default=False
+        Whether to learn only the diagonal of W.
+    prior : None, 'identity' or matrix, default=None
+        W is shrunk towards this matrix instead of zero.
+    curve_points : int, default=20
+        Number of points of the learning curve; 0 measures none.
+    slack : float or None, default=None
+        With `density` or `max_pairs`: how many times as many entries W holds during training. None holds 20 % of all
+        entries, at most ten times as many as are kept.
+    verbose : bool, default=False
+        Whether to show a progress bar with steps, density, violations and memory; only on a terminal.
 
-    After `fit`: W_, solution_ (with the learning curve), alpha_, n_iter_, converged_, density_, megabytes_, and
-    n_empty_queries_ and n_empty_documents_, the rows of Q and D that have no entry and score 0.
+    Attributes
+    ----------
+    W_ : csr_array of shape (n_query_features, n_document_features)
+        The learned matrix.
+    solution_ : Solution
+        W, the learning curve and information about the training.
+    alpha_ : float
+        The strength of the penalty at the last step.
+    n_iter_ : int
+        The number of steps.
+    converged_ : bool
+        Whether the objective on held-out triples stopped changing.
+    n_empty_queries_, n_empty_documents_ : int
+        The number of rows of Q and D without an entry; they score 0.
 
+    Examples
+    --------
     >>> X = [[1.0, 0.0, 0.5], [0.9, 0.1, 0.5], [0.0, 1.0, 0.5], [0.1, 0.9, 0.5]]
-    >>> prefs = Preferences.from_labels([0, 0, 1, 1])
-    >>> ranker = BilinearRanker(eta0=1.0, max_iter=200, random_state=0).fit(X, X, prefs)
+    >>> preferences = Preferences.from_labels([0, 0, 1, 1])
+    >>> ranker = BilinearRanker(eta0=1.0, max_iter=200, random_state=0).fit(X, X, preferences)
     >>> ranker.scores(X[:1], X)[0].argsort()[::-1].tolist()
     [0, 1, 3, 2]
     """
 
-    _file_kind = "bilinear"
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Return a `LabelRanker` for the solvers of class labels of 0.1."""
+        if kwargs.get("solver") in METHODS_OF_0_1:
+            return LabelRankerOf01.from_parameters(**kwargs)  # type: ignore[return-value]
+        return super().__new__(cls)
 
-    solution_: Solution
-    n_iter_: int
-    alpha_: float
-    converged_: bool
-    n_empty_queries_: int
-    n_empty_documents_: int
-
+    @_without_solver
+    @deprecated.renamed_parameters({"start": "init", "rate": "schedule", "centre": "prior", "watch": "curve_points"})
     def __init__(
         self,
         loss: Any = "hinge",
         penalty: Any = "l1",
-        solver: str = "sparse-sgd",
         alpha: float = 1e-5,
         density: float | None = None,
         max_pairs: int | None = None,
@@ -105,18 +157,16 @@ class BilinearRanker(WordPairs, Ranker):
         shuffle: bool = True,
         random_state: int | None = None,
         n_jobs: int | None = None,
-        start: Any = "identity",
-        rate: str = "decay",
+        init: Any = "identity",
+        schedule: str = "decay",
         diagonal: bool = False,
-        centre: Any = None,
-        watch: int = 20,
+        prior: Any = None,
+        curve_points: int = 20,
         slack: float | None = None,
         verbose: bool = False,
-        rank: int | None = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
-        self.solver = solver
         self.alpha = alpha
         self.density = density
         self.max_pairs = max_pairs
@@ -127,206 +177,276 @@ class BilinearRanker(WordPairs, Ranker):
         self.shuffle = shuffle
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.start = start
-        self.rate = rate
+        self.init = init
+        self.schedule = schedule
         self.diagonal = diagonal
-        self.centre = centre
-        self.watch = watch
+        self.prior = prior
+        self.curve_points = curve_points
         self.slack = slack
         self.verbose = verbose
-        self.rank = rank
+
+    @classmethod
+    def from_paper(cls, method: str, **params: Any) -> BilinearRanker:
+        """Return a ranker with the parameters of a method of Table II of Chen et al. (2010).
+
+        Parameters
+        ----------
+        method : str
+            The method's name in the table: 'Identity', 'Diagonal', 'SGD (fixed rate)', 'SGD (decaying rate)', 'Sparse'
+            or 'Sparse-R'.
+        **params : dict
+            Parameters that replace the method's own.
+
+        Returns
+        -------
+        BilinearRanker
+            A ranker to be fitted.
+
+        Examples
+        --------
+        >>> BilinearRanker.from_paper("Sparse-R", max_iter=10).refit
+        True
+        """
+        return cls(**METHODS_OF_PAPER[validation.choice("method", method, tuple(METHODS_OF_PAPER))] | params)
 
     @classmethod
     def named(cls, name: str, **changes: Any) -> BilinearRanker:
-        """One of the paper's methods, by its name in Table II, with changes.
-
-        >>> BilinearRanker.named("Sparse-R", max_iter=10).refit
-        True
-        """
-        return cls(**CONFIGURATIONS[validation.choice("name", name, tuple(CONFIGURATIONS))] | changes)
+        """Deprecated name of `from_paper`."""
+        deprecated.warn("BilinearRanker.named", "BilinearRanker.from_paper")
+        return cls.from_paper(name, **changes)
 
     # ---- learning
 
+    @deprecated.renamed_parameters({"prefs": "preferences", "follow": "callback"})
     def fit(
         self,
         Q: Any,
         D: Any,
-        prefs: Preferences,
+        preferences: Preferences,
         *,
         query_words: Sequence[str] | None = None,
         document_words: Sequence[str] | None = None,
         checkpoint: PathLike | None = None,
         checkpoint_every: int = 10_000,
-        follow: Follow | None = None,
+        callback: Callback | None = None,
     ) -> Self:
-        """Learn from preferences between rows of D for rows of Q, taken as they are (tf-idf, unit length, …).
+        """Learn W from preferences between rows of D for rows of Q.
 
-        query_words, document_words : names of the columns, for `related`, `explain` and the model file.
-        checkpoint : a file that is written every `checkpoint_every` steps (rounded up to a multiple of shrink_every).
-            Where it is there already, from the same settings and data, fit goes on from it. Needs a random_state.
-        follow : called with the training every few batches; it may look, and must change nothing.
+        Parameters
+        ----------
+        Q : sparse or dense array of shape (n_queries, n_query_features)
+            Query vectors, used as they are (tf-idf of unit length, for example).
+        D : sparse or dense array of shape (n_documents, n_document_features)
+            Document vectors, used as they are.
+        preferences : Preferences
+            Which rows of D should score higher than which others, for rows of Q.
+        query_words, document_words : sequence of str or None, default=None
+            Names of the columns of Q and D, for `related`, `explain` and the model file.
+        checkpoint : path-like or None, default=None
+            A file that stores the state of the training. If it exists and has the same parameters and data, training
+            continues from it. It needs a `random_state`. `fit` removes it at the end.
+        checkpoint_every : int, default=10_000
+            Steps between two checkpoints, rounded up to a multiple of `shrink_every`.
+        callback : callable or None, default=None
+            Called with the training every few batches. It must not change anything.
+
+        Returns
+        -------
+        self : BilinearRanker
+            The fitted ranker.
         """
-        if self.solver in from_labels.LOSSES:
-            from_labels.fit(self, Q, D, prefs, (query_words, document_words), checkpoint)
-            return self
-        score = self._checked(Q, D, prefs)
-        words = named(query_words, document_words, score.shape)
+        score = self._validated(Q, D, preferences)
+        words = column_words(query_words, document_words, score.shape)
         seed = self._seed()
-        training = settings.new_training(self, score)
-        keeper = None if checkpoint is None else self._keeper(checkpoint, checkpoint_every, score, prefs)
-        run = self._run(prefs, seed, 0, keeper, follow)
-        # all is judged: what was learned before goes only now
+        training = config.new_training(self, score)
+        stored = None if checkpoint is None else self._checkpoint(checkpoint, checkpoint_every, score, preferences)
+        run = self._run(preferences, seed, 0, stored, callback)
+        # everything is validated: forget the previous fit only now
         self._begin(seed, training, words)
-        W = self._learned(training, run)
+        W = self._train(training, run)
         if self.refit and len(run):
-            W = self._refitted(score, W, run)
-        self._keep(W, training, score)
-        if keeper is not None:
-            keeper.done()
+            W = self._refit(score, W, run)
+        self._finish(W, training, score)
+        if stored is not None:
+            stored.remove()
         return self
 
-    def _learned(self, training: Training | PatternTraining, run: Run) -> csr_array:
-        """W after all triples; where a checkpoint is further on than that, only what is told of the learning."""
+    _fit_preferences = fit
+
+    def _train(self, training: Training | PatternTraining, run: Run) -> csr_array:
+        """Return W after all triples; if the checkpoint is from the refit, restore only the state of this phase."""
         if run.found is not None and run.found_in("refit"):
             training.restore(run.found.setting("learned", dict))
-            return settings.matrix("start", "zero", training.shape)
+            return config.make_matrix("init", "zero", training.shape)
         run.take(training)
-        return _handed_over(training)
+        return _pruned(training)
 
-    def _refitted(self, score: Bilinear, W: csr_array, run: Run) -> csr_array:
-        """Algorithm 1 on W's entries only, without penalty, over the same triples from step 1 on."""
-        training = settings.make_solver(self).training(score, settings.hinge(self.loss), NoPenalty(), W, pattern=True)
-        run.take(training, "refit", {} if run.keeper is None else {"learned": self._training.summary()})
+    def _refit(self, score: Bilinear, W: csr_array, run: Run) -> csr_array:
+        """Algorithm 1 on the entries of W, without penalty, over the same triples from step 1 on."""
+        training = config.make_solver(self).training(score, config.make_loss(self.loss), NoPenalty(), W, pattern=True)
+        run.take(training, "refit", {} if run.checkpoint is None else {"learned": self._training.summary()})
         self.refit_curve_ = tuple(training.curve.points)
         return training.weights()
 
-    def partial_fit(self, Q: Any, D: Any, prefs: Preferences, *, follow: Follow | None = None) -> Self:
-        """Go on with more preferences; steps, rates, thresholds and draws are carried on from where they are."""
-        if self.solver in from_labels.LOSSES:
-            from_labels.refuse(self, "partial_fit")
+    @deprecated.renamed_parameters({"prefs": "preferences", "follow": "callback"})
+    def partial_fit(self, Q: Any, D: Any, preferences: Preferences, *, callback: Callback | None = None) -> Self:
+        """Continue with more preferences; step count, learning rate, thresholds and draws go on from the last call.
+
+        Parameters
+        ----------
+        Q : sparse or dense array of shape (n_queries, n_query_features)
+            Query vectors.
+        D : sparse or dense array of shape (n_documents, n_document_features)
+            Document vectors.
+        preferences : Preferences
+            Which rows of D should score higher than which others, for rows of Q.
+        callback : callable or None, default=None
+            Called with the training every few batches.
+
+        Returns
+        -------
+        self : BilinearRanker
+            The fitted ranker.
+        """
         if self.refit:
-            raise ConfigError("refit=True goes over all triples once more, which partial_fit does not have; use fit")
-        if self.rate == "linear":
-            raise ConfigError("rate='linear' ends after max_iter steps, so there is nothing to go on with; use 'decay'")
-        score = self._checked(Q, D, prefs)
+            raise ConfigError("refit=True repeats the steps over all triples, which partial_fit does not have; use fit")
+        if self.schedule == "linear":
+            raise ConfigError("schedule='linear' ends after max_iter steps, so partial_fit cannot continue; use fit")
+        score = self._validated(Q, D, preferences)
         if not hasattr(self, "W_"):
-            seed, training = self._seed(), settings.new_training(self, score)
-            run = self._run(prefs, seed, 0, follow=follow)
+            seed, training = self._seed(), config.new_training(self, score)
+            run = self._run(preferences, seed, 0, callback=callback)
             self._begin(seed, training, (None, None))
         else:
             if score.shape != self.W_.shape:
                 raise DataError(f"W is {self.W_.shape}, but Q has {score.shape[0]} columns and D {score.shape[1]}")
-            self._same_settings()
-            training = self._gone_on(score)
-            run = self._run(prefs, self.seed_, training.steps, follow=follow)
+            self._check_unchanged()
+            training = self._continued(score)
+            run = self._run(preferences, self.seed_, training.steps, callback=callback)
             training.bind(score)
         run.take(training)
-        self._keep(_handed_over(training), training, score)
+        self._finish(_pruned(training), training, score)
         return self
 
-    def _gone_on(self, score: Bilinear) -> Training | PatternTraining:
-        """The training of the last call; where W comes from a file, one that starts from it."""
+    def _continued(self, score: Bilinear) -> Training | PatternTraining:
+        """The training of the last call, or one that starts from a W that was loaded."""
         if not hasattr(self, "_training"):
-            self._training = settings.new_training(self, score, self.W_)
+            self._training = config.new_training(self, score, self.W_)
             self._training.steps = self.n_iter_
-            self._began = self._lasting()
+            self._first_params = self._fixed_params()
         return self._training
 
     def _begin(self, seed: int, training: Training | PatternTraining, words: tuple[Any, Any]) -> None:
-        self.seed_, self._training, self._began = seed, training, self._lasting()
+        self.seed_, self._training, self._first_params = seed, training, self._fixed_params()
         self.query_words_, self.document_words_ = words
         vars(self).pop("refit_curve_", None)  # of the previous fit
 
-    def _lasting(self) -> dict[str, Any]:
-        return {name: value for name, value in self.get_params(deep=False).items() if name not in FREE}
+    def _fixed_params(self) -> dict[str, Any]:
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in CHANGEABLE}
 
-    def _same_settings(self) -> None:
-        """A setting that was changed between two calls would have no effect: say so instead."""
-        for name, began in getattr(self, "_began", {}).items():
+    def _check_unchanged(self) -> None:
+        """Raise ConfigError if a parameter changed between two calls: the change would have no effect."""
+        for name, first in getattr(self, "_first_params", {}).items():
             now = getattr(self, name)
-            if now is not began and not (isinstance(now, str | int | float) and now == began):
+            if now is not first and not (isinstance(now, str | int | float) and now == first):
                 raise ConfigError(
-                    f"partial_fit goes on with the settings it began with: {name}={began!r} cannot become {now!r} on "
-                    "the way; set it back, or call fit"
+                    f"partial_fit continues with the parameters of the first call: {name}={first!r} cannot become "
+                    f"{now!r}; set it back, or call fit"
                 )
 
     def _seed(self) -> int:
         return secrets.randbits(63) if self.random_state is None else int(self.random_state)
 
     def validate(self) -> None:
-        """Check all parameters that can be checked without data, as `fit` does; raises ConfigError."""
-        validation.choice("solver", self.solver, ("sparse-sgd", *from_labels.LOSSES))
-        if self.rank is not None:
-            raise ConfigError("rank is a setting of solver='low-rank'; 'sparse-sgd' has none")
+        """Check the parameters that need no data, as `fit` does.
+
+        Raises
+        ------
+        ConfigError
+            A parameter is out of range.
+        """
         validation.count("max_iter", self.max_iter)
-        validation.count("watch", self.watch)
+        validation.count("curve_points", self.curve_points)
+        validation.choice("schedule", self.schedule, ("decay", "fixed", "linear"))
         for name in ("refit", "shuffle", "diagonal", "verbose"):
             validation.flag(name, getattr(self, name))
         if self.random_state is not None:
             validation.count("random_state", self.random_state)
-        settings.make_solver(self)
-        settings.penalty(self.penalty, self.alpha)
+        config.make_solver(self)
+        config.make_penalty(self.penalty, self.alpha)
 
-    def _checked(self, Q: Any, D: Any, prefs: Preferences) -> Bilinear:
+    def _validated(self, Q: Any, D: Any, preferences: Preferences) -> Bilinear:
         self.validate()
-        if not isinstance(prefs, Preferences):
-            raise DataError(f"preferences are wanted (Preferences.from_labels, …); got {type(prefs).__name__}")
+        if not isinstance(preferences, Preferences):
+            raise DataError(f"preferences must be Preferences; got {type(preferences).__name__}")
         score = Bilinear.of(Q, D)
-        for name, side, needed in (("Q", score.queries, prefs.n_queries), ("D", score.items, prefs.n_items)):
-            if side.shape[0] < needed:
-                raise DataError(f"the preferences speak of {needed} rows of {name}; it has {side.shape[0]}")
+        for name, side, n in (("Q", score.queries, preferences.n_queries), ("D", score.items, preferences.n_items)):
+            if side.shape[0] < n:
+                raise DataError(f"the preferences refer to {n} rows of {name}; it has {side.shape[0]}")
         return score
 
     def _run(
-        self, prefs: Preferences, seed: int, steps: int,
-        keeper: Checkpoint | None = None, follow: Follow | None = None,
+        self, preferences: Preferences, seed: int, steps: int,
+        checkpoint: Checkpoint | None = None, callback: Callback | None = None,
     ) -> Run:  # fmt: skip
-        """The triples of this call – those drawn after so many steps, or the first in order – and how to take them."""
-        none = np.zeros(0, np.int64)
-        triples = Triples(none, none, none)
+        """The triples of this call: those drawn after `steps` others, or the first ones in order."""
+        triples = Triples(*(np.zeros(0, np.int64),) * 3)
         if self.max_iter and self.shuffle:
-            triples = prefs.draw(self.max_iter, seed, first=steps)
+            triples = preferences.draw(self.max_iter, seed, first=steps)
         elif self.max_iter:
-            triples = prefs.first(min(self.max_iter, prefs.n_pairs))
-        held_out = prefs.draw(HELD_OUT, seed + 1) if self.watch and len(triples.query) else None
-        found = None if keeper is None else keeper.read()
-        return Run(triples, held_out, self.watch, keeper, found, self.verbose, follow)
+            triples = preferences.first(min(self.max_iter, preferences.n_pairs))
+        measured = self.curve_points and len(triples.query)
+        held_out = preferences.draw(HELD_OUT_TRIPLES, seed + 1) if measured else None
+        found = None if checkpoint is None else checkpoint.read()
+        return Run(triples, held_out, self.curve_points, checkpoint, found, self.verbose, callback)
 
-    def _keeper(self, path: PathLike, every: int, score: Bilinear, prefs: Preferences) -> Checkpoint:
+    def _checkpoint(self, path: PathLike, every: int, score: Bilinear, preferences: Preferences) -> Checkpoint:
         if self.random_state is None:
-            raise ConfigError("a checkpoint can only be gone on from with a fixed random_state; give one")
+            raise ConfigError("a checkpoint needs a fixed random_state; give one")
         every = validation.count("checkpoint_every", every, low=1)
-        whole = -(-every // self.shrink_every) * self.shrink_every
-        # threads and bars change no bit
-        deciding = {
-            name: value for name, value in self.get_params(deep=False).items() if name not in ("n_jobs", "verbose")
-        }
-        return Checkpoint(path, whole, deciding, score, prefs)
+        whole_batches = -(-every // self.shrink_every) * self.shrink_every
+        # threads and progress bars do not change the result
+        params = {k: v for k, v in self.get_params(deep=False).items() if k not in ("n_jobs", "verbose")}
+        return Checkpoint(path, whole_batches, params, score, preferences)
 
-    def _keep(self, W: csr_array, told: Training | PatternTraining, score: Bilinear) -> None:
+    def _finish(self, W: csr_array, training: Training | PatternTraining, score: Bilinear) -> None:
         empty = EmptyRows.of(score)
         empty.report(logging.INFO, score)
-        store_solution(self, W, told, (len(empty.queries), len(empty.documents)))
+        store_solution(self, W, training, (len(empty.queries), len(empty.documents)))
 
-    def _state(self) -> State:
-        from .persistence import state
+    # ---- files of 0.1
 
-        self._fitted()
-        return state(self)
-
-    def _restore(self, file: Tensors) -> None:
-        from .persistence import restore
-
-        restore(self, file)
+    @classmethod
+    def from_file(cls, file: Tensors) -> Any:
+        """Return the ranker that a file holds; files of 0.1 with a solver of class labels hold a `LabelRanker`."""
+        labels = file.setting("params", dict).get("solver") in METHODS_OF_0_1
+        return LabelRanker.from_file(file) if labels else super().from_file(file)
 
     @classmethod
     def _file_params(cls, file: Tensors) -> dict[str, Any]:
-        from .persistence import read_0_1
+        params = super()._file_params(file)
+        params.pop("solver", None)
+        params.pop("rank", None)
+        stored = file.settings["params"]
+        loss, penalty = stored["loss"], stored["penalty"]
+        if isinstance(loss, dict) and "type" not in loss:
+            params["loss"] = Hinge(**loss)
+        if isinstance(penalty, dict) and "type" not in penalty:
+            classes: dict[str, Any] = {one.__name__: one for one in (NoPenalty, L1, GroupL1)}
+            groups = {"groups": file.array("groups", "int64")} if "groups" in file.arrays else {}
+            settings = {name: value for name, value in penalty.items() if name != "kind"}
+            params["penalty"] = classes[penalty["kind"]](**settings, **groups)
+        if "centre.data" in file.arrays:
+            params["prior"] = file.csr("centre", file_shape(file))
+        return params
 
-        return read_0_1(super()._file_params(file), file)
+
+_init = signature(BilinearRanker.__init__)
+# inspect would show the signature of __new__
+BilinearRanker.__signature__ = _init.replace(parameters=list(_init.parameters.values())[1:])  # type: ignore[attr-defined]
 
 
-def _handed_over(training: Training | PatternTraining) -> csr_array:
-    """W, cut to the pairs that were asked for."""
+def _pruned(training: Training | PatternTraining) -> csr_array:
+    """W with the number of entries that was asked for."""
     W = training.weights()
     return W if training.wanted is None else keep_largest(W, training.wanted)

@@ -1,9 +1,8 @@
-"""Accuracy against size: one W, learned once and cut to smaller and smaller sizes, each refitted and measured.
+"""Accuracy against size: W is learned once, pruned to smaller and smaller sizes, refitted and measured.
 
-The entries of largest size are kept. That is better than to learn every size anew under a stronger penalty: on
-20 Newsgroups a million pairs cut from 9.5 million have a MAP of .40, a million learned as such .30, for a fraction of
-the time (docs/explanation/word-pairs.md has the comparison). And the models are nested: a smaller one's pairs are a
-larger one's.
+Pruning keeps the entries with the largest absolute values. That is better than learning every size with a stronger
+penalty: on 20 Newsgroups a million pairs pruned from 9.5 million reach a MAP of .40, a million learned as such .30, in
+a fraction of the time (docs/word-pairs.md). The models are nested: a smaller one has pairs of a larger one.
 """
 
 from __future__ import annotations
@@ -16,48 +15,58 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .. import validation
+from .. import deprecated, validation
 from ..data.files import PathLike, write_bytes
 from ..errors import ConfigError, DataError
 from ..optim.pruning import keep_largest
 from ..optim.scores import Bilinear
+from ..parameters import html_table
 from ..preferences import Preferences, Triples
-from . import config as settings
-from .label_solvers import LOSSES
+from . import config
+from .label_ranker import LabelRanker
 from .ranker import BilinearRanker
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Measure: TypeAlias = Callable[[BilinearRanker], "float | Mapping[str, float]"]
-"""measure(ranker): one number, or several by name; the first is what sizes are compared by."""
+Measure: TypeAlias = Callable[[Any], "float | Mapping[str, float]"]
+"""measure(ranker): one number, or several by name; sizes are compared by the first."""
 
-HELD_OUT = 10_000
-"""Held-out triples that are drawn to measure a size."""
-STEPS_DOWN, FACTOR = 6, 3
-CHUNK = 500
+HELD_OUT_TRIPLES = 10_000
+DEFAULT_SIZES, SIZE_RATIO = 7, 3
+CHUNK_TRIPLES = 500
 
 
 @dataclass(frozen=True)
 class SizePoint:
-    """One size: what it takes, what was measured, and the ranker itself."""
+    """One size of a `SizePath`: its pairs, density, megabytes and alpha, its measures, and the ranker."""
 
     pairs: int
     density: float
     megabytes: float
     alpha: float
     measures: Mapping[str, float]
-    ranker: BilinearRanker
+    ranker: Any
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, without the ranker."""
-        told = ("pairs", "density", "megabytes", "alpha")
-        return {name: getattr(self, name) for name in told} | {"measures": dict(self.measures)}
+        """Return the numbers, without the ranker."""
+        names = ("pairs", "density", "megabytes", "alpha")
+        return {name: getattr(self, name) for name in names} | {"measures": dict(self.measures)}
 
 
 @dataclass(frozen=True)
 class SizePath:
-    """Models of one W from the smallest to the largest; made by `size_path`."""
+    """Models of one W, from the smallest to the largest; `size_path` returns it.
+
+    Parameters
+    ----------
+    points : tuple of SizePoint
+        The models.
+    by : str
+        The measure that sizes are compared by.
+    lower_is_better : bool, default=False
+        Whether `by` is an error.
+    """
 
     points: tuple[SizePoint, ...]
     by: str
@@ -72,22 +81,45 @@ class SizePath:
     def __getitem__(self, place: int) -> SizePoint:
         return self.points[place]
 
+    def _repr_html_(self) -> str:
+        rows = [(f"{p.pairs:,}", f"{p.megabytes:.2f}", f"{p.measures[self.by]:.4f}") for p in self.points]
+        return html_table(("pairs", "MB", self.by), rows, "SizePath")
+
     def best(self, within: float = 0.01) -> SizePoint:
-        """The smallest model that comes within a tolerance of the best one, in what `by` is measured in."""
+        """Return the smallest model whose `by` is within a tolerance of the best one.
+
+        Parameters
+        ----------
+        within : float, default=0.01
+            The tolerance.
+
+        Returns
+        -------
+        SizePoint
+            The model.
+        """
         validation.number("within", within, low=0)
         sign = -1.0 if self.lower_is_better else 1.0
         values = [sign * point.measures[self.by] for point in self.points]
         return next(p for p, value in zip(self.points, values, strict=True) if value >= max(values) - within)
 
     def plot(self, path: PathLike, within: float = 0.01) -> None:
-        """Write `by` against the pairs as a PNG, with the model that `best(within)` takes. Needs the extra `plot`."""
-        from ..base.plots import against_size
+        """Write a PNG of `by` against the number of pairs, with `best(within)` marked; it needs the extra `plot`.
+
+        Parameters
+        ----------
+        path : path-like
+            The PNG file.
+        within : float, default=0.01
+            The tolerance of `best`.
+        """
+        from ..base.plots import size_curve
 
         values = [(point.pairs, point.measures[self.by]) for point in self.points]
-        write_bytes(path, against_size(values, self.by, self.points.index(self.best(within)), within), pack=False)
+        write_bytes(path, size_curve(values, self.by, self.points.index(self.best(within)), within), pack=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, for JSON."""
+        """Return plain numbers, for JSON."""
         return {
             "by": self.by,
             "lower_is_better": self.lower_is_better,
@@ -95,11 +127,12 @@ class SizePath:
         }
 
 
+@deprecated.renamed_parameters({"prefs": "preferences"})
 def size_path(
-    ranker: BilinearRanker,
+    ranker: BilinearRanker | LabelRanker,
     Q: Any,
     D: Any,
-    prefs: Preferences,
+    preferences: Preferences,
     sizes: Sequence[int | float] | None = None,
     *,
     held_out: tuple[Any, Any, Preferences] | None = None,
@@ -108,119 +141,144 @@ def size_path(
     query_words: Sequence[str] | None = None,
     document_words: Sequence[str] | None = None,
 ) -> SizePath:
-    """Learn W once, as the ranker says, cut it to every size, refit each where refit=True, and measure it.
+    """Learn W once, prune it to every size, refit each if refit=True, and measure it.
 
-    sizes : whole numbers of pairs, or shares of W as fractions (0.01); none above what is learned. Unless given, the
+    Parameters
+    ----------
+    ranker : BilinearRanker or LabelRanker
+        The parameters; the ranker itself is not fitted.
+    Q, D : sparse or dense array
+        Query and document vectors.
+    preferences : Preferences
+        Preferences to learn from; `Preferences.from_labels` for a `LabelRanker`.
+    sizes : sequence of int or float, default=None
+        Numbers of pairs, or shares of the entries of W such as 0.01; none may exceed the learned size. None takes the
         learned size and six more, each a third of the one before.
-    held_out : other rows and preferences (Q, D, prefs); "accuracy" is the share of 10,000 of their triples in order.
-    measure : a function of a fitted ranker, for anything else; give one of the two, or both.
-    lower_is_better : of the first number measured.
+    held_out : tuple (Q, D, Preferences) or None, default=None
+        Other rows and preferences; "accuracy" is the share of 10,000 of their triples in the right order.
+    measure : callable or None, default=None
+        A function of a fitted ranker that returns a number or a mapping of names to numbers. Give `held_out`,
+        `measure` or both.
+    lower_is_better : bool, default=False
+        Whether the first number that is measured is an error.
+    query_words, document_words : sequence of str or None, default=None
+        Names of the columns of Q and D.
 
+    Returns
+    -------
+    SizePath
+        The models from the smallest to the largest.
+
+    Examples
+    --------
     >>> X = np.eye(4)[[0, 0, 1, 1, 2, 2]] + 0.1
-    >>> prefs = Preferences.from_labels([0, 0, 1, 1, 2, 2])
-    >>> path = size_path(BilinearRanker(max_iter=200, eta0=1.0, random_state=0), X, X, prefs, [2, 4, 8],
-    ...                  held_out=(X, X, prefs))
+    >>> preferences = Preferences.from_labels([0, 0, 1, 1, 2, 2])
+    >>> path = size_path(BilinearRanker(max_iter=200, eta0=1.0, random_state=0), X, X, preferences, [2, 4, 8],
+    ...                  held_out=(X, X, preferences))
     >>> [point.pairs for point in path], path.best().pairs
     ([2, 4, 8], 4)
     """
-    wanted = _judged(ranker, Q, D, sizes, held_out, measure)
-    learned = BilinearRanker(**ranker.get_params(deep=False) | {"refit": False})
-    learned.fit(Q, D, prefs, query_words=query_words, document_words=document_words)
-    score, most = Bilinear.of(Q, D), learned.W_.nnz
-    counts = wanted or [max(1, most // FACTOR**k) for k in range(STEPS_DOWN + 1)]
-    run = learned._run(prefs, learned.seed_, 0) if ranker.refit else None
-    asked = None if held_out is None else _Asked.of(held_out, learned)
+    counts = _validated_sizes(ranker, Q, D, sizes, held_out, measure)
+    refit = isinstance(ranker, BilinearRanker) and ranker.refit
+    largest = type(ranker)(**ranker.get_params(deep=False) | ({"refit": False} if refit else {}))
+    largest._fit_preferences(Q, D, preferences, query_words=query_words, document_words=document_words)
+    score, most = Bilinear.of(Q, D), largest.W_.nnz
+    counts = counts or [max(1, most // SIZE_RATIO**k) for k in range(DEFAULT_SIZES)]
+    run = largest._run(preferences, largest.seed_, 0) if isinstance(largest, BilinearRanker) and refit else None
+    triples = None if held_out is None else _HeldOut.of(held_out, largest)
     points = []
     for size in sorted({min(count, most) for count in counts}):
-        one = _of_size(learned, size, {"refit": ranker.refit})
+        one = _pruned(largest, size)
         if run is not None and len(run):
-            one.W_ = one._refitted(score, one.W_, run)
+            one.W_ = one.set_params(refit=True)._refit(score, one.W_, run)
             one.solution_ = replace(one.solution_, weights=one.W_)
-        measures = ({} if asked is None else {"accuracy": asked.accuracy(one.W_)}) | _measured(measure, one)
+        measures = ({} if triples is None else {"accuracy": triples.accuracy(one.W_)}) | _call(measure, one)
         points.append(SizePoint(one.W_.nnz, one.density_, one.megabytes_, one.alpha_, measures, one))
     return SizePath(tuple(points), next(iter(points[0].measures)), validation.flag("lower_is_better", lower_is_better))
 
 
-def _judged(
-    ranker: BilinearRanker, Q: Any, D: Any, sizes: Sequence[int | float] | None, held_out: Any, measure: Any
+def _validated_sizes(
+    ranker: Any, Q: Any, D: Any, sizes: Sequence[int | float] | None, held_out: Any, measure: Any
 ) -> list[int]:
-    """The sizes in pairs; whatever is wrong is said before anything is learned."""
-    if not isinstance(ranker, BilinearRanker):
-        raise ConfigError(f"a BilinearRanker is wanted; got {type(ranker).__name__}")
-    if ranker.refit and ranker.solver in LOSSES:
-        raise ConfigError(f"refit is a setting of solver='sparse-sgd' and means nothing to {ranker.solver!r}")
+    """The sizes in pairs; every error is raised before W is learned."""
+    if not isinstance(ranker, BilinearRanker | LabelRanker):
+        raise ConfigError(f"The 'ranker' parameter must be a BilinearRanker. Got {type(ranker).__name__} instead.")
     if held_out is None and measure is None:
-        raise ConfigError("a size is judged on data it has not learned from: give held_out=(Q, D, prefs) or measure=")
+        raise ConfigError("sizes are compared on held-out data: give held_out=(Q, D, preferences) or measure=")
     score = Bilinear.of(Q, D)
-    places = score.shape[0] * score.shape[1]
+    entries = score.shape[0] * score.shape[1]
     if held_out is not None:
-        _Asked.of(held_out, ranker, score.shape)
-    counts = [_pairs(size, places) for size in ([] if sizes is None else sizes)]
+        _HeldOut.of(held_out, ranker, score.shape)
+    counts = [_pairs(size, entries) for size in ([] if sizes is None else sizes)]
     if sizes is not None and not counts:
         raise ConfigError("sizes must name at least one size")
-    penalty = settings.penalty(ranker.penalty, ranker.alpha)
-    learns = settings.wanted_pairs(ranker.density, ranker.max_pairs, score.shape, penalty)
-    if learns is not None and counts and max(counts) > learns:
-        raise ConfigError(f"W is learned with {learns} pairs; a size of {max(counts)} cannot be cut from it")
+    if isinstance(ranker, BilinearRanker):
+        penalty = config.make_penalty(ranker.penalty, ranker.alpha)
+        limit = config.n_pairs(ranker.density, ranker.max_pairs, score.shape, penalty)
+    else:
+        limit = ranker._n_pairs(score.shape)
+    if limit is not None and counts and max(counts) > limit:
+        raise ConfigError(f"W is learned with {limit} pairs, so it cannot be pruned to {max(counts)}")
     return counts
 
 
-def _pairs(size: Any, places: int) -> int:
-    """A size in pairs: a whole number as it is, a fraction as a share of all places."""
+def _pairs(size: Any, entries: int) -> int:
+    """A size in pairs: a whole number as it is, a fraction as a share of all entries."""
     if isinstance(size, Integral):
         return validation.count("sizes", size, low=1)
-    return max(1, round(validation.number("sizes", size, low=0, high=1, open_low=True) * places))
+    return max(1, round(validation.number("sizes", size, low=0, high=1, open_low=True) * entries))
 
 
-def _of_size(learned: BilinearRanker, size: int, params: dict[str, Any]) -> BilinearRanker:
-    """The learned ranker with its largest pairs only; it goes on learning from there, if it is asked to."""
-    one = copy(learned).set_params(density=None, max_pairs=size, **params)
-    for kept in ("_training", "_began"):  # a W from class labels has no training to go on with
-        vars(one).pop(kept, None)
-    one.W_ = keep_largest(learned.W_, size)
-    one.solution_ = replace(learned.solution_, weights=one.W_)
+def _pruned(largest: Any, size: int) -> Any:
+    """A copy of the ranker with its largest pairs only; `partial_fit` continues from there."""
+    one = copy(largest).set_params(density=None, max_pairs=size)
+    for name in ("_training", "_first_params"):
+        vars(one).pop(name, None)
+    one.W_ = keep_largest(largest.W_, size)
+    one.solution_ = replace(largest.solution_, weights=one.W_)
     return one
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """Held-out triples and the rows they speak of."""
+class _HeldOut:
+    """Held-out triples and their rows."""
 
     score: Bilinear
     triples: Triples
 
     @classmethod
-    def of(cls, held_out: Any, ranker: BilinearRanker, shape: tuple[int, int] | None = None) -> _Asked:
+    def of(cls, held_out: Any, ranker: Any, shape: tuple[int, int] | None = None) -> _HeldOut:
         if not isinstance(held_out, tuple) or len(held_out) != 3 or not isinstance(held_out[2], Preferences):
-            raise DataError("held_out must be (Q, D, prefs), prefs being Preferences")
-        score, prefs = Bilinear.of(*held_out[:2]), held_out[2]
+            raise DataError("held_out must be a tuple (Q, D, Preferences)")
+        score, preferences = Bilinear.of(*held_out[:2]), held_out[2]
         if shape is not None and score.shape != shape:
             raise DataError(f"held_out has {score.shape} columns for queries and documents; W is {shape}")
-        if score.queries.shape[0] < prefs.n_queries or score.items.shape[0] < prefs.n_items:
-            raise DataError(f"held_out's preferences speak of {prefs.n_queries} rows of Q and {prefs.n_items} of D")
+        n_queries, n_items = preferences.n_queries, preferences.n_items
+        if score.queries.shape[0] < n_queries or score.items.shape[0] < n_items:
+            raise DataError(f"the preferences of held_out refer to {n_queries} rows of Q and {n_items} of D")
         seed = getattr(ranker, "seed_", 0) + 2  # neither the training's triples nor those of its curve
-        return cls(score, prefs.draw(HELD_OUT, seed))
+        return cls(score, preferences.draw(HELD_OUT_TRIPLES, seed))
 
     def accuracy(self, W: csr_array) -> float:
         """Share of the triples with qᵀWd⁺ > qᵀWd⁻."""
         right = 0
-        for first in range(0, HELD_OUT, CHUNK):
-            query, better, worse = (column[first : first + CHUNK] for column in self.triples)
+        for first in range(0, HELD_OUT_TRIPLES, CHUNK_TRIPLES):
+            query, better, worse = (column[first : first + CHUNK_TRIPLES] for column in self.triples)
             difference = self.score.items[better] - self.score.items[worse]
             margin = (self.score.queries[query] @ W).multiply(difference).sum(axis=1)
             right += int((np.asarray(margin) > 0).sum())
-        return right / HELD_OUT
+        return right / HELD_OUT_TRIPLES
 
 
-def _measured(measure: Measure | None, ranker: BilinearRanker) -> dict[str, float]:
+def _call(measure: Measure | None, ranker: Any) -> dict[str, float]:
+    """The numbers that a measure returns, by name."""
     if measure is None:
         return {}
-    found = measure(ranker)
-    name = getattr(measure, "__name__", "<lambda>")
-    named = dict(found) if isinstance(found, Mapping) else {"measure" if name == "<lambda>" else name: found}
-    for name, value in named.items():
-        if not np.isfinite(value):
-            raise DataError(f"the measure {name!r} of {ranker.W_.nnz} pairs is {value}")
-    if not named:
-        raise DataError("the measure gave no number")
-    return {name: float(value) for name, value in named.items()}
+    value, name = measure(ranker), getattr(measure, "__name__", "<lambda>")
+    values = dict(value) if isinstance(value, Mapping) else {"measure" if name == "<lambda>" else name: value}
+    for name, number in values.items():
+        if not np.isfinite(number):
+            raise DataError(f"the measure {name!r} of {ranker.W_.nnz} pairs is {number}")
+    if not values:
+        raise DataError("the measure returned no number")
+    return {name: float(number) for name, number in values.items()}

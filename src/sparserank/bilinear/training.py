@@ -1,4 +1,4 @@
-"""One way through the triples: points on the curve, checkpoints in between, a bar on a terminal."""
+"""One pass over the triples, with the learning curve, checkpoints and a progress bar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..optim.solver import Solution, TrainingState
 from ..optim.sparse_sgd import Training
 from ..preferences import Triples
 from .checkpoint import Checkpoint
-from .progress import Follow, all_of, training_bar
+from .progress import Callback, combine, training_bar
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -27,24 +27,21 @@ PHASES = {"learn": "learning", "refit": "refitting"}
 
 @dataclass(frozen=True)
 class Run:
-    """The triples of one call of `fit` or `partial_fit`, and what goes on beside them.
-
-    held_out : triples the objective is measured on, `points` times. found : the checkpoint to go on from.
-    """
+    """The triples of one call of `fit` or `partial_fit`; `held_out` are those of the learning curve's objective."""
 
     triples: Triples
     held_out: Triples | None
     points: int
-    keeper: Checkpoint | None = None
+    checkpoint: Checkpoint | None = None
     found: Tensors | None = None
     verbose: bool = False
-    follow: Follow | None = None
+    callback: Callback | None = None
 
     def __len__(self) -> int:
         return len(self.triples.query)
 
     def found_in(self, phase: str) -> bool:
-        """Whether the checkpoint to go on from was taken in this phase."""
+        """Whether a checkpoint of this phase was found."""
         return self.found is not None and self.found.settings["phase"] == phase
 
     def take(
@@ -55,18 +52,18 @@ class Run:
             training.resume(self.found.setting("told", dict), self.found.arrays)
         n = len(self)
         every = max(1, n // self.points) if self.points and n else None
-        done = training.steps if self.keeper is not None else 0
+        done = training.steps if self.checkpoint is not None else 0
         first = training.steps - done
         with training_bar(self.verbose, PHASES[phase], first + n, first) as bar:
-            on_settle = all_of(bar, self.follow)
+            on_settle = combine(bar, self.callback)
             while done < n:
-                count = n - done if self.keeper is None else min(self.keeper.every, n - done)
+                count = n - done if self.checkpoint is None else min(self.checkpoint.every, n - done)
                 part = Triples(*(column[done : done + count] for column in self.triples))
                 training.advance(part, held_out=self.held_out, every=every, on_settle=on_settle)
                 done += count
-                if self.keeper is not None and done < n:
+                if self.checkpoint is not None and done < n:
                     training.settle()
-                    self.keeper.write(phase, training, more or {})
+                    self.checkpoint.write(phase, training, more or {})
             if on_settle is not None and n:
                 on_settle(training)
 
@@ -79,7 +76,7 @@ def store_solution(ranker: BilinearRanker, W: csr_array, state: TrainingState, e
     curve = tuple(state.curve.points)
     values = [point.objective for point in curve if point.objective is not None]
     settled = len(values) >= 4 and abs(values[-1] - values[-4]) <= 0.01 * max(abs(values[-4]), 1e-12)
-    message = "the held-out objective has come to rest" if settled else "the held-out objective was still moving"
+    message = "the held-out objective stopped changing" if settled else "the held-out objective was still changing"
     ranker.W_, ranker.n_iter_, ranker.alpha_, ranker.converged_ = W, state.steps, state.alpha, settled
     info = {
         "steps": state.steps,

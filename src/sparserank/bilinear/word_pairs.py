@@ -1,29 +1,57 @@
-"""What a learned W can be asked: scores, explanations, related words, its largest pairs, a picture of some of it."""
+"""WordPairs: the methods that read a learned W, such as scores, explanations, related words and its largest pairs."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validation
+from .. import deprecated, validation
 from ..data.files import PathLike
 from ..errors import DataError, NotFitted
 from ..optim.pruning import keep_largest
 from ..optim.scores import Bilinear, in_float32, rows
 from ..search.explanation import Contribution, Explanation
-from .empty_rows import EmptyRows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+log = logging.getLogger("sparserank")
+
+
+class EmptyRows(NamedTuple):
+    """The rows of Q and D without an entry, such as a query of unknown words; they score 0, whatever W is.
+
+    `fit` stores the counts in its `Solution`; `scores` logs them.
+    """
+
+    queries: NDArray[np.intp]
+    documents: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, score: Bilinear) -> EmptyRows:
+        """Find them from the row pointers."""
+        return cls(*(np.flatnonzero(np.diff(side.indptr) == 0) for side in (score.queries, score.items)))
+
+    def report(self, level: int, score: Bilinear) -> None:
+        """Log how many there are and which is the first, if there are any."""
+        sides = (("queries", self.queries, score.queries), ("documents", self.documents, score.items))
+        counts = [
+            f"{len(empty):,} of {side.shape[0]:,} {name} (the first is row {empty[0]})"
+            for name, empty, side in sides
+            if len(empty)
+        ]
+        if counts:
+            log.log(level, "%s: no known word, so every score is 0", " and ".join(counts))
+
+
 class WordPairs:
-    """W and the names of its rows and columns."""
+    """A matrix W and the names of its rows and columns."""
 
     W_: csr_array
     query_words_: tuple[str, ...] | None
@@ -31,20 +59,44 @@ class WordPairs:
 
     def _fitted(self) -> csr_array:
         if not hasattr(self, "W_"):
-            raise NotFitted("this ranker has learned nothing yet; call fit first")
+            raise NotFitted(f"this {type(self).__name__} is not fitted yet; call fit first")
         return self.W_
 
     def scores(self, Q: Any, D: Any) -> NDArray[np.float32]:
-        """out[i, j] = Q[i]ᵀ W D[j]; a row without known words scores 0, and a line is logged that counts them."""
-        score = self._fitting(Q, D)
+        """Score every row of D for every row of Q: out[i, j] = Q[i]ᵀ W D[j].
+
+        Parameters
+        ----------
+        Q : sparse or dense array of shape (n_queries, n_query_features)
+            Query vectors.
+        D : sparse or dense array of shape (n_documents, n_document_features)
+            Document vectors.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_documents)
+            The scores. Rows without a known word score 0; a warning is logged that counts them.
+        """
+        score = self._bilinear(Q, D)
         EmptyRows.of(score).report(logging.WARNING, score)
         return score.scores(self.W_)
 
     def empty_rows(self, Q: Any, D: Any) -> EmptyRows:
-        """The rows of Q and of D without a known word, by number: whatever W is, they score 0."""
-        return EmptyRows.of(self._fitting(Q, D))
+        """Return the rows of Q and D without a known word.
 
-    def _fitting(self, Q: Any, D: Any) -> Bilinear:
+        Parameters
+        ----------
+        Q, D : sparse or dense array
+            Query and document vectors.
+
+        Returns
+        -------
+        EmptyRows
+            The row numbers of `queries` and `documents`.
+        """
+        return EmptyRows.of(self._bilinear(Q, D))
+
+    def _bilinear(self, Q: Any, D: Any) -> Bilinear:
         """Q and D, which must have the columns of W."""
         W, score = self._fitted(), Bilinear.of(Q, D)
         if score.shape != W.shape:
@@ -53,18 +105,29 @@ class WordPairs:
 
     @property
     def density_(self) -> float:
-        """Nonzeros of W over all its places."""
+        """The share of the entries of W that are not 0."""
         W = self._fitted()
         return float(W.nnz / (W.shape[0] * W.shape[1]))
 
     @property
     def megabytes_(self) -> float:
-        """Of the arrays that hold W: values, columns, and where rows start."""
+        """The size of the arrays that hold W."""
         W = self._fitted()
         return float((W.data.nbytes + W.indices.nbytes + W.indptr.nbytes) / 1e6)
 
     def explain(self, q: Any, d: Any) -> Explanation:
-        """What every pair of a query word and a document word adds to qᵀ W d."""
+        """Explain a score: what every pair of a query word and a document word adds to qᵀ W d.
+
+        Parameters
+        ----------
+        q, d : sparse or dense row
+            One query vector and one document vector.
+
+        Returns
+        -------
+        Explanation
+            The score and its contributions, the largest first.
+        """
         W = self._fitted()
         query, item = (rows(name, _as_row(row)) for name, row in (("q", q), ("d", d)))
         if query.shape != (1, W.shape[0]) or item.shape != (1, W.shape[1]):
@@ -75,60 +138,99 @@ class WordPairs:
         value = query.data.astype(np.float64)[block.row] * block.data * item.data.astype(np.float64)[block.col]
         order = np.argsort(-np.abs(value), kind="stable")
         pairs = tuple(
-            Contribution(
-                self._word(self.query_words_, query.indices[block.row[k]]),
-                self._word(self.document_words_, item.indices[block.col[k]]),
-                float(value[k]),
-            )
+            self._contribution(query.indices[block.row[k]], item.indices[block.col[k]], value[k])
             for k in order
             if value[k] != 0.0
         )
         return Explanation(float(in_float32(value.sum().reshape(1, 1))[0, 0]), pairs)
 
     def related(self, word: str | int, k: int = 5) -> list[tuple[str, float]]:
-        """The document words that a query word has learned to look for, and how much: the largest of its row of W."""
+        """Return the document words with the largest weights for a query word.
+
+        Parameters
+        ----------
+        word : str or int
+            A query word, or its column number.
+        k : int, default=5
+            The largest number of words.
+
+        Returns
+        -------
+        list of (str, float)
+            Words and weights, the largest weight first.
+        """
         W = self._fitted()
         row = word if isinstance(word, int) else self._column(word)
         if not 0 <= row < W.shape[0]:
-            raise DataError(f"query columns are numbered 0 to {W.shape[0] - 1}; got {row}")
+            raise DataError(f"query columns have the numbers 0 to {W.shape[0] - 1}; got {row}")
         a, b = W.indptr[row], W.indptr[row + 1]
         best = np.argsort(-W.data[a:b], kind="stable")[: validation.count("k", k, low=1)]
         return [(self._word(self.document_words_, W.indices[a + i]), float(W.data[a + i])) for i in best]
 
     def top_pairs(self, k: int = 20) -> list[Contribution]:
-        """The largest entries of W, whatever their sign, as (query word, document word, weight)."""
+        """Return the entries of W with the largest absolute values.
+
+        Parameters
+        ----------
+        k : int, default=20
+            The largest number of entries.
+
+        Returns
+        -------
+        list of Contribution
+            (query word, document word, weight).
+        """
         W = keep_largest(self._fitted(), validation.count("k", k, low=1)).tocoo()
         order = np.argsort(-np.abs(W.data), kind="stable")
-        return [
-            Contribution(
-                self._word(self.query_words_, W.row[i]), self._word(self.document_words_, W.col[i]), float(W.data[i])
-            )
-            for i in order
-        ]
+        return [self._contribution(W.row[i], W.col[i], W.data[i]) for i in order]
 
-    def between(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """out[i, j] = what query word words[i] looks for document word words[j] with: a small block of W, dense."""
+    def submatrix(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the dense block of W between words.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Words that are both query words and document words.
+
+        Returns
+        -------
+        ndarray of shape (n_words, n_words)
+            out[i, j] is the weight of query word words[i] and document word words[j].
+        """
         W = self._fitted()
         if isinstance(words, str) or len(words) == 0:
-            raise DataError(f"a list of words is wanted; got {words!r}")
+            raise DataError(f"words must be a list of words; got {words!r}")
         sides = (("query", self.query_words_), ("document", self.document_words_))
-        row, column = ([_place(side, named, word) for word in words] for side, named in sides)
+        row, column = ([_place(side, known, word) for word in words] for side, known in sides)
         return np.asarray(W[row][:, column].toarray(), dtype=np.float32)
 
-    def heatmap(self, words: Sequence[str], path: PathLike) -> None:
-        """Write `between(words)` as a PNG: query words down, document words across, red above 0 and blue below.
+    between = deprecated.renamed_attribute("between", "submatrix")
 
-        Needs the extra `plot`. Every word must be among the query words and the document words.
+    def heatmap(self, words: Sequence[str], path: PathLike) -> None:
+        """Write `submatrix(words)` as a PNG: query words down, document words across, red above 0 and blue below.
+
+        It needs the extra `plot`.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Words that are both query words and document words.
+        path : path-like
+            The PNG file.
         """
-        from ..base.plots import MOST_WORDS, heatmap
+        from ..base.plots import MAX_WORDS, heatmap
         from ..data.files import write_bytes
 
-        if len(words) > MOST_WORDS:
-            raise DataError(f"a heat map shows at most {MOST_WORDS} words; got {len(words)}")
-        write_bytes(path, heatmap(words, self.between(words)), pack=False)
+        if len(words) > MAX_WORDS:
+            raise DataError(f"a heat map shows at most {MAX_WORDS} words; got {len(words)}")
+        write_bytes(path, heatmap(words, self.submatrix(words)), pack=False)
 
     def _column(self, word: str) -> int:
         return _place("query", self.query_words_, word)
+
+    def _contribution(self, row: Any, column: Any, value: Any) -> Contribution:
+        words = self._word(self.query_words_, row), self._word(self.document_words_, column)
+        return Contribution(*words, float(value))
 
     @staticmethod
     def _word(words: tuple[str, ...] | None, column: Any) -> str:
@@ -136,9 +238,9 @@ class WordPairs:
 
 
 def _place(side: str, words: tuple[str, ...] | None, word: str) -> int:
-    """The number of a word's column, or a complaint that names the words most like it."""
+    """The column of a word; an unknown word raises DataError with similar words."""
     if words is None:
-        raise DataError(f"the columns have no names; give {side}_words to fit, or ask by number")
+        raise DataError(f"the columns have no names; give {side}_words to fit, or use column numbers")
     try:
         return words.index(word)
     except ValueError:
@@ -154,10 +256,10 @@ def _as_row(row: Any) -> Any:
     return row if issparse(row) else np.atleast_2d(np.asarray(row))
 
 
-def named(
+def column_words(
     query_words: Sequence[str] | None, document_words: Sequence[str] | None, shape: tuple[int, int]
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """The words of both sides, one a column, or None."""
+    """Validate the names of the columns of both sides; None stays None."""
     for side, words, width in zip(("query", "document"), (query_words, document_words), shape, strict=True):
         if words is not None and len(words) != width:
             raise DataError(f"{width} {side} columns need {width} words; got {len(words)}")

@@ -9,7 +9,7 @@ import typer
 from .arguments import Json, PairsFile
 
 if TYPE_CHECKING:
-    from ..bilinear.ranker import BilinearRanker
+    from ..bilinear.word_pairs import WordPairs
 
 
 def related(
@@ -35,5 +35,5 @@ def related(
         print_table("", ("document word", "weight"), [(other, f"{weight:+.3f}") for other, weight in found], right=(1,))
 
 
-def _asked(ranker: BilinearRanker, word: str) -> str | int:
+def _asked(ranker: WordPairs, word: str) -> str | int:
     return int(word) if ranker.query_words_ is None and word.isdecimal() else word

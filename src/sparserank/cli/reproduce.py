@@ -14,7 +14,7 @@ import typer
 from .arguments import Json
 
 if TYPE_CHECKING:
-    from ..bilinear.progress import Follow
+    from ..bilinear.progress import Callback
     from ..experiments.report import Section
 
 
@@ -118,7 +118,7 @@ def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, abl
 
 
 @contextmanager
-def _telling(steps: int) -> Iterator[tuple[Callable[[str], None], Follow | None]]:
+def _telling(steps: int) -> Iterator[tuple[Callable[[str], None], Callback | None]]:
     """What is going on, with a bar for every training, on a terminal's stderr; in a pipe, nothing."""
     if not sys.stderr.isatty():
         yield lambda message: None, None
@@ -126,7 +126,7 @@ def _telling(steps: int) -> Iterator[tuple[Callable[[str], None], Follow | None]
     from ..bilinear.progress import TrainingBar
 
     with TrainingBar("training", steps, leave=False) as bar:
-        yield bar.say, bar
+        yield bar.set_heading, bar
 
 
 def _stevens2010(output: Path, dataset: str, seed: int, items: int | None, as_json: bool) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..bilinear.progress import Follow
-from ..bilinear.ranker import CONFIGURATIONS
+from ..bilinear.progress import Callback
+from ..bilinear.ranker import METHODS_OF_PAPER
 from ..evaluation import ClassEvaluation, bilinear_blocks, evaluate_classes
 from . import published
 from .chen_methods import (
@@ -51,7 +51,7 @@ def reproduce(
     seed: int = 0,
     words: Sequence[str] = (),
     progress: Progress = lambda message: None,
-    callback: Follow | None = None,
+    callback: Callback | None = None,
 ) -> dict[str, Any]:
     """Reproduce all tables and the figure of the paper on one data set, as plain numbers.
 
@@ -117,7 +117,7 @@ def _sampling_note(steps: int, seed: int) -> str:
 
 
 def _train_methods(
-    data: LabeledDataset, steps: int, seed: int, progress: Progress, callback: Follow | None
+    data: LabeledDataset, steps: int, seed: int, progress: Progress, callback: Callback | None
 ) -> tuple[dict[str, TrainedMethod], list[dict[str, Any]]]:
     """Train and measure every method; only Sparse keeps its W."""
     trained: dict[str, TrainedMethod] = {}
@@ -128,7 +128,7 @@ def _train_methods(
     def measure_point(done: int, W: csr_array) -> CurvePoint:
         return CurvePoint(done, measure(data, W, sample).error.value, density(W), density(W))
 
-    for method in (*CONFIGURATIONS, PLUS):
+    for method in (*METHODS_OF_PAPER, PLUS):
         progress(f"{data.name}: {method}")
         if method == PLUS:
             result = train_plus(data, steps, seed, callback)

@@ -135,7 +135,7 @@ def _train_changed(data: LabeledDataset, change: Change, steps: int, seed: int) 
     settings = {"random_state": seed, "watch": 0, "max_iter": n} | dict(change.settings)
     if change.method == "Sparse-R":
         settings["density"] = data.density
-    ranker = BilinearRanker.named(change.method, **settings)
+    ranker = BilinearRanker.from_paper(change.method, **settings)
     return ranker.fit(data.train, data.train, Preferences.from_labels(data.train_classes)).W_
 
 
@@ -150,7 +150,9 @@ def sweep_rates(
     """
     data = load_labeled(dataset)
     progress(f"{dataset}: Sparse, for λ")
-    ranker = BilinearRanker.named("Sparse", density=data.density, max_iter=steps, random_state=seed, watch=0)
+    ranker = BilinearRanker.from_paper(
+        "Sparse", density=data.density, max_iter=steps, random_state=seed, curve_points=0
+    )
     alpha = float(ranker.fit(data.train, data.train, Preferences.from_labels(data.train_classes)).alpha_)
     rows: list[dict[str, Any]] = []
     matrices: dict[float, csr_array] = {}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ..bilinear.progress import Follow
+from ..bilinear.progress import Callback
 from ..bilinear.ranker import BilinearRanker
 from ..optim.losses import Hinge
 from ..optim.penalties import L1, NoPenalty
@@ -77,11 +77,11 @@ Measure: TypeAlias = Callable[[int, "csr_array"], CurvePoint]
 
 
 def train(
-    method: str, data: LabeledDataset, steps: int, seed: int, measure: Measure, callback: Follow | None = None
+    method: str, data: LabeledDataset, steps: int, seed: int, measure: Measure, callback: Callback | None = None
 ) -> TrainedMethod:
     """Train a method of the paper, other than Sparse-R, with the paper's settings."""
     changes = {"density": data.density} if method == "Sparse" else {}
-    ranker = BilinearRanker.named(method, random_state=seed, shrink_every=SHRINK_EVERY, watch=1, **changes)
+    ranker = BilinearRanker.from_paper(method, random_state=seed, shrink_every=SHRINK_EVERY, curve_points=1, **changes)
     preferences = Preferences.from_labels(data.train_classes)
     if method == "Identity":
         ranker.fit(data.train, data.train, preferences)
@@ -89,14 +89,19 @@ def train(
     few = method in DENSE_METHODS and data.columns > MANY_COLUMNS
     curve = []
     for chunk in step_chunks(steps, FEW_CURVE_POINTS if few else CURVE_POINTS):
-        ranker.set_params(max_iter=chunk).partial_fit(data.train, data.train, preferences, follow=callback)
+        ranker.set_params(max_iter=chunk).partial_fit(data.train, data.train, preferences, callback=callback)
         training_density = ranker.solution_.history[-1].nonzeros / data.columns**2
         curve.append(measure(ranker.n_iter_, ranker.W_)._replace(training_density=training_density))
     return TrainedMethod(ranker.W_, ranker.n_iter_, ranker.solution_.history[-1].seconds, tuple(curve))
 
 
 def train_refit(
-    data: LabeledDataset, sparse: TrainedMethod, steps: int, seed: int, measure: Measure, callback: Follow | None = None
+    data: LabeledDataset,
+    sparse: TrainedMethod,
+    steps: int,
+    seed: int,
+    measure: Measure,
+    callback: Callback | None = None,
 ) -> TrainedMethod:
     """Sparse-R: train on the triples of Sparse again, without penalty, on the entries that Sparse keeps."""
     score = Bilinear.of(data.train, data.train)
@@ -111,7 +116,11 @@ def train_refit(
 
 
 def train_plus(
-    data: LabeledDataset, steps: int, seed: int, callback: Follow | None = None, settings: PlusSettings = PLUS_SETTINGS
+    data: LabeledDataset,
+    steps: int,
+    seed: int,
+    callback: Callback | None = None,
+    settings: PlusSettings = PLUS_SETTINGS,
 ) -> TrainedMethod:
     """Sparse-R+: Algorithm 1 and its refit with our settings; there is no learning curve."""
     first = train_plus_pattern(data, steps, seed, settings, callback)
@@ -120,7 +129,7 @@ def train_plus(
 
 
 def train_plus_pattern(
-    data: LabeledDataset, steps: int, seed: int, settings: PlusSettings, callback: Follow | None = None
+    data: LabeledDataset, steps: int, seed: int, settings: PlusSettings, callback: Callback | None = None
 ) -> TrainedMethod:
     """The first phase of Sparse-R+: W before its refit, pruned to the density of the data set."""
     from scipy.sparse import csr_array, eye_array
@@ -137,7 +146,7 @@ def train_plus_pattern(
 
 
 def refit_plus(
-    data: LabeledDataset, W: csr_array, steps: int, seed: int, settings: PlusSettings, callback: Follow | None = None
+    data: LabeledDataset, W: csr_array, steps: int, seed: int, settings: PlusSettings, callback: Callback | None = None
 ) -> TrainedMethod:
     """The second phase of Sparse-R+: the first `steps` triples again, without penalty, on the entries of W."""
     solver = SparseSGD(settings.refit_scale * settings.rate, "linear", SHRINK_EVERY, horizon=steps)

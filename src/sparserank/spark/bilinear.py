@@ -16,7 +16,7 @@ from .. import validation
 from ..bilinear import config
 from ..bilinear.ranker import BilinearRanker
 from ..bilinear.training import store_solution
-from ..bilinear.word_pairs import named
+from ..bilinear.word_pairs import column_words
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
 from ..optim.penalties import GroupL1
@@ -103,7 +103,7 @@ class SparkBilinearRanker:
         """
         self._validate()
         score = Bilinear.of(Q, D)
-        words = named(query_words, document_words, score.shape)
+        words = column_words(query_words, document_words, score.shape)
         held_out = None
         if isinstance(preferences, Preferences):
             held_out = Shard.of_preferences(score.queries, score.items, preferences)
@@ -151,16 +151,14 @@ class SparkBilinearRanker:
         ranker = self.ranker
         if not isinstance(ranker, BilinearRanker):
             raise ConfigError(f"The 'ranker' parameter must be a BilinearRanker; got {type(ranker).__name__}")
-        if ranker.solver != "sparse-sgd":
-            raise ConfigError(f"solver={ranker.solver!r} runs on one machine; on Spark there is 'sparse-sgd'")
-        penalty = config.penalty(ranker.penalty, ranker.alpha)
+        penalty = config.make_penalty(ranker.penalty, ranker.alpha)
         if isinstance(penalty, GroupL1):
             raise ConfigError("group penalties are not mixed over partitions; use penalty='l1'")
         validation.count("max_iter", ranker.max_iter, low=1)
         ranker.validate()
-        config.hinge(ranker.loss)
-        if config.wanted_pairs(ranker.density, ranker.max_pairs, (1, 1), penalty) is not None:
-            config.held_pairs(ranker.slack, 1, (1, 1))
+        config.make_loss(ranker.loss)
+        if config.n_pairs(ranker.density, ranker.max_pairs, (1, 1), penalty) is not None:
+            config.slack_factor(ranker.slack, 1, (1, 1))
 
     def _fit(
         self, spark: SparkSession, source: ShardSource, words: tuple[Any, Any], held_out: Shard | None,
@@ -171,7 +169,7 @@ class SparkBilinearRanker:
         try:
             with executor_errors():
                 summaries = source.summarize()
-                words = named(*words, summaries[0].shape)
+                words = column_words(*words, summaries[0].shape)
                 mixing = Mixing(spark, source, summaries, HeldOutLoss(held_out, ranker, seed), callback)
                 self._train(ranker, seed, mixing)
         finally:
@@ -188,9 +186,9 @@ class SparkBilinearRanker:
             source.shared_preferences, ranker.shuffle,
         )  # fmt: skip
         longest = max(1, int(plan.ends[-1].max()))
-        changes = {"n_jobs": ranker.n_jobs or 1, "max_iter": longest, "start": "zero"}
+        changes = {"n_jobs": ranker.n_jobs or 1, "max_iter": longest, "init": "zero"}
         local = BilinearRanker(**ranker.get_params(deep=False) | changes)
-        W = config.matrix("start", ranker.start, summaries[0].shape)
+        W = config.make_matrix("init", ranker.init, summaries[0].shape)
         W = config.diagonal(W) if ranker.diagonal else W
         state = MixedTraining()
         W, self.rounds_ = mixing.run(PartitionTraining(local, plan), W, state)

@@ -137,7 +137,7 @@ class PartitionTraining:
     def _training(self, shard: Shard, start: RoundStart) -> Training | PatternTraining:
         W = start.W.copy()
         if self.refit:
-            loss = config.hinge(self.ranker.loss)
+            loss = config.make_loss(self.ranker.loss)
             return config.make_solver(self.ranker).training(shard.score, loss, NoPenalty(), W, pattern=True)
         training = config.new_training(self.ranker, shard.score, W)
         if isinstance(training, Training):
@@ -169,7 +169,7 @@ def sum_unit(
 
 def _centre(ranker: BilinearRanker, shape: tuple[int, int]) -> csr_array | None:
     """The matrix that the penalty shrinks towards; None for zero."""
-    return None if ranker.centre is None else config.matrix("centre", ranker.centre, shape)
+    return None if ranker.prior is None else config.make_matrix("prior", ranker.prior, shape)
 
 
 def combine(total: WeightedSum) -> tuple[csr_array, PartitionReport]:
@@ -206,13 +206,13 @@ def shrink_towards(W: csr_array, threshold: float, centre: csr_array | None) -> 
 
 def shrink_and_prune(W: csr_array, report: PartitionReport, ranker: BilinearRanker, last: bool) -> csr_array:
     """The mean after the pending shrinkage, pruned to the entries of training, or of the result in the last round."""
-    penalty = config.penalty(ranker.penalty, ranker.alpha)
-    n_pairs = config.wanted_pairs(ranker.density, ranker.max_pairs, W.shape, penalty)
+    penalty = config.make_penalty(ranker.penalty, ranker.alpha)
+    n_pairs = config.n_pairs(ranker.density, ranker.max_pairs, W.shape, penalty)
     if report.threshold and not (last and n_pairs is not None):  # as on one machine: a W that is pruned is not shrunk
         W = shrink_towards(W, report.threshold, _centre(ranker, W.shape))
     if n_pairs is None:
         return W
-    return keep_largest(W, n_pairs if last else round(n_pairs * config.held_pairs(ranker.slack, n_pairs, W.shape)))
+    return keep_largest(W, n_pairs if last else round(n_pairs * config.slack_factor(ranker.slack, n_pairs, W.shape)))
 
 
 def mean_hinge(W: csr_array, shard: Shard, triples: Triples, loss: Hinge) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bilinear import config
-from ..bilinear.ranker import HELD_OUT, BilinearRanker
+from ..bilinear.ranker import HELD_OUT_TRIPLES, BilinearRanker
 from ..optim.solver import LearningCurve, TrainingState
 from .blocks import WeightedSum, compact_csr, csr_bytes
 from .mixing import (
@@ -151,7 +151,7 @@ class HeldOutLoss:
 
     def __call__(self, W: csr_array) -> float | None:
         """The mean loss, or None."""
-        if self.shard is None or not self.ranker.watch:
+        if self.shard is None or not self.ranker.curve_points:
             return None
-        triples = self.shard.preferences.draw(HELD_OUT, self.seed + 1)
-        return mean_hinge(W, self.shard, triples, config.hinge(self.ranker.loss))
+        triples = self.shard.preferences.draw(HELD_OUT_TRIPLES, self.seed + 1)
+        return mean_hinge(W, self.shard, triples, config.make_loss(self.ranker.loss))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..bilinear.ranker import BilinearRanker
+from ..base.registry import class_of_file
+from ..bilinear.persistence import PairMatrixRanker
 from ..data.files import PathLike
 from ..data.formats.tensors import read_tensors
 from ..errors import ModelError
@@ -21,7 +22,7 @@ def load_text(path: PathLike, index: PathLike | None = None) -> TextRanker:
     return ranker
 
 
-def load_pairs(path: PathLike) -> TextRanker | BilinearRanker:
+def load_pairs(path: PathLike) -> TextRanker | PairMatrixRanker:
     """Load a ranker of word pairs; raises ModelError if it has none."""
     file = read_tensors(path)
     if file.kind == TextRanker._file_kind:
@@ -29,6 +30,6 @@ def load_pairs(path: PathLike) -> TextRanker | BilinearRanker:
         if ranker.model_.W is None:
             raise ModelError(f"{path}: this {ranker.model_.lexical.kind} model has no word pairs")
         return ranker
-    if file.kind != BilinearRanker._file_kind:
+    if file.kind != PairMatrixRanker._file_kind:
         raise ModelError(f"{path}: expected a model with word pairs, found one of kind {file.kind!r}")
-    return BilinearRanker.from_file(file)
+    return class_of_file(file).from_file(file)  # type: ignore[return-value]

@@ -71,10 +71,10 @@ class TextPath:
         within : float, default=0.005
             The largest loss of nDCG@10 of the marked size.
         """
-        from ..base.plots import against_size
+        from ..base.plots import size_curve
 
         values = [(point.pairs, point.ndcg) for point in self.points]
-        write_bytes(path, against_size(values, MEASURE, self.points.index(self.best(within)), within), pack=False)
+        write_bytes(path, size_curve(values, MEASURE, self.points.index(self.best(within)), within), pack=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers for JSON."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bilinear.label_ranker import LabelRanker
 from ..bilinear.ranker import BilinearRanker
 from ..data.records import Documents
 from ..errors import DataError
@@ -95,7 +96,7 @@ def _train_by_steps(
     def fit(some: NDArray[np.intp]) -> csr_array:
         preferences = data.preferences([ids[i] for i in some])
         ranker = BilinearRanker(
-            start="zero", max_pairs=learner.budget.pairs, random_state=seed, n_jobs=learner.n_jobs, watch=0
+            init="zero", max_pairs=learner.budget.pairs, random_state=seed, n_jobs=learner.n_jobs, curve_points=0
         )
         return ranker.fit(matrices.lists.Q[some], matrices.lists.D, preferences).W_
 
@@ -130,10 +131,8 @@ def train_from_labels(
     budget = learner.budget.for_shape((D.shape[1], D.shape[1]))
 
     def fit(rows: NDArray[np.intp]) -> csr_array:
-        ranker = BilinearRanker(
-            loss="squared", solver="closed-form", max_pairs=budget.pairs, random_state=seed, n_jobs=learner.n_jobs
-        )
-        return ranker.fit(D[rows], D[rows], Preferences.from_labels(classes[rows])).W_
+        ranker = LabelRanker(max_pairs=budget.pairs, random_state=seed, n_jobs=learner.n_jobs)
+        return ranker.fit(D[rows], classes[rows]).W_
 
     held, rest = hold_out(query_groups(D), seed)[0]
     held = held[:MAX_HELD_OUT_DOCUMENTS]
