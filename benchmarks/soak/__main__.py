@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import sparserank as sr
-from sparserank import data as sets
 from sparserank.data.files import write_bytes
+from sparserank.data.open import open_collection
 from sparserank.data.records import Collection
 
 from . import phases
@@ -60,7 +60,7 @@ def main() -> None:
 
 def run(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """All phases; each has the model anew, and no feedback."""
-    collection = _collection(given.data)
+    collection = open_collection(given.data)
     trained = given.model or _trained(collection, folder)
     quick = given.quick
 
@@ -103,12 +103,6 @@ def started(model: Path, *words: str) -> Iterator[Service]:
         service.until_ready()
         report(f"\nserve {service.command}")
         yield service
-
-
-def _collection(name: str) -> Collection:
-    found = sets.read_beir(Path(name)) if Path(name).is_dir() else sets.load(name)
-    assert isinstance(found, Collection), f"{name} has no queries"
-    return found
 
 
 def _trained(collection: Collection, folder: Path) -> Path:

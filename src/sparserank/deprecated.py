@@ -22,7 +22,7 @@ REMOVED_IN = "0.3"
 
 MODULES = {
     "sparserank.check": "sparserank.validation",
-    "sparserank.data.sets": "sparserank.data.datasets.named",
+    "sparserank.data.sets": "sparserank.data.datasets.load",
     "sparserank.engine": "sparserank.text_ranker",
     "sparserank.evaluate": "sparserank.evaluation",
     "sparserank.losses": "sparserank.optim.losses",

@@ -62,7 +62,7 @@ def test_penalties_and_centres_of_ones_own_are_kept(tmp_path):
     [
         ({"W.indices": np.array([0, 99], np.int32)}, {}, "must have"),
         ({"W.data": np.array([np.nan], np.float32)}, {}, "not finite"),
-        ({"W.indptr": np.zeros(61, np.int64)}, {}, "does not rise"),
+        ({"W.indptr": np.zeros(61, np.int64)}, {}, "does not increase"),
         ({}, {"shape": [60, 59]}, "outside [0, 59)"),
         ({}, {"shape": [60]}, "the shape of W cannot be"),
         ({}, {"shape": [60, 61]}, "60 document words for 61 columns"),
@@ -94,7 +94,7 @@ def test_columns_out_of_order_are_refused(saved, tmp_path):
     a = file.arrays["W.indptr"][row]
     indices[[a, a + 1]] = indices[[a + 1, a]]
     write_tensors(tmp_path / "bad", "bilinear", file.settings, dict(file.arrays) | {"W.indices": indices})
-    with pytest.raises(ModelError, match="do not rise within a row"):
+    with pytest.raises(ModelError, match="do not increase within a row"):
         sr.load(tmp_path / "bad")
 
 
@@ -105,7 +105,7 @@ def test_a_column_that_occurs_twice_in_a_row_is_refused_but_rows_may_begin_anew(
     last = int(np.flatnonzero(np.diff(indptr) > 1)[-1])
     indices[indptr[last + 1] - 1] = indices[indptr[last + 1] - 2]
     write_tensors(tmp_path / "bad", "bilinear", file.settings, dict(file.arrays) | {"W.indices": indices})
-    with pytest.raises(ModelError, match="do not rise within a row"):
+    with pytest.raises(ModelError, match="do not increase within a row"):
         sr.load(tmp_path / "bad")
     hollow = ranker.W_.toarray()
     hollow[[0, 5, 6, 59]] = 0.0  # rows without entries at both ends and in between

@@ -14,7 +14,7 @@ from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
 
 from ..fruits import LATIN, fruits
-from .calling import call, printed
+from .calling import call, printed, unexpected
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +262,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(capsys, monkeypatch, tmp_path, mo
     out, err = capsys.readouterr()
     assert out == ""
     assert says in err
-    assert err.count("\n") == 1
+    assert len(unexpected(err)) == 1
 
 
 def test_without_words_there_is_help_and_no_complaint(capsys):

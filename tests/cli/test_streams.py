@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from threading import Timer
 
 import pytest
 
+from sparserank.cli import output
 from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
+
+from .calling import call, unexpected
 
 SPARSERANK = f"'{sys.executable}' -m sparserank"
 LONE = "half \ud800 a pair, naïve"
@@ -41,13 +45,13 @@ def shell(command, folder, **more):
 @pytest.mark.parametrize("words", ["search m apple --json", "search m apple", "evaluate m fruit", "--help"])
 def test_a_reader_that_has_gone_is_no_error(model, words, unbuffered):
     done = shell(f"{SPARSERANK} {words} | true; exit ${{PIPESTATUS[0]}}", model.parent, **unbuffered)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, unexpected(done.stderr)) == (0, [])
 
 
 @pytest.mark.parametrize("words", ["search m apple --json", "search m apple", "evaluate m fruit", "--help"])
 def test_a_full_disk_is_one_line_and_exit_code_2(model, words):
     done = shell(f"{SPARSERANK} {words} > /dev/full", model.parent)
-    assert (done.returncode, done.stderr) == (2, "sparserank: No space left on device\n")
+    assert (done.returncode, unexpected(done.stderr)) == (2, ["sparserank: No space left on device"])
 
 
 @pytest.mark.parametrize(
@@ -74,3 +78,38 @@ def test_any_text_is_printed_in_any_encoding_and_json_stays_json(model, encoding
 
 def test_json_is_written_as_people_read_it_where_the_encoding_allows(model):
     assert "é" in shell(f"{SPARSERANK} search m apple --json", model.parent, PYTHONIOENCODING="utf-8").stdout
+
+
+def test_in_a_pipe_each_phase_is_one_line_on_stderr(model):
+    done = shell(f"{SPARSERANK} evaluate m fruit --json | cat", model.parent)
+    assert done.stderr.splitlines() == ["reading fruit", "searching for 1 queries", "measuring"]
+    assert json.loads(done.stdout)["queries"] == 1
+
+
+@pytest.mark.parametrize("hold", [0.0, 60.0])
+def test_a_mistake_that_is_found_at_once_is_the_only_line(model, monkeypatch, capsys, hold):
+    monkeypatch.setattr(output, "HOLD_S", hold)
+    monkeypatch.setattr(output, "Timer", Timer if hold else ElapsedTimer)
+    monkeypatch.chdir(model.parent)
+    assert call("evaluate", "m", "fruit", "--split", "none") == 2
+    err = capsys.readouterr().err.splitlines()
+    assert err[-1] == "sparserank: fruit has no split 'none'; it has: dev"
+    assert err[:-1] == ([] if hold else ["reading fruit"])
+
+
+class ElapsedTimer(Timer):
+    """A timer whose time is over when it starts."""
+
+    def start(self):
+        self.function()
+
+    def is_alive(self):
+        return False
+
+
+def test_details_of_a_phase_are_no_lines(capsys):
+    lines = output.PhaseLines()
+    for message in ("reading", "fold 1: a", "fold 1: b", "fold 2: a"):
+        lines.report(message)
+    lines.end(succeeded=True)
+    assert capsys.readouterr().err.splitlines() == ["reading", "fold 1", "fold 2"]

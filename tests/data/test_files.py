@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparserank.data.files import numbered_lines, read_bytes, read_text, write_bytes, writing
+from sparserank.data.files import atomic_write, numbered_lines, read_bytes, read_text, write_bytes
 from sparserank.errors import DataError
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -68,7 +68,7 @@ def test_a_packed_file_cut_off_anywhere_is_refused(tmp_path: Path, suffix: str) 
     path = tmp_path / f"a{suffix}"
     for length in range(len(packed)):
         path.write_bytes(packed[:length])
-        with pytest.raises(DataError, match=f"{path}: not a whole {suffix} file"):
+        with pytest.raises(DataError, match=f"{path}: not a complete {suffix} file"):
             read_bytes(path)
 
 
@@ -76,7 +76,7 @@ def test_a_packed_file_cut_off_anywhere_is_refused(tmp_path: Path, suffix: str) 
 def test_a_file_that_is_not_packed_as_its_name_says_is_refused(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"
     path.write_bytes(b"plain words, not packed at all")
-    with pytest.raises(DataError, match=f"not a whole {suffix} file"):
+    with pytest.raises(DataError, match=f"not a complete {suffix} file"):
         read_bytes(path)
 
 
@@ -85,13 +85,13 @@ def test_a_packed_file_with_a_wrong_byte_is_refused(tmp_path: Path) -> None:
     packed[12] ^= 0xFF
     path = tmp_path / "a.gz"
     path.write_bytes(packed)
-    with pytest.raises(DataError, match=f"{path}: not a whole .gz file"):
+    with pytest.raises(DataError, match=f"{path}: not a complete .gz file"):
         read_bytes(path)
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_a_format_that_is_never_packed_is_written_as_it_is(tmp_path: Path, suffix: str) -> None:
-    write_bytes(tmp_path / f"a{suffix}", WORDS, pack=False)
+    write_bytes(tmp_path / f"a{suffix}", WORDS, compress=False)
     assert (tmp_path / f"a{suffix}").read_bytes() == WORDS
 
 
@@ -121,7 +121,7 @@ def test_lines_keep_their_numbers_and_lose_their_ends(tmp_path: Path) -> None:
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.txt{suffix}"
     write_bytes(path, b"old")
-    with pytest.raises(RuntimeError, match="stop"), writing(path) as file:
+    with pytest.raises(RuntimeError, match="stop"), atomic_write(path) as file:
         file.write(b"half of the n")
         raise RuntimeError("stop")
     assert read_bytes(path) == b"old"
@@ -131,7 +131,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path,
 def test_the_old_file_stands_until_the_new_one_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     write_bytes(path, b"old")
-    with writing(path) as file:
+    with atomic_write(path) as file:
         file.write(b"new")
         file.flush()
         assert path.read_bytes() == b"old"
@@ -141,7 +141,7 @@ def test_the_old_file_stands_until_the_new_one_is_whole(tmp_path: Path) -> None:
 
 def test_a_failure_of_the_disk_is_a_data_error_that_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
-    with pytest.raises(DataError, match=f"{path}: cannot be written: No space left on device"), writing(path):
+    with pytest.raises(DataError, match=f"{path}: cannot be written: No space left on device"), atomic_write(path):
         raise OSError(28, "No space left on device")
     assert list(tmp_path.iterdir()) == []
 

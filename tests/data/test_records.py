@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from sparserank.data.records import Collection, Documents, Labelled, Letor, Stories
+from sparserank.data.records import Collection, Documents, LabeledData, Letor, Stories
 from sparserank.errors import DataError
 
 DOCS = Documents(("d1", "d2"), ("", "T"), ("some words", "more words"))
@@ -55,7 +55,7 @@ def test_a_collection_gives_its_splits_by_name() -> None:
 
 def test_a_record_is_as_long_as_its_rows() -> None:
     assert len(Letor(csr_array((3, 2)), np.zeros(3), np.zeros(3, dtype=np.int64))) == 3
-    assert len(Labelled(["a", "b"], np.array([0, 1]), ("x", "y"))) == 2
+    assert len(LabeledData(["a", "b"], np.array([0, 1]), ("x", "y"))) == 2
     assert len(Stories(csr_array((4, 2)), csr_array((4, 1)), np.zeros(4, dtype=np.int8), ("t",))) == 4
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from sparserank.cli import main
-from sparserank.data.datasets.letor_sets import fold_of
+from sparserank.data.formats.letor_folds import fold_of_subsets
 from sparserank.data.records import Letor
 from sparserank.errors import ConfigError
 from sparserank.experiments import peers, published, report, stevens2010, stevens_topics
@@ -25,7 +25,9 @@ def subset(number):
 @pytest.fixture(scope="module")
 def found():
     subsets = [subset(number) for number in range(5)]
-    rows = stevens2010._evaluate_folds("mq2008", [fold_of(subsets, 1), fold_of(subsets, 2)], 0, lambda message: None)
+    rows = stevens2010._evaluate_folds(
+        "mq2008", [fold_of_subsets(subsets, 1), fold_of_subsets(subsets, 2)], 0, lambda message: None
+    )
     measured = {"mq2008": rows, "mq2007": rows}
     told = {"letor": measured, "table1_1": stevens2010.average_ranks(measured)}
     return told | {"differs": stevens2010._differences(list(measured), told)}
@@ -51,7 +53,7 @@ def test_every_method_of_a_table_tries_as_many_settings(found):
 
 def test_lambdamart_s_settings_are_the_best_on_the_validation_part(monkeypatch):
     pytest.importorskip("lightgbm", reason="LambdaMART needs LightGBM: pip install 'sparserank[bench]'")
-    fold = fold_of([subset(number) for number in range(5)], 1)
+    fold = fold_of_subsets([subset(number) for number in range(5)], 1)
     values = iter(np.linspace(0.1, 0.6, 12)[[3, 1, 0, 2, 4, 11, 5, 6, 7, 8, 9, 10]])
     seen = []
 

@@ -124,7 +124,7 @@ def test_a_file_that_is_cut_short_anywhere_is_refused(tmp_path):
     for length in range(len(raw)):
         (tmp_path / "cut.ciff").write_bytes(raw[:length])
         with pytest.raises(
-            DataError, match=r"cut\.ciff: not a whole CIFF file" + (": it is empty" if not length else "")
+            DataError, match=r"cut\.ciff: not a complete CIFF file" + (": it is empty" if not length else "")
         ):
             read_ciff(tmp_path / "cut.ciff")
 
@@ -136,7 +136,7 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, raw):
     try:
         read_ciff(path)
     except DataError as error:
-        assert "not a whole CIFF file" in str(error)
+        assert "not a complete CIFF file" in str(error)
 
 
 def test_what_does_not_fit_together_is_refused(tmp_path, messages):
@@ -171,5 +171,5 @@ def test_impacts_that_are_no_int32_are_not_read(tmp_path, impact):
     postings = b"\x0a\x01x\x10\x01\x22" + varint(len(posting)) + posting
     messages = (b"\x10\x01\x18\x01", postings, b"\x12\x01d")
     (tmp_path / "x.ciff").write_bytes(b"".join(varint(len(message)) + message for message in messages))
-    with pytest.raises(DataError, match=rf"x\.ciff: not a whole CIFF file: 'x' has an impact of {impact}"):
+    with pytest.raises(DataError, match=rf"x\.ciff: not a complete CIFF file: 'x' has an impact of {impact}"):
         read_ciff(tmp_path / "x.ciff")

@@ -116,7 +116,7 @@ class SizePath:
         from ..base.plots import size_curve
 
         values = [(point.pairs, point.measures[self.by]) for point in self.points]
-        write_bytes(path, size_curve(values, self.by, self.points.index(self.best(within)), within), pack=False)
+        write_bytes(path, size_curve(values, self.by, self.points.index(self.best(within)), within), compress=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, for JSON."""

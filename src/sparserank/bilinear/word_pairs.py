@@ -223,7 +223,7 @@ class WordPairs:
 
         if len(words) > MAX_WORDS:
             raise DataError(f"a heat map shows at most {MAX_WORDS} words; got {len(words)}")
-        write_bytes(path, heatmap(words, self.submatrix(words)), pack=False)
+        write_bytes(path, heatmap(words, self.submatrix(words)), compress=False)
 
     def _column(self, word: str) -> int:
         return _place("query", self.query_words_, word)

@@ -14,19 +14,25 @@ from pathlib import Path
 from typing import TextIO
 
 from ..errors import SparseRankError
+from .output import new_phase_lines
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `sparserank` with the given words, or those of the command line, and exit."""
     sys.stdout, sys.stderr = (_steadied(stream) for stream in (sys.stdout, sys.stderr))
+    phases = new_phase_lines()
+    code = 1
     try:
         code = _run(arguments)
-        sys.stdout.flush()  # here, where a full disk or a reader that has gone can still be answered for
+        phases.end(succeeded=code == 0)
+        sys.stdout.flush()  # here, where a full disk or a closed pipe can still be handled
     except BrokenPipeError:
         code = _reader_gone()
     except OSError as error:
         _forget(sys.stdout)
         code = _complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+    finally:
+        phases.end(succeeded=False)
     raise SystemExit(code)
 
 

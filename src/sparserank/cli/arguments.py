@@ -1,11 +1,19 @@
-"""Arguments and options that several commands share, each described once."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from ..data.records import Collection
+
+DROPPED_ROWS = "{:,} rows dropped: they name unknown documents or queries"
 
 Data = Annotated[
     str,
@@ -70,3 +78,18 @@ IndexFile = Annotated[
 ]
 Words = Annotated[str, typer.Argument(metavar="WORDS", help="What to search for, in quotes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def apply_exclude_self(collection: Collection, queries: Iterable[str], option: bool | None) -> Collection:
+    """Set `drop_self` as the option says; without the option, print a hint if queries have ids of documents."""
+    from ..evaluation.reverses import own_documents
+
+    collection = collection if option is None else replace(collection, drop_self=option)
+    queries = list(queries)
+    if not collection.drop_self and option is None and (n := own_documents(collection, queries)):
+        print(
+            f"{n:,} of {len(queries):,} queries have the id of a document; --exclude-self leaves that document out of "
+            "its own query's ranking (--no-exclude-self: the ids name different things)",
+            file=sys.stderr,
+        )
+    return collection

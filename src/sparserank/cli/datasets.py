@@ -12,10 +12,10 @@ def datasets(as_json: Json = False) -> None:
 
     They are looked for in $SPARSERANK_DATA/NAME, then in the user's cache, then fetched from their public home.
     """
-    from ..data import known
+    from ..data import list_datasets
     from .output import print_json, print_table
 
-    sets = known()
+    sets = list_datasets()
     if as_json:
         print_json({"datasets": [asdict(one) | {"path": one.path and str(one.path)} for one in sets]})
         return

@@ -31,18 +31,18 @@ def demo(as_json: Json = False) -> None:
     from ..data import load
     from ..evaluation import Reverses, evaluate_run
     from ..text_ranker import TextRanker
-    from .output import print_json, telling, working
+    from .output import phase, print_json, progress
     from .systems import bm25_for, ranking
 
-    with working("reading the docstrings of numpy, scipy and scikit-learn"):
+    with phase("reading the docstrings of numpy, scipy and scikit-learn"):
         collection = load("pydocs")
     qrels = collection.split(SPLIT)
-    with telling() as tell:
+    with progress() as report:
         bm25 = bm25_for(collection)
         learned = TextRanker(max_pairs=MAX_PAIRS).fit(
-            collection.documents, collection.queries, collection.split("train"), exclude_self=True, callback=tell
+            collection.documents, collection.queries, collection.split("train"), exclude_self=True, callback=report
         )
-        tell("measuring")
+        report("measuring")
         runs = {"BM25": ranking(bm25, collection, qrels, 1000), "learned": ranking(learned, collection, qrels, 1000)}
         measured = {name: evaluate_run(run, qrels, MEASURES).to_dict() for name, run in runs.items()}
         reverses = Reverses.between(qrels, collection.split("train"))

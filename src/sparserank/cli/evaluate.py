@@ -79,23 +79,24 @@ def evaluate(
     if against is not None and against.resolve() == model.resolve():
         raise ConfigError(f"--against {against} is MODEL itself; name another model")
     from ..data.formats.trec import write_run
+    from ..data.open import Sources, open_sources
     from ..evaluation.measures import parse_all
     from ..evaluation.report import report_suffix
-    from .collections import excluding_self
+    from .arguments import apply_exclude_self
     from .measured import Measured, training_split
-    from .output import print_json, working
+    from .output import phase, print_json
     from .systems import bm25_for, ranking
-    from .tables import Tables, open_tables
 
     wanted = parse_all(measures)
     depth = max([DEPTH, *(int(cutoff) for cutoff in re.findall(r"@(\d+)", " ".join(map(str, wanted))))])
     if report is not None:
         report_suffix(report)
     rankers = {path: _ranker(path) for path in (model, against) if path is not None}
-    collection, told, _ = open_tables(Tables(data, queries=queries, judgments=judgments), learns=False)
-    qrels = collection.split(split) if told is None else cast("Qrels", told)
-    collection = excluding_self(collection, qrels, exclude_self)
-    with working(f"searching for {len(qrels)} queries"):
+    with phase(f"reading {data}"):
+        collection, table, _ = open_sources(Sources(data, queries=queries, judgments=judgments), learns=False)
+        qrels = collection.split(split) if table is None else cast("Qrels", table)
+    collection = apply_exclude_self(collection, qrels, exclude_self)
+    with phase(f"searching for {len(qrels)} queries"):
         runs = {path: ranking(ranker, collection, qrels, depth) for path, ranker in rankers.items()}
         lexical = ranking(bm25_for(collection), collection, qrels, depth)
     about = {
@@ -106,7 +107,7 @@ def evaluate(
         "seed": seed,
         "exclude_self": collection.drop_self,
     }
-    with working("measuring"):
+    with phase("measuring"):
         other = None if against is None else runs[against]
         splits = {path: training_split(ranker, collection) for path, ranker in rankers.items()}
         seen = tuple(path for path in rankers if judgments is None and splits[path] == split)

@@ -77,7 +77,7 @@ def export(
     Example: sparserank export model.safetensors --to elasticsearch --query "heart attack" | curl -d @- …
     """  # fmt: skip
     from ..errors import ConfigError
-    from .output import print_json, working
+    from .output import phase, print_json
 
     if output is None and query is None:
         raise ConfigError("give --output DIR for the documents, or --query WORDS for one request")
@@ -85,7 +85,7 @@ def export(
         raise ConfigError("--query prints one request and --output writes the documents: give one of the two")
     if split is not None and queries is None:
         raise ConfigError("--split chooses among --queries: give both")
-    with working("reading the model"):
+    with phase(f"reading {model}"):
         from .. import export as exporting
         from ..text_ranker import load_text
 
@@ -93,13 +93,12 @@ def export(
             exporting.check_free(output)
         ranker = load_text(model, index)
     if query is not None:
-        with working("expanding the query"):
-            request = exporting.query_body(ranker, to.value, query, k, rescore)
+        request = exporting.query_body(ranker, to.value, query, k, rescore)
         print_json(request)
         return
     asked = None if queries is None else _queries(queries, split)
     assert output is not None
-    with working(f"writing {output}"):
+    with phase(f"writing {output}"):
         told = exporting.export(ranker, to.value, output, asked, rescore, embedded)
     told = {"output": str(output)} | told | {"bytes": sum(told["files"].values())}
     if as_json:
@@ -112,8 +111,8 @@ def export(
 def _queries(data: str, split: str | None) -> dict[str, str]:
     """{id: text} of a file of queries, or of a collection."""
     from ..data.formats.beir import read_queries
+    from ..data.open import open_collection
     from ..errors import ConfigError
-    from .collections import open_collection
 
     if Path(data).is_file():
         if split is not None:

@@ -56,10 +56,10 @@ def index(
 
     Example: sparserank index model.safetensors new-documents --update --remove old-id
     """
-    from ..data.files import alone
+    from ..data.files import file_lock
     from ..errors import ConfigError
     from ..text_ranker import index_path
-    from .output import print_json, working
+    from .output import phase, print_json
 
     where = index_path(model) if output is None else output
     changes = update or bool(remove)
@@ -67,7 +67,7 @@ def index(
         raise ConfigError("give DATA to index, or --remove documents from an index that is there")
     if remove and data is not None and not update:
         raise ConfigError("--remove changes the index that is there: with DATA, say --update as well")
-    with working("indexing"), alone(where) if changes else nullcontext():
+    with phase("indexing"), file_lock(where) if changes else nullcontext():
         ranker = _changed(model, data, where, list(remove or [])) if changes else _made(model, str(data))
         ranker.index_ = replace(ranker.index_, expansion=None)
         expanded = plan is not Plan.query and _expanded(ranker, always=plan is Plan.documents)
@@ -81,16 +81,16 @@ def index(
 
 
 def _made(model: Path, data: str) -> TextRanker:
+    from ..data.open import open_collection
     from ..text_ranker import load_model
-    from .collections import open_collection
 
     return load_model(model).over(open_collection(data).documents)
 
 
 def _changed(model: Path, data: str | None, where: Path, remove: list[str]) -> TextRanker:
     """The index there is, without what goes and with what comes."""
+    from ..data.open import open_collection
     from ..text_ranker import load_text
-    from .collections import open_collection
 
     ranker = load_text(model, where)
     if remove:

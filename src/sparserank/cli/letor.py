@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, DataError
-from .output import print_json, print_table, telling, working
+from .output import phase, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from ..data.records import Fold, Letor
@@ -29,17 +29,17 @@ def train_rows(
         return
     if data is None:
         raise ConfigError(f"--ranker {ranker} learns from a LETOR file: give one, or --folds DIR")
-    from ..data.files import refuse_unwritable
-    from ..data.formats.letor import read_letor
+    from ..data.files import check_writable
+    from ..data.open import open_letor
     from ..letor.model_selection import tune
 
     started = perf_counter()
-    refuse_unwritable(output)
-    with working(f"reading {data}"):
-        rows = read_letor(data)
-        held = None if vali is None else read_letor(vali, n_features=rows.X.shape[1], zero_based=rows.zero_based)
-    with telling() as tell:
-        chosen = tune(ranker, rows, held, measure=measure, fixed=settings, random_state=seed, callback=tell)
+    check_writable(output)
+    with phase(f"reading {data}"):
+        rows = open_letor(data)
+        held = None if vali is None else open_letor(vali, n_features=rows.X.shape[1], zero_based=rows.zero_based)
+    with progress() as report:
+        chosen = tune(ranker, rows, held, measure=measure, fixed=settings, random_state=seed, callback=report)
     chosen.ranker.zero_based_ = rows.zero_based
     chosen.ranker.save(output)
     summary = {
@@ -67,11 +67,11 @@ def train_folds(
     folds = _folds(folder)
     output.mkdir(parents=True, exist_ok=True)
     told, started = [], perf_counter()
-    with telling() as tell:
+    with progress() as report:
         for number, fold in enumerate(folds, start=1):
 
             def of_fold(message: str, number: int = number) -> None:
-                tell(f"fold {number} of {len(folds)}: {message}")
+                report(f"fold {number} of {len(folds)}: {message}")
 
             chosen = tune(
                 ranker, fold.train, fold.vali, measure=measure, fixed=settings, random_state=seed, callback=of_fold
@@ -102,12 +102,12 @@ def evaluate_rows(model: Path, data: str | None, folds: Path | None, measures: s
         if data is None:
             raise ConfigError("give the LETOR file to measure on, or --folds DIR")
         from ..base.registry import load
-        from ..data.formats.letor import read_letor
+        from ..data.open import open_letor
 
         ranker: Any = load(model)
-        with working(f"reading {data}"):
+        with phase(f"reading {data}"):
             from_zero: Any = getattr(ranker, "zero_based_", "auto")
-            rows = [read_letor(data, n_features=ranker.n_features_in_, zero_based=from_zero)]
+            rows = [open_letor(data, n_features=ranker.n_features_in_, zero_based=from_zero)]
         scores, about = [ranker.predict(rows[0].X)], data
     shown = _measured(scores, rows, measures, seed)
     if as_json:
@@ -117,17 +117,10 @@ def evaluate_rows(model: Path, data: str | None, folds: Path | None, measures: s
 
 
 def _folds(folder: Path) -> tuple[Fold, ...]:
-    """From a folder, or a known set that comes in folds."""
-    from .. import data as sets
-    from ..data.formats.letor_folds import read_folds
+    from ..data.open import open_folds
 
-    with working(f"reading {folder}"):
-        if not folder.exists():
-            with suppress(DataError):
-                found = sets.load(str(folder))
-                if isinstance(found, tuple):
-                    return found
-        return read_folds(folder)
+    with phase(f"reading {folder}"):
+        return open_folds(folder)
 
 
 def _scored(models: Path, folds: Sequence[Fold]) -> list[Any]:

@@ -1,26 +1,32 @@
-"""What commands print: one JSON object, or text for people; progress on a terminal, silence in a pipe."""
+"""What commands print: one JSON object or text on stdout; progress on stderr.
+
+On a terminal progress is a status line that changes. In a pipe each phase is one line.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import Timer
 from typing import Any
+
+HOLD_S = 1.0
 
 
 def print_json(content: Any) -> None:
-    """One object on stdout; numbers that JSON does not know are refused rather than written."""
+    """Print one JSON object; NaN and infinities raise an error."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
-    except UnicodeEncodeError:  # half of a surrogate pair, or a terminal that knows ASCII only
+    except UnicodeEncodeError:  # a lone surrogate, or an ASCII terminal
         text = json.dumps(content, allow_nan=False)
     print(text)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
-    """A table; columns whose numbers are in `right` are set flush right."""
+    """Print a table; the columns with the numbers in `right` are right-aligned."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -38,25 +44,68 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 @contextmanager
-def working(message: str) -> Iterator[None]:
-    """Show that long work is going on, on a terminal's stderr; in a pipe, say nothing."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(message):
+def phase(message: str) -> Iterator[None]:
+    """Show one phase of the work while the block runs."""
+    with progress() as report:
+        report(message)
         yield
 
 
 @contextmanager
-def telling() -> Iterator[Callable[[str], None]]:
-    """What is going on, on a terminal's stderr; in a pipe, nothing."""
+def progress() -> Iterator[Callable[[str], None]]:
+    """Yield a callback for messages "phase" or "phase: detail"; in a pipe, each new phase is a line."""
     if not sys.stderr.isatty():
-        yield lambda message: None
+        yield _phase_lines.report
         return
     from rich.console import Console
     from rich.markup import escape
 
     with Console(stderr=True).status("starting") as status:
         yield lambda message: status.update(escape(message))
+
+
+class PhaseLines:
+    """Prints one line on stderr for each phase.
+
+    Lines wait for the first second of the work. So a mistake that is found at once is the only line on stderr.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._last = ""
+        self._timer = Timer(HOLD_S, self.print)
+        self._timer.daemon = True
+
+    def report(self, message: str) -> None:
+        """Add the line of a phase unless it is the last one; `message` is "phase" or "phase: detail"."""
+        if not self._last:
+            self._timer.start()
+        name = message.partition(": ")[0]
+        if name != self._last:
+            self._last = name
+            self._lines.append(name)
+            if not self._timer.is_alive():
+                self.print()
+
+    def print(self) -> None:
+        """Print the lines that wait."""
+        with suppress(OSError):  # a full disk or a closed stream must not end the work
+            while self._lines:
+                print(self._lines.pop(0), file=sys.stderr, flush=True)
+
+    def end(self, succeeded: bool) -> None:
+        """Print the lines that wait, or drop them if the command failed."""
+        self._timer.cancel()
+        if succeeded:
+            self.print()
+        self._lines.clear()
+
+
+_phase_lines = PhaseLines()
+
+
+def new_phase_lines() -> PhaseLines:
+    """Start the lines of another command."""
+    global _phase_lines
+    _phase_lines = PhaseLines()
+    return _phase_lines

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .arguments import Json
+from .output import progress
 
 if TYPE_CHECKING:
     from ..bilinear.progress import Callback
@@ -86,14 +87,16 @@ def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, abl
     validation.choice("dataset", dataset, ("all", *DATASETS))
     validation.count("steps", steps, low=1)
     folder = prepare_folder(output)
-    asked = [word for word in map(str.strip, words.split(",")) if word]
+    shown = [word for word in map(str.strip, words.split(",")) if word]
     found, written = {}, {}
-    with _telling(steps) as (tell, follow):
+    with _training_progress(steps) as (report, callback):
         for name in PAPER_DATASETS if dataset == "all" else (dataset,):
-            found[name] = chen2010.reproduce(name, steps=steps, seed=seed, words=asked, progress=tell, callback=follow)
+            found[name] = chen2010.reproduce(
+                name, steps=steps, seed=seed, words=shown, progress=report, callback=callback
+            )
             if ablation:
-                found[name]["ablation"] = ablate(name, steps=steps, seed=seed, progress=tell)
-                found[name]["rate_sweep"] = sweep_rates(name, steps=steps, seed=seed, progress=tell)
+                found[name]["ablation"] = ablate(name, steps=steps, seed=seed, progress=report)
+                found[name]["rate_sweep"] = sweep_rates(name, steps=steps, seed=seed, progress=report)
             files = f"chen2010-{name}", f"{TITLE}: {name}"
             written[name] = write_report(*files, found[name], sections(found[name]), folder)
     if as_json:
@@ -118,10 +121,11 @@ def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, abl
 
 
 @contextmanager
-def _telling(steps: int) -> Iterator[tuple[Callable[[str], None], Callback | None]]:
-    """What is going on, with a bar for every training, on a terminal's stderr; in a pipe, nothing."""
+def _training_progress(steps: int) -> Iterator[tuple[Callable[[str], None], Callback | None]]:
+    """Yield a callback for messages and, on a terminal, one that shows each training as a bar."""
     if not sys.stderr.isatty():
-        yield lambda message: None, None
+        with progress() as report:
+            yield report, None
         return
     from ..bilinear.progress import TrainingBar
 
@@ -133,34 +137,32 @@ def _stevens2010(output: Path, dataset: str, seed: int, items: int | None, as_js
     from .. import validation
     from ..experiments import stevens2010
     from ..experiments.report import prepare_folder
-    from .output import telling
 
     validation.choice("dataset", dataset, ("all", *stevens2010.DATASETS))
     folder = prepare_folder(output)
-    with telling() as tell:
+    with progress() as report:
         names = stevens2010.DATASETS if dataset == "all" else (dataset,)
-        found = stevens2010.reproduce(names, seed=seed, items=items, progress=tell)
+        found = stevens2010.reproduce(names, seed=seed, items=items, progress=report)
     name = "stevens2010" if dataset == "all" else f"stevens2010-{dataset}"
-    _shown(name, stevens2010.TITLE, found, stevens2010.sections(found), folder, as_json)
+    _write_report(name, stevens2010.TITLE, found, stevens2010.sections(found), folder, as_json)
 
 
 def _letor_regression(output: Path, dataset: str, seed: int, items: int | None, as_json: bool) -> None:
     from .. import validation
     from ..experiments import letor_regression
     from ..experiments.report import prepare_folder
-    from .output import telling
 
     validation.choice("dataset", dataset, ("all", "mq2007"))
     folder = prepare_folder(output)
-    with telling() as tell:
-        found = letor_regression.reproduce(seed=seed, rows=items, progress=tell)
-    _shown("letor-regression", letor_regression.TITLE, found, letor_regression.sections(found), folder, as_json)
+    with progress() as report:
+        found = letor_regression.reproduce(seed=seed, rows=items, progress=report)
+    _write_report("letor-regression", letor_regression.TITLE, found, letor_regression.sections(found), folder, as_json)
 
 
-def _shown(
+def _write_report(
     name: str, title: str, found: dict[str, Any], sections: Sequence[Section], folder: Path, as_json: bool
 ) -> None:
-    """Write the files, then the tables (or the JSON) on the screen."""
+    """Write the report and print its tables or its JSON."""
     from ..experiments.report import write_report
     from .output import print_json, print_table
 

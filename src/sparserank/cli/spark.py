@@ -13,13 +13,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
-from ..data.formats.text_tables import grades_of, texts_of
+from ..data.formats.text_tables import qrels_from_rows, queries_from_rows
+from ..data.open import Sources, open_collection, queries_as_texts
 from ..data.records import Collection, Documents, Qrels
 from ..errors import ConfigError, DataError
 from ..text_ranker import TextRanker, index_path
-from .collections import excluding_self, open_collection
-from .output import print_json, telling
-from .tables import LEFT_OUT, Tables, asked_in_words
+from .arguments import DROPPED_ROWS, apply_exclude_self
+from .output import phase, print_json, progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +28,7 @@ JUDGMENTS = {"query": "id", "document": "id", "grade": "number"}
 
 
 def train_on_spark(
-    ranker: TextRanker, tables: Tables, split: str | None, output: Path, master: str, conf: list[str], as_json: bool,
+    ranker: TextRanker, sources: Sources, split: str | None, output: Path, master: str, conf: list[str], as_json: bool,
     exclude_self: bool | None = None,
 ) -> None:  # fmt: skip
     """Train the ranker that `ranker` describes, and write it."""
@@ -36,24 +36,24 @@ def train_on_spark(
 
     started = perf_counter()
     given = dict(_setting(one) for one in conf)
-    collection, left_out = _judged(ranker, tables, split), 0
+    collection, left_out = _judged(ranker, sources, split), 0
     excluded = bool(exclude_self) or (exclude_self is None and collection is not None and collection.drop_self)
-    with telling() as tell:
-        tell(f"starting Spark on {master}")
+    with progress() as report:
+        report(f"starting Spark on {master}")
         with temporary_session(master, **given) as spark:
             if ranker.ranker == "text":
-                known, left_out = _collected(spark, tables, collection, split)
-                known = excluding_self(known, known.split("train"), exclude_self)
-                trained = _learned(spark, ranker, known, tell)
+                known, left_out = _collected(spark, sources, collection, split)
+                known = apply_exclude_self(known, known.split("train"), exclude_self)
+                trained = _learned(spark, ranker, known, report)
             elif collection is None:
-                trained = _counted(ranker, _documents(spark, tables.documents), tell)
+                trained = _counted(ranker, _documents(spark, sources.documents), report)
             else:
-                trained = _counted(ranker, _frame(spark, collection.documents), tell)
+                trained = _counted(ranker, _frame(spark, collection.documents), report)
         trained.save(output)
     _say(trained, output, master, left_out, excluded, round(perf_counter() - started, 3), as_json)
 
 
-def _judged(ranker: TextRanker, tables: Tables, split: str | None) -> Collection | None:
+def _judged(ranker: TextRanker, sources: Sources, split: str | None) -> Collection | None:
     """Refuse what can be refused without a cluster; the collection, where the documents are a folder's."""
     from ..spark import SparkTextRanker
 
@@ -61,9 +61,9 @@ def _judged(ranker: TextRanker, tables: Tables, split: str | None) -> Collection
     ranker.validate()
     if learns:
         SparkTextRanker(ranker).validate()
-    tables.judge(ranker.ranker, learns, split)
-    if tables.in_parquet:
-        if learns and not (tables.told or tables.texts):
+    sources.validate(ranker.ranker, learns, split)
+    if sources.on_spark:
+        if learns and not (sources.relevance_tables or sources.texts):
             raise ConfigError(
                 "word pairs are learned from judged queries: give --judgments, --clicks or --triples, and --queries; "
                 "--ranker bm25 needs none"
@@ -71,8 +71,9 @@ def _judged(ranker: TextRanker, tables: Tables, split: str | None) -> Collection
         if split not in (None, "train"):
             raise ConfigError(f"--split {split} names a split of a folder; judgments in Parquet have none")
         return None
-    collection = open_collection(tables.documents)
-    if not tables.told and not tables.texts and (learns or (split is not None and collection.qrels)):
+    with phase(f"reading {sources.documents}"):
+        collection = open_collection(sources.documents)
+    if not sources.relevance_tables and not sources.texts and (learns or (split is not None and collection.qrels)):
         collection.split(split or "train")
     return collection
 
@@ -114,7 +115,7 @@ def _sent(spark: SparkSession, rows: Sequence[tuple[str, ...]], schema: str) -> 
 
 
 def _collected(
-    spark: SparkSession, tables: Tables, known: Collection | None, split: str | None
+    spark: SparkSession, sources: Sources, known: Collection | None, split: str | None
 ) -> tuple[Collection, int]:
     """All that word pairs are learned from, on this machine; schemas are judged before any row is moved.
 
@@ -123,49 +124,49 @@ def _collected(
     """
     from ..spark.frames import check_no_nulls, read_parquet, select_columns
 
-    tables = tables.settled(lambda path: read_parquet(spark, path).columns)
-    documents = None if known else _documents(spark, tables.data)
+    sources = sources.resolve(lambda path: read_parquet(spark, path).columns)
+    documents = None if known else _documents(spark, sources.data)
     queries = None
-    if tables.queries:
-        queries = select_columns(read_parquet(spark, tables.queries), {"id": "id", "text": "text"}, tables.queries)
-        check_no_nulls(queries, tables.queries)
-    told = _told(spark, tables)
+    if sources.queries:
+        queries = select_columns(read_parquet(spark, sources.queries), {"id": "id", "text": "text"}, sources.queries)
+        check_no_nulls(queries, sources.queries)
+    told = _told(spark, sources)
     if known is None:
         found = cast("DataFrame", documents).toArrow()
         columns = (tuple(found.column(name).to_pylist()) for name in ("id", "title", "text"))
-        known = Collection(tables.data, Documents(*columns), {}, {})
+        known = Collection(sources.data, Documents(*columns), {}, {})
     if queries is not None:
         asked = ((str(query), text) for query, text in queries.collect())
-        known = replace(known, queries=texts_of(str(tables.queries), asked))
+        known = replace(known, queries=queries_from_rows(str(sources.queries), asked))
     if told is None:
         return replace(known, qrels={"train": known.split(split or "train")}), 0
-    return _graded(spark, tables, known, told)
+    return _graded(spark, sources, known, told)
 
 
-def _told(spark: SparkSession, tables: Tables) -> DataFrame | None:
+def _told(spark: SparkSession, sources: Sources) -> DataFrame | None:
     """The table that says what is relevant; None where there is none."""
     from ..spark.clicks import read_clicks, read_triples
     from ..spark.frames import check_no_nulls, read_parquet, select_columns
 
-    if tables.clicks:
-        return read_clicks(spark, tables.clicks)
-    if tables.triples:
-        return read_triples(spark, tables.triples)
-    if tables.judgments:
-        grades = select_columns(read_parquet(spark, tables.judgments), JUDGMENTS, tables.judgments)
-        check_no_nulls(grades, tables.judgments)
+    if sources.clicks:
+        return read_clicks(spark, sources.clicks)
+    if sources.triples:
+        return read_triples(spark, sources.triples)
+    if sources.judgments:
+        grades = select_columns(read_parquet(spark, sources.judgments), JUDGMENTS, sources.judgments)
+        check_no_nulls(grades, sources.judgments)
         return grades
     return None
 
 
-def _graded(spark: SparkSession, tables: Tables, known: Collection, told: DataFrame) -> tuple[Collection, int]:
+def _graded(spark: SparkSession, sources: Sources, known: Collection, told: DataFrame) -> tuple[Collection, int]:
     """The collection with the grades that a table gives as its split 'train', and how many rows were left out."""
     from ..spark.clicks import click_grades, known_triples, triple_grades
 
-    ((kind, path),) = tables.told.items()
+    ((kind, path),) = sources.relevance_tables.items()
     left_out = 0
     if kind == "triples":
-        if tables.drop:
+        if sources.missing == "drop":
             asked = known.queries or {str(row["query"]) for row in told.select("query").distinct().collect()}
             queries, documents = (
                 _sent(spark, [(one,) for one in ids], "id string") for ids in (asked, known.documents.ids)
@@ -177,33 +178,33 @@ def _graded(spark: SparkSession, tables: Tables, known: Collection, told: DataFr
         told = click_grades(told)
     grades = _nested(told, path)
     if not known.queries:
-        known = replace(known, queries=asked_in_words(grades, path))
-    kept, unknown = tables.kept(grades, known)
+        known = replace(known, queries=queries_as_texts(grades, path))
+    kept, unknown = sources.restrict(grades, known)
     return replace(known, qrels={"train": cast("Qrels", kept)}), left_out + unknown
 
 
 def _nested(grades: DataFrame, path: str) -> Qrels:
     rows = grades.orderBy("query", "document").collect()
-    return grades_of(path, ((str(row["query"]), str(row["document"]), float(row["grade"])) for row in rows))
+    return qrels_from_rows(path, ((str(row["query"]), str(row["document"]), float(row["grade"])) for row in rows))
 
 
-def _learned(spark: SparkSession, ranker: TextRanker, known: Collection, tell: Callable[[str], None]) -> TextRanker:
+def _learned(spark: SparkSession, ranker: TextRanker, known: Collection, report: Callable[[str], None]) -> TextRanker:
     from ..spark import SparkTextRanker
 
     qrels = known.split("train")
     learner: Any = SparkTextRanker(ranker)
     out: TextRanker = learner.fit(
-        spark, known.documents, known.queries, qrels, exclude_self=known.drop_self, callback=tell
+        spark, known.documents, known.queries, qrels, exclude_self=known.drop_self, callback=report
     )
     return out
 
 
-def _counted(ranker: TextRanker, documents: DataFrame, tell: Callable[[str], None]) -> TextRanker:
+def _counted(ranker: TextRanker, documents: DataFrame, report: Callable[[str], None]) -> TextRanker:
     """A lexical ranker whose words are counted on the cluster; it has no index: its documents stay where they are."""
     from ..spark import fit_features
     from ..text_ranker.model import TextModel
 
-    tell("counting words")
+    report("counting words")
     lexical = ranker.lexical_model()
     weights = lexical.field_weights
     features = fit_features(documents, ["title", "text"], lexical.features, field_weights=weights)
@@ -244,6 +245,6 @@ def _say(
         f"by Spark on {master} in {seconds:.1f} s: {written}; {model.n_pairs:,} word pairs"
     )
     if left_out:
-        print(LEFT_OUT.format(left_out))
+        print(DROPPED_ROWS.format(left_out))
     if index is None:
         print("no index: the documents stay where they are; `sparserank index` makes one of those that fit here")

@@ -170,13 +170,14 @@ def train(
         raise ConfigError("give the DATA to train on: a BEIR folder, a table, or the name of a known collection")
     if vali is not None or folds is not None or given:
         raise ConfigError(f"--vali, --folds and --set are for rankers of LETOR files; --ranker {ranker} reads texts")
-    from ..data.files import refuse_unwritable
-    from ..data.formats.logs import Triples
+    from ..data.files import check_writable
+    from ..data.formats.triples import Triples
+    from ..data.open import Sources, open_sources
+    from ..preferences.clicks import read_click_grades
     from ..text import Analyzer
     from ..text_ranker import BM25, Cosine, TextRanker, index_path
-    from .collections import excluding_self
-    from .output import print_json, telling
-    from .tables import LEFT_OUT, Tables, open_tables
+    from .arguments import DROPPED_ROWS, apply_exclude_self
+    from .output import phase, print_json, progress
 
     started, fields = perf_counter(), (title_weight, text_weight)
     model = TextRanker(
@@ -190,25 +191,26 @@ def train(
         ),
         random_state=seed,
     )  # fmt: skip
-    refuse_unwritable(output)
-    tables = Tables(data, texts, queries, judgments, clicks, triples, missing is Missing.drop)
+    check_writable(output)
+    sources = Sources(data, texts, queries, judgments, clicks, triples, missing.value)
     if engine is Engine.spark:
         from .spark import train_on_spark
 
-        train_on_spark(model, tables, split, output, master or "local[*]", conf or [], as_json, exclude_self)
+        train_on_spark(model, sources, split, output, master or "local[*]", conf or [], as_json, exclude_self)
         return
-    tables.judge(str(ranker), ranker in LEARNED, split)
-    collection, told, left_out = open_tables(tables, ranker in LEARNED)
-    qrels = _judgments(collection, ranker, split) if told is None else told
+    sources.validate(str(ranker), ranker in LEARNED, split)
+    with phase(f"reading {data}"):
+        collection, relevance, n_dropped = open_sources(sources, ranker in LEARNED, read_click_grades)
+        qrels = _training_qrels(collection, ranker, split) if relevance is None else relevance
     judged = set(qrels.query if isinstance(qrels, Triples) else qrels)
-    collection = excluding_self(collection, judged, exclude_self)
-    with telling() as tell:
-        model.fit(collection.documents, collection.queries, qrels, exclude_self=collection.drop_self, callback=tell)
-        if told is None and model.model_.W is not None:
+    collection = apply_exclude_self(collection, judged, exclude_self)
+    with progress() as report:
+        model.fit(collection.documents, collection.queries, qrels, exclude_self=collection.drop_self, callback=report)
+        if relevance is None and model.model_.W is not None:
             source = {"data": collection.name, "split": split or "train"}
             model.model_ = replace(model.model_, info=dict(model.model_.info) | source)
         model.save(output)
-    learned, reverses = model.model_, _reverses(collection, split or "train") if judged and told is None else {}
+    learned, reverses = model.model_, _reverses(collection, split or "train") if judged and relevance is None else {}
     summary = {
         "model": str(output),
         "index": str(index_path(output)),
@@ -216,7 +218,7 @@ def train(
         "documents": len(collection.documents),
         "words": len(model.lexical_.words),
         "pairs": learned.n_pairs,
-        "left_out": left_out,
+        "left_out": n_dropped,
         "exclude_self": collection.drop_self,
         "reverse_in_training": {name: found.to_dict() for name, found in reverses.items()} or None,
         "chosen": dict(learned.info),
@@ -229,8 +231,8 @@ def train(
         f"{ranker} on {summary['documents']:,} documents and {summary['words']:,} words of {collection.name} "
         f"in {summary['seconds']:.1f} s: {output}, {index_path(output)}"
     )
-    if left_out:
-        print(LEFT_OUT.format(left_out))
+    if n_dropped:
+        print(DROPPED_ROWS.format(n_dropped))
     if ranker in LEARNED:
         print(_learned(learned, len(judged)))
     for name, found in reverses.items():
@@ -245,7 +247,7 @@ def _reverses(collection: Collection, training: str) -> dict[str, Reverses]:
     return {name: one for name, one in found.items() if one is not None}
 
 
-def _judgments(collection: Collection, ranker: Ranker, split: str | None) -> Qrels:
+def _training_qrels(collection: Collection, ranker: Ranker, split: str | None) -> Qrels:
     """What is learned from: the split asked for, or train where there is one; a lexical ranker learns from none."""
     if ranker not in LEARNED:
         if split is not None and collection.qrels:

@@ -1,7 +1,7 @@
-"""Bytes in and bytes out: compression by file name on the way in, all or nothing on the way out.
+"""Read and write whole files: decompress by file name, write atomically.
 
-A file that is written here exists whole or not at all: the bytes go to a temporary name in the same folder, are
-flushed to the disk, and only then take the wanted name.
+An atomic write goes to a temporary file in the same folder, is flushed to disk, and is then renamed. The file exists
+either completely or not at all.
 """
 
 from __future__ import annotations
@@ -20,57 +20,57 @@ from ..errors import DataError
 
 PathLike = str | os.PathLike[str]
 
-PACKINGS = ("", ".gz", ".xz", ".zst")
-"""How a file's name may end beyond its own ending: as it is, or packed."""
+COMPRESSION_SUFFIXES = ("", ".gz", ".xz", ".zst")
+"""What a file's name may end in after its own suffix: nothing, or a compression format."""
 
 
 def read_bytes(path: PathLike) -> bytes:
-    """The whole file, unpacked where its name ends in .gz, .xz or .zst."""
+    """Read a whole file; decompress it if its name ends in .gz, .xz or .zst."""
     path = Path(path)
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except IsADirectoryError:
-        raise DataError(f"{path}: is a folder; a file is wanted") from None
+        raise DataError(f"{path}: is a folder, not a file") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
     try:
-        return _unpack(raw, path.suffix)
+        return _decompress(raw, path.suffix)
     except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
-        raise DataError(f"{path}: not a whole {path.suffix} file: {error}") from None
+        raise DataError(f"{path}: not a complete {path.suffix} file: {error}") from None
 
 
-def _unpack(raw: bytes, suffix: str) -> bytes:
-    if suffix in PACKINGS[1:] and not raw:
+def _decompress(raw: bytes, suffix: str) -> bytes:
+    if suffix in COMPRESSION_SUFFIXES[1:] and not raw:
         raise EOFError("it is empty")
     if suffix == ".gz":
         return gzip.decompress(raw)
     if suffix == ".xz":
         return lzma.decompress(raw)
     if suffix == ".zst":
-        return _unpack_zstd(raw)
+        return _decompress_zstd(raw)
     return raw
 
 
-def _unpack_zstd(raw: bytes) -> bytes:
+def _decompress_zstd(raw: bytes) -> bytes:
     import zstandard
 
-    whole = bytearray()
+    content = bytearray()
     while raw:
         frame = zstandard.ZstdDecompressor().decompressobj()
         try:
-            whole += frame.decompress(raw)
+            content += frame.decompress(raw)
         except zstandard.ZstdError as error:
             raise ValueError(str(error)) from None
         if not frame.eof:
             raise EOFError("the stream ends in the middle of a frame")
         raw = frame.unused_data
-    return bytes(whole)
+    return bytes(content)
 
 
 def read_text(path: PathLike) -> str:
-    """The whole file as UTF-8 text; a byte that is not UTF-8 is named by its line."""
+    """Read a whole file as UTF-8; a byte that is not UTF-8 raises DataError with its line."""
     raw = read_bytes(path)
     try:
         return raw.decode("utf-8-sig")
@@ -80,7 +80,7 @@ def read_text(path: PathLike) -> str:
 
 
 def numbered_lines(path: PathLike) -> Iterator[tuple[int, str]]:
-    """Every line that is not blank, with its number, counted from 1."""
+    """Yield (line number, line) for every line that is not blank, counted from 1."""
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         line = line.rstrip("\r")
         if line and not line.isspace():
@@ -88,22 +88,22 @@ def numbered_lines(path: PathLike) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def writing(path: PathLike, *, pack: bool = True) -> Iterator[IO[bytes]]:
-    """A binary file that appears under `path` when the block ends well, packed where the name asks for it.
+def atomic_write(path: PathLike, *, compress: bool = True) -> Iterator[IO[bytes]]:
+    """Open a binary file that replaces `path` when the block ends without an error.
 
-    `pack=False` is for formats that are never packed, whatever their name. On an exception the old file, if there was
-    one, is untouched and nothing is left behind.
+    The file is compressed if its name ends in .gz, .xz or .zst, unless `compress` is False. After an error an existing
+    file is unchanged and no temporary file remains.
     """
     path = Path(path)
     try:
-        _refuse_folder(path)
+        _check_not_a_folder(path)
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror}") from None
     try:
         with os.fdopen(handle, "wb") as raw:
-            with _packing(raw, path.suffix if pack else "") as packed:
-                yield packed
+            with _compressor(raw, path.suffix if compress else "") as file:
+                yield file
             raw.flush()
             os.fsync(raw.fileno())
         Path(temporary).chmod(0o666 & ~_umask())
@@ -116,10 +116,16 @@ def writing(path: PathLike, *, pack: bool = True) -> Iterator[IO[bytes]]:
         raise
 
 
-def refuse_unwritable(path: PathLike) -> None:
-    """Refuse a path that `writing` would refuse, before the work whose result is to be written there."""
+def write_bytes(path: PathLike, content: bytes, *, compress: bool = True) -> None:
+    """Write `content` atomically; compress it by the file's name unless `compress` is False."""
+    with atomic_write(path, compress=compress) as file:
+        file.write(content)
+
+
+def check_writable(path: PathLike) -> None:
+    """Raise DataError if `path` cannot be written, before the work whose result goes there."""
     path = Path(path)
-    _refuse_folder(path)
+    _check_not_a_folder(path)
     try:
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
@@ -127,48 +133,48 @@ def refuse_unwritable(path: PathLike) -> None:
 
 
 @contextmanager
-def _packing(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
+def _compressor(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
     if suffix == ".gz":
-        with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
-            yield packed  # type: ignore[misc]
+        with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as file:
+            yield file  # type: ignore[misc]
     elif suffix == ".xz":
-        with lzma.LZMAFile(raw, "wb") as packed:
-            yield packed
+        with lzma.LZMAFile(raw, "wb") as file:
+            yield file
     elif suffix == ".zst":
         import zstandard
 
-        with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as packed:
-            yield packed
+        with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as file:
+            yield file
     else:
         yield raw
 
 
-def _refuse_folder(path: Path) -> None:
-    if path.is_dir():  # so is "", the name of no file
+def _check_not_a_folder(path: Path) -> None:
+    if path.is_dir():  # Path("") is the current folder
         raise DataError(f"{path}: cannot be written: it is a folder; give the name of a file")
 
 
-def stamp(path: PathLike) -> object:
-    """Something that differs once another file has this name, or the file has changed; None where there is none."""
+def file_id(path: PathLike) -> object:
+    """Return a value that changes when the file is replaced or modified; None if there is no file."""
     try:
-        found = Path(path).stat()
+        stat = Path(path).stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
 @contextmanager
-def alone(path: PathLike) -> Iterator[None]:
-    """Who asks for the same file waits until the block ends, even where the file is replaced in it.
+def file_lock(path: PathLike) -> Iterator[None]:
+    """Hold an exclusive lock on an existing file, even if the block replaces that file.
 
-    The lock is on the file itself: the system frees it when its holder ends, however it ends, and nothing is left.
+    The operating system releases the lock when its holder ends. There is no lock file.
     """
     import fcntl
 
     while True:
         try:
             file = Path(path).open("rb")  # noqa: SIM115
-        except OSError:  # whoever opens it says what is wrong
+        except OSError:  # whoever opens the file reports the error
             yield
             return
         with file:
@@ -185,7 +191,7 @@ def _umask() -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name itself survive a power cut, where the system lets a folder be opened."""
+    """Make the new name survive a power failure, on systems that can open a folder."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -194,9 +200,3 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def write_bytes(path: PathLike, content: bytes, *, pack: bool = True) -> None:
-    """Write all of `content`, or nothing; packed where the name asks for it, unless `pack` is False."""
-    with writing(path, pack=pack) as file:
-        file.write(content)

@@ -1,7 +1,6 @@
-"""What the readers hand on. Frozen; nothing downstream writes into a record.
+"""The records that readers return. They are frozen: no later code writes into a record.
 
-Judgments and runs are the nested mappings that every tool of this field understands:
-`{query id: {document id: number}}`.
+Judgments and runs are nested mappings, as in other tools of this field: `{query id: {document id: number}}`.
 """
 
 from __future__ import annotations
@@ -26,8 +25,15 @@ Run: TypeAlias = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents in a fixed order: three columns of equal length, ids without repetition.
+    """Documents in a fixed order: three columns of equal length with unique ids.
 
+    Parameters
+    ----------
+    ids, titles, texts : tuple of str
+        One entry per document; a document without a title has the title "".
+
+    Examples
+    --------
     >>> Documents.of({"d1": "some words", "d2": {"title": "T", "text": "more words"}}).titles
     ('', 'T')
     """
@@ -39,20 +45,31 @@ class Documents:
     def __post_init__(self) -> None:
         if not len(self.ids) == len(self.titles) == len(self.texts):
             raise DataError(
-                f"documents need one title and one text an id; got {len(self.ids)} ids, "
+                f"documents need one title and one text per id; got {len(self.ids)} ids, "
                 f"{len(self.titles)} titles and {len(self.texts)} texts"
             )
         if len(set(self.ids)) < len(self.ids):
             seen: set[str] = set()
-            twice = next(i for i in self.ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
-            raise DataError(f"document id {twice!r} occurs more than once")
+            duplicate = next(i for i in self.ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
+            raise DataError(f"document id {duplicate!r} occurs more than once")
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @classmethod
     def of(cls, docs: Documents | Mapping[str, str | Mapping[str, str]]) -> Documents:
-        """Take what a user has at hand: Documents, {id: text} or {id: {"title": …, "text": …}}."""
+        """Convert a mapping to documents.
+
+        Parameters
+        ----------
+        docs : Documents or mapping
+            `{id: text}` or `{id: {"title": …, "text": …}}`; Documents are returned unchanged.
+
+        Returns
+        -------
+        Documents
+            The documents in the order of the mapping.
+        """
         if isinstance(docs, Documents):
             return docs
         if not isinstance(docs, Mapping):
@@ -74,9 +91,28 @@ class Documents:
 
 @dataclass(frozen=True)
 class Collection:
-    """Documents, queries and the judgments of each split: all that a search experiment needs.
+    """Documents, queries and the judgments of each split.
 
-    `drop_self`: a query's id is also a document's id, and that document is left out of the query's ranking.
+    Parameters
+    ----------
+    name : str
+        The name of the data set.
+    documents : Documents
+        The documents.
+    queries : mapping
+        `{query id: text}`.
+    qrels : mapping
+        `{split: {query id: {document id: grade}}}`.
+    drop_self : bool, default False
+        If True, a query's id is also a document's id, and that document is left out of the query's ranking.
+    versions : mapping, default {}
+        The versions of the packages or the edition that the collection was made from.
+
+    Examples
+    --------
+    >>> docs = Documents.of({"d1": "heat in slabs"})
+    >>> Collection("tiny", docs, {"q1": "heat"}, {"train": {"q1": {"d1": 1.0}}}).split("train")
+    {'q1': {'d1': 1.0}}
     """
 
     name: str
@@ -87,10 +123,20 @@ class Collection:
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, name: str) -> Qrels:
-        """The judgments of one split, at least one, or an error that lists the splits there are."""
+        """Return the judgments of one split.
+
+        Parameters
+        ----------
+        name : str
+            The name of the split. A split that does not exist or is empty raises DataError.
+
+        Returns
+        -------
+        mapping
+            `{query id: {document id: grade}}`, with at least one judgment.
+        """
         if name not in self.qrels:
-            there = ", ".join(self.qrels) or "none"
-            raise DataError(f"{self.name} has no split {name!r}; it has: {there}")
+            raise DataError(f"{self.name} has no split {name!r}; it has: {', '.join(self.qrels) or 'none'}")
         if not any(self.qrels[name].values()):
             raise DataError(f"the split {name!r} of {self.name} has no judgments")
         return self.qrels[name]
@@ -98,10 +144,20 @@ class Collection:
 
 @dataclass(frozen=True)
 class Letor:
-    """Query-document rows with features: X[i] has grade y[i] for query qid[i].
+    """Query-document rows with features: row X[i] has grade y[i] for query qid[i].
 
-    `qid` holds integers where every id in the file is one, else strings; `comments` what follows '#', row by row.
-    `zero_based`: the file counts features from 0.
+    Parameters
+    ----------
+    X : csr_array of shape (n_rows, n_features)
+        The features.
+    y : array of float
+        The grades.
+    qid : array
+        The query ids: integers if every id in the file is one, else strings.
+    comments : tuple of str, default ()
+        The text after '#' in each row.
+    zero_based : bool, default False
+        Whether the file counts features from 0.
     """
 
     X: csr_array
@@ -115,10 +171,19 @@ class Letor:
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """Items with one class each: `items` are texts or the rows of an array; `classes[y[i]]` names item i's class.
+class LabeledData:
+    """Items with one class each.
 
-    `ids[i]` names item i where the items have names of their own, else `ids` is empty.
+    Parameters
+    ----------
+    items : sequence
+        Texts, or an array with one item per row.
+    y : array of int
+        `classes[y[i]]` is the class of item i.
+    classes : tuple of str
+        The names of the classes.
+    ids : tuple of str, default ()
+        The names of the items, if they have names.
     """
 
     items: Any
@@ -131,16 +196,28 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Split:
-    """Labelled items in the two parts that their authors made."""
+class TrainTestSplit:
+    """Labeled items in the two parts that the authors of the data set made.
 
-    train: Labelled
-    test: Labelled
+    Parameters
+    ----------
+    train, test : LabeledData
+        The parts.
+    """
+
+    train: LabeledData
+    test: LabeledData
 
 
 @dataclass(frozen=True)
 class Fold:
-    """One fold of a LETOR set: rows to learn from, to choose settings on, and to report."""
+    """One fold of a LETOR set.
+
+    Parameters
+    ----------
+    train, vali, test : Letor
+        Rows to learn from, to select settings on, and to report.
+    """
 
     train: Letor
     vali: Letor
@@ -149,9 +226,18 @@ class Fold:
 
 @dataclass(frozen=True)
 class Stories:
-    """News stories with several topics each: story i has features X[i], and topic `topics[t]` where Y[i, t] is 1.
+    """News stories with several topics each.
 
-    `half[i]` is 0 where the story is for training and 1 where it is for testing.
+    Parameters
+    ----------
+    X : csr_array of shape (n_stories, n_features)
+        The features.
+    Y : csr_array of shape (n_stories, n_topics)
+        Y[i, t] is 1 if story i has topic `topics[t]`.
+    half : array of int
+        0 for a training story, 1 for a test story.
+    topics : tuple of str
+        The codes of the topics.
     """
 
     X: csr_array

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..data import load
-from ..data.records import Split, Stories
+from ..data.records import Stories, TrainTestSplit
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -61,7 +61,7 @@ def load_labeled(name: str) -> LabeledDataset:
     return _rcv1(loaded) if name == "rcv1" else _images(name, loaded)
 
 
-def _newsgroups(split: Split) -> LabeledDataset:
+def _newsgroups(split: TrainTestSplit) -> LabeledDataset:
     from ..text import TextFeatures
 
     features = TextFeatures("sublinear", columns=VOCABULARY_SIZE)
@@ -73,7 +73,7 @@ def _newsgroups(split: Split) -> LabeledDataset:
     )  # fmt: skip
 
 
-def _images(name: str, split: Split) -> LabeledDataset:
+def _images(name: str, split: TrainTestSplit) -> LabeledDataset:
     side = range(round(split.train.items.shape[1] ** 0.5))
     differences = (
         "The split is the paper's. 'Normalised grey scale' is read as rows of unit length."

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import validation
 from ..data import load
-from ..data.datasets.letor_sets import FOLDS, fold_of
+from ..data.formats.letor_folds import FOLDS, fold_of_subsets
 from ..data.records import Fold, Letor
 from ..evaluation.report import Table
 from ..evaluation.runs import evaluate_rows
@@ -102,7 +102,7 @@ def load_folds(name: str) -> tuple[Fold, ...]:
     place = np.argsort(np.argsort(first))[query]
     subset = place * len(FOLDS) // len(first)
     parts = [Letor(loaded.X[subset == s], loaded.y[subset == s], loaded.qid[subset == s]) for s in range(len(FOLDS))]
-    return tuple(fold_of(parts, number) for number in FOLDS)
+    return tuple(fold_of_subsets(parts, number) for number in FOLDS)
 
 
 def _evaluate_folds(name: str, folds: Sequence[Fold], seed: int, progress: Progress) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.files import PathLike, read_bytes, writing
+from ..data.files import PathLike, atomic_write, read_bytes
 from ..errors import DataError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def write_ciff(path: PathLike, index: Ciff) -> None:
         raise DataError("impacts in a CIFF file are whole numbers above 0 and below 2**31")
     order = sorted(np.flatnonzero(np.diff(columns.indptr)).tolist(), key=lambda term: index.terms[term].encode())
     lengths = np.asarray(index.impacts.sum(axis=1)).ravel().astype(np.int64).tolist()
-    with writing(path, pack=False) as file:
+    with atomic_write(path, compress=False) as file:
         file.write(_delimited(_header(len(order), lengths, index.description)))
         for term in order:
             part = slice(columns.indptr[term], columns.indptr[term + 1])
@@ -124,7 +124,7 @@ def read_ciff(path: PathLike) -> Ciff:
         matrix = csr_array((values, (rows, columns)), shape=(len(ids), len(terms)), dtype=np.int64)
         return Ciff(tuple(terms), tuple(ids), matrix, texts.get(8, b"").decode())
     except ValueError as error:
-        raise DataError(f"{path}: not a whole CIFF file: {error}") from None
+        raise DataError(f"{path}: not a complete CIFF file: {error}") from None
 
 
 def _postings(messages: Iterator[memoryview], lists: int) -> tuple[list[str], list[int], list[int], list[int]]:

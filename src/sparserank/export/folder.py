@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..data.files import PathLike, write_bytes, writing
+from ..data.files import PathLike, atomic_write, write_bytes
 from ..errors import ConfigError, DataError
 
 MANIFEST = "export.json"
@@ -32,7 +32,7 @@ class Folder:
     def text(self, name: str, content: str) -> None:
         """A text file."""
         raw = content.encode()
-        write_bytes(self._place(name), raw, pack=False)
+        write_bytes(self._place(name), raw, compress=False)
         self.files[name] = len(raw)
 
     def json(self, name: str, content: Any) -> None:
@@ -41,7 +41,7 @@ class Folder:
 
     def lines(self, name: str, lines: Iterable[Any]) -> None:
         """One JSON value a line."""
-        with writing(self._place(name), pack=False) as file:
+        with atomic_write(self._place(name), compress=False) as file:
             for line in lines:
                 file.write(json_line(line))
         self.files[name] = self._place(name).stat().st_size
@@ -59,7 +59,7 @@ class Folder:
         """
         for number, part in enumerate(_parts(records, most, *between)):
             numbered = name.format(f"{number:05d}")
-            write_bytes(self._place(numbered), part, pack=False)
+            write_bytes(self._place(numbered), part, compress=False)
             self.files[numbered] = len(part)
 
     def _place(self, name: str) -> Path:

@@ -15,6 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
+from ..data.files import PathLike
+from ..data.formats.text_tables import scan_clicks
+from ..data.records import Qrels
 from ..deprecated import renamed_attribute
 from ..errors import ConfigError, DataError
 from .columns import Floats, Ints, factorize, numbers
@@ -222,3 +225,11 @@ class ClickLog:
         distinct, weight = np.unique(rows, axis=0, return_counts=True)
         q, b, w = distinct.T
         return ClickPreferences(self.query_ids[q], self.doc_ids[b], self.doc_ids[w], weight.astype(np.int64))
+
+
+def read_click_grades(path: PathLike) -> Qrels:
+    """Read a click log from a table and estimate grades: `{query id: {document id: grade}}`."""
+    log = scan_clicks(path).collect()
+    columns = (log[name].to_numpy() for name in ("session", "query", "document", "position", "clicked"))
+    grades = ClickLog.of(*columns).grades()
+    return {str(query): {str(doc): grade for doc, grade in of.items()} for query, of in grades.items()}

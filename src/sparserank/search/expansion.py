@@ -260,15 +260,15 @@ class Expansion:
 
 def _read_part(file: Tensors, prefix: str, segment: Segment) -> ExpandedSegment:
     """Map one expanded segment and check the lengths of its arrays."""
-    docs, weights = file.bare(f"{prefix}docs", "int32"), file.bare(f"{prefix}weights", "float32")
-    terms, values = file.bare(f"{prefix}rows.terms", "int32"), file.bare(f"{prefix}rows.weights", "float32")
+    docs, weights = file.raw(f"{prefix}docs", "int32"), file.raw(f"{prefix}weights", "float32")
+    terms, values = file.raw(f"{prefix}rows.terms", "int32"), file.raw(f"{prefix}rows.weights", "float32")
     if len(docs) != len(weights) or len(terms) != len(values):
         raise ModelError(f"{file.path}: the arrays of {prefix!r} differ in length")
-    starts = file.windows(f"{prefix}starts", len(docs))
+    starts = file.offsets(f"{prefix}starts", len(docs))
     peaks = file.array(f"{prefix}peaks", "float32", len(starts) - 1)
-    rows = DocumentRows(file.windows(f"{prefix}rows.starts", len(terms), len(segment)), terms, values)
+    rows = DocumentRows(file.offsets(f"{prefix}rows.starts", len(terms), len(segment)), terms, values)
     dense_row = file.array(f"{prefix}full_at", "int32", len(starts) - 1)
-    dense, n_dense = file.bare(f"{prefix}full", "float32"), int(dense_row.max(initial=-1)) + 1
+    dense, n_dense = file.raw(f"{prefix}full", "float32"), int(dense_row.max(initial=-1)) + 1
     if len(dense) != n_dense * len(segment):
         raise ModelError(f"{file.path}: {prefix!r} must have {n_dense} dense columns of {len(segment)} documents")
     dense = dense.reshape(n_dense, len(segment))

@@ -139,15 +139,15 @@ class Segment:
         """Map what `arrays` wrote and check the lengths only; `check` reads everything."""
 
         def strings(name: str) -> StringArray:
-            utf8, ends = file.bare(f"{prefix}{name}.utf8", "uint8"), file.bare(f"{prefix}{name}.ends", "int64")
+            utf8, ends = file.raw(f"{prefix}{name}.utf8", "uint8"), file.raw(f"{prefix}{name}.ends", "int64")
             if len(ends) == 0:
                 raise ModelError(f"{file.path}: {prefix}{name} has no strings")
             return StringArray(utf8, ends)
 
-        docs, weights = file.bare(f"{prefix}docs", "int32"), file.bare(f"{prefix}weights", "float32")
+        docs, weights = file.raw(f"{prefix}docs", "int32"), file.raw(f"{prefix}weights", "float32")
         if len(docs) != len(weights):
             raise ModelError(f"{file.path}: '{prefix}docs' must have {len(weights)} entries; got {len(docs)}")
-        starts = file.windows(f"{prefix}starts", len(docs))
+        starts = file.offsets(f"{prefix}starts", len(docs))
         ids, titles, texts = map(strings, _STRINGS)
         if not len(ids) == len(titles) == len(texts):
             raise ModelError(f"{file.path}: the document ids are not in order")

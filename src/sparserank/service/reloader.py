@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..bilinear.word_pairs import WordPairs
-from ..data.files import stamp
+from ..data.files import file_id
 from ..errors import DataError, ModelError, SparseRankError
 from ..text_ranker import diff, load_model
 from ..versions import Version, VersionRegistry
@@ -152,7 +152,7 @@ class ModelReloader:
         """Return a value that changes with the served version or its files, which may be repaired meanwhile."""
         version = self.registry.current()
         files = self.registry.path(version.number), self.registry.index_path_of(version, self._index)
-        return self.registry.stamp(), [None if file is None else stamp(file) for file in files]
+        return self.registry.stamp(), [None if file is None else file_id(file) for file in files]
 
     def _load(self) -> LoadedModel:
         version, ranker = self.registry.load_last_good(self._index)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 from .. import validation
 from ..base.ranker import Ranker, State
 from ..data.files import PathLike
-from ..data.formats.logs import Triples
 from ..data.formats.tensors import Tensors
+from ..data.formats.triples import Triples
 from ..data.records import Documents, Qrels
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError, ModelError, NotFitted

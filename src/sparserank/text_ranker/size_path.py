@@ -74,7 +74,7 @@ class TextPath:
         from ..base.plots import size_curve
 
         values = [(point.pairs, point.ndcg) for point in self.points]
-        write_bytes(path, size_curve(values, MEASURE, self.points.index(self.best(within)), within), pack=False)
+        write_bytes(path, size_curve(values, MEASURE, self.points.index(self.best(within)), within), compress=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers for JSON."""

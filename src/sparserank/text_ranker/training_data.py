@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..data.formats.logs import Triples
+from ..data.formats.triples import Triples
 from ..data.records import Documents, Qrels
 from ..errors import DataError
 from ..evaluation.ndcg import mean_ndcg, ndcg
@@ -100,7 +100,7 @@ class TrainingData:
         if self.triples is None:
             qrels = {q: self.qrels[q] for q in queries}
             return Preferences.from_qrels(qrels, queries, documents, drop_self=self.exclude_self)
-        return next(Preferences.stream([self.triples.named()], queries, documents, missing="drop"))
+        return next(Preferences.stream([self.triples.with_text_ids()], queries, documents, missing="drop"))
 
 
 def _check_judgments(documents: Documents, queries: Mapping[str, str], qrels: Qrels) -> None:

@@ -126,7 +126,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
         "versions": [version.to_dict() for version in manifest.versions],
         "served": [{"version": number, "since": since} for number, since in manifest.served],
     }
-    write_bytes(path, json.dumps(content, allow_nan=False, indent=1).encode(), pack=False)
+    write_bytes(path, json.dumps(content, allow_nan=False, indent=1).encode(), compress=False)
 
 
 def utc_now() -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.ranker import Ranker
-from ..data.files import PathLike, read_bytes, stamp, write_bytes, writing
+from ..data.files import PathLike, atomic_write, file_id, read_bytes, write_bytes
 from ..errors import DataError, ModelError
 from ..text_ranker.persistence import load_model, load_text
 from ..text_ranker.ranker import OtherIndex, TextRanker, index_path
@@ -103,7 +103,7 @@ class VersionRegistry:
 
     def stamp(self) -> object:
         """Return a value that changes when the manifest changes; costs one file status call."""
-        return stamp(self._manifest_path)
+        return file_id(self._manifest_path)
 
     def path(self, number: int | None = None) -> Path:
         """Return the file of a version; None means the served one."""
@@ -258,7 +258,7 @@ class VersionRegistry:
                 return
             why = "new model file" if manifest.versions else "initial model file"
             version = self._write_version(
-                manifest, lambda path: write_bytes(path, content, pack=False), why=why, parent=None, pairs=pairs
+                manifest, lambda path: write_bytes(path, content, compress=False), why=why, parent=None, pairs=pairs
             )
             manifest = Manifest((*manifest.versions, version), manifest.served, version.sha256)
             write_manifest(self._manifest_path, manifest.with_served(version.number))
@@ -312,7 +312,7 @@ def _link_or_copy(source: Path, target: Path) -> None:
         temporary.hardlink_to(source)
         temporary.replace(target)
     except OSError:
-        with writing(target, pack=False) as file, source.open("rb") as content:
+        with atomic_write(target, compress=False) as file, source.open("rb") as content:
             shutil.copyfileobj(content, file)
 
 

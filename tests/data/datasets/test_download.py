@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from sparserank.data.datasets import checksum
 from sparserank.data.datasets import download as fetch
-from sparserank.data.datasets.download import DataSet, Edition, Part, Source
+from sparserank.data.datasets.catalog import DataSet, Edition
 from sparserank.errors import DataError
 
 WORDS = b"some words, and then some more of them\n" * 100
@@ -97,8 +97,7 @@ def row_of(*editions: Edition, name: str = "tiny", folder: str = "") -> DataSet:
 
 
 def words_row(*urls: str) -> DataSet:
-    part = Part("words.txt", (f"content:{sha256(WORDS)}",))
-    return row_of(Edition((part,), (Source("words.txt.gz", urls),)))
+    return row_of(Edition({"words.txt": (f"content:{sha256(WORDS)}",)}, {"words.txt.gz": urls}))
 
 
 def files_in(folder: Path) -> list[str]:
@@ -120,8 +119,8 @@ def test_a_good_file_is_fetched_once_and_then_found_in_the_cache(server: Server,
 
 def test_progress_counts_every_byte_to_the_announced_end(server: Server) -> None:
     body = gzip.compress(bytes(range(256)) * 4000, compresslevel=0)
-    part = Part("bytes", (f"content:{sha256(gzip.decompress(body))}",))
-    row = row_of(Edition((part,), (Source("bytes.gz", (server.offer("/bytes.gz", body),)),)))
+    parts = {"bytes": (f"content:{sha256(gzip.decompress(body))}",)}
+    row = row_of(Edition(parts, {"bytes.gz": (server.offer("/bytes.gz", body),)}))
     calls: list[tuple[str, int, int | None]] = []
     fetch.obtain(row, progress=lambda *call: calls.append(call))
     assert len(calls) > 1
@@ -201,19 +200,19 @@ def test_download_false_never_asks_the_server(server: Server) -> None:
 
 
 def test_a_set_without_sources_says_how_to_get_it() -> None:
-    row = row_of(Edition((Part("words.txt", ("content:00",)),)))
-    with pytest.raises(DataError, match=r"not here.*Ask for it"):
+    row = row_of(Edition({"words.txt": ("content:00",)}))
+    with pytest.raises(DataError, match=r"not on this machine.*Ask for it"):
         fetch.obtain(row)
 
 
 def test_an_assembled_set_keeps_only_its_parts(server: Server, cache: Path) -> None:
     inside = {"cran.all.1400": b".I 1\n", "cran.qry": b".I 001\r\n", "cranqrel": b"1 1 2\n", "readme": b"thanks"}
     url = server.offer("/cran.tar.gz", gzip.compress(tar(inside)))
-    parts = tuple(
-        Part(name, (f"text:{sha256(inside[name].replace(bytes([13, 10]), bytes([10])))}",))
+    parts = {
+        name: (f"text:{sha256(inside[name].replace(bytes([13, 10]), bytes([10])))}",)
         for name in ("cran.all.1400", "cran.qry", "cranqrel")
-    )
-    edition = Edition(parts, (Source("cran.tar.gz", (url,)),), assemble="sparserank.data.datasets.cranfield:unpack")
+    }
+    edition = Edition(parts, {"cran.tar.gz": (url,)}, assemble="sparserank.data.datasets.cranfield:unpack")
     fetch.obtain(row_of(edition))
     assert files_in(cache) == ["data/tiny/cran.all.1400", "data/tiny/cran.qry", "data/tiny/cranqrel"]
 
@@ -221,16 +220,16 @@ def test_an_assembled_set_keeps_only_its_parts(server: Server, cache: Path) -> N
 @pytest.mark.parametrize(
     ("inside", "complaint"),
     [
-        ({"cran.qry": b"x"}, "what was fetched holds no cran.all.1400"),
-        ({"cran.all.1400": b"y", "cran.qry": b"x", "cranqrel": b"z"}, "cran.all.1400, as fetched: wrong checksum"),
+        ({"cran.qry": b"x"}, "the download contains no cran.all.1400"),
+        ({"cran.all.1400": b"y", "cran.qry": b"x", "cranqrel": b"z"}, "cran.all.1400, as downloaded: wrong checksum"),
     ],
 )
 def test_an_assembled_set_is_judged_by_what_came_of_it(
     server: Server, cache: Path, inside: dict[str, bytes], complaint: str
 ) -> None:
     url = server.offer("/cran.tar.gz", gzip.compress(tar(inside)))
-    parts = tuple(Part(name, (f"content:{sha256(b'right')}",)) for name in ("cran.all.1400", "cran.qry", "cranqrel"))
-    edition = Edition(parts, (Source("cran.tar.gz", (url,)),), assemble="sparserank.data.datasets.cranfield:unpack")
+    parts = {name: (f"content:{sha256(b'right')}",) for name in ("cran.all.1400", "cran.qry", "cranqrel")}
+    edition = Edition(parts, {"cran.tar.gz": (url,)}, assemble="sparserank.data.datasets.cranfield:unpack")
     with pytest.raises(DataError, match=complaint):
         fetch.obtain(row_of(edition))
     assert files_in(cache) == []
@@ -307,7 +306,7 @@ def test_a_set_with_a_part_missing_is_not_there_and_the_part_is_named(
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "one").write_bytes(b"1")
     monkeypatch.setenv("SPARSERANK_DATA", str(tmp_path))
-    row = row_of(Edition((Part("one", (f"content:{sha256(b'1')}",)), Part("two", (f"content:{sha256(b'2')}",)))))
+    row = row_of(Edition({"one": (f"content:{sha256(b'1')}",), "two": (f"content:{sha256(b'2')}",)}))
     assert fetch.locate(row) is None
     with pytest.raises(DataError, match=r"\(no two\)"):
         fetch.obtain(row)
@@ -315,8 +314,8 @@ def test_a_set_with_a_part_missing_is_not_there_and_the_part_is_named(
 
 def test_any_edition_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"a.txt": b"aa", "b.txt": b"bb"}
-    packed = Edition((Part("both.tar", ("members:00",)),))
-    loose = Edition(tuple(Part(name, (f"content:{sha256(raw)}",)) for name, raw in files.items()))
+    packed = Edition({"both.tar": ("members:00",)})
+    loose = Edition({name: (f"content:{sha256(raw)}",) for name, raw in files.items()})
     (tmp_path / "tiny").mkdir()
     for name, raw in files.items():
         (tmp_path / "tiny" / name).write_bytes(raw)
@@ -366,7 +365,7 @@ def test_what_is_no_archive_is_refused_with_its_own_checksum(tmp_path: Path, nam
 
 def test_a_truncated_tar_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(tar({"one": WORDS})[:2000])
-    with pytest.raises(DataError, match="not a whole archive"):
+    with pytest.raises(DataError, match="not a complete archive"):
         checksum.members(tmp_path / "a.tar")
 
 

@@ -83,23 +83,23 @@ def test_packed_files_read_as_plain_ones(tmp_path: Path, suffix: str, pack: Call
 
 
 BAD_FILES = [
-    ("corpus", '{"_id": "d1", "text": "x"}\n{"_id": "d2"', ":2: not a line of JSON"),
-    ("corpus", "[" * 100_000, ":1: not a line of JSON"),
-    ("corpus", '{"_id": ' + "7" * 5_000 + ', "text": "x"}', ":1: not a line of JSON"),
+    ("corpus", '{"_id": "d1", "text": "x"}\n{"_id": "d2"', ":2: not valid JSON"),
+    ("corpus", "[" * 100_000, ":1: not valid JSON"),
+    ("corpus", '{"_id": ' + "7" * 5_000 + ', "text": "x"}', ":1: not valid JSON"),
     ("corpus", '["d1", "x"]', ":1: a line must be an object with '_id' and 'text'"),
-    ("corpus", '{"text": "x"}', ":1: '_id' must be text that is not empty, or a whole number; it is missing"),
-    ("corpus", '{"_id": "", "text": "x"}', ":1: '_id' must be text that is not empty, or a whole number; got ''"),
-    ("corpus", '{"_id": true, "text": "x"}', ":1: '_id' must be text that is not empty, or a whole number; got True"),
-    ("corpus", '{"_id": 1.5, "text": "x"}', ":1: '_id' must be text that is not empty, or a whole number; got 1.5"),
+    ("corpus", '{"text": "x"}', ":1: '_id' must be non-empty text or a whole number; it is missing"),
+    ("corpus", '{"_id": "", "text": "x"}', ":1: '_id' must be non-empty text or a whole number; got ''"),
+    ("corpus", '{"_id": true, "text": "x"}', ":1: '_id' must be non-empty text or a whole number; got True"),
+    ("corpus", '{"_id": 1.5, "text": "x"}', ":1: '_id' must be non-empty text or a whole number; got 1.5"),
     ("corpus", '{"_id": "d1"}', ":1: 'text' must be text; it is missing"),
     ("corpus", '{"_id": "d1", "text": null}', ":1: 'text' must be text; got None"),
     ("corpus", '{"_id": "d1", "text": "x", "title": 3}', ":1: 'title' must be text; got 3"),
-    ("corpus", CORPUS + '\n{"_id": "d1", "text": "x"}', ":4: id 'd1' occurs a second time; it is in line 1 already"),
-    ("corpus", "\n", ": no record in it"),
+    ("corpus", CORPUS + '\n{"_id": "d1", "text": "x"}', ":4: id 'd1' occurs a second time; the first is in line 1"),
+    ("corpus", "\n", ": contains no records"),
     ("queries", QUERIES + '{"_id": "q1", "text": "x"}', ":3: id 'q1' occurs a second time"),
     ("queries", '{"_id": "q1"}', ":1: 'text' must be text; it is missing"),
-    ("train", TRAIN + "q1\td2\n", ":4: a judgment has three fields between tabs"),
-    ("train", TRAIN + "q1 d2 1\n", ":4: a judgment has three fields between tabs"),
+    ("train", TRAIN + "q1\td2\n", ":4: a judgment has three tab-separated fields"),
+    ("train", TRAIN + "q1 d2 1\n", ":4: a judgment has three tab-separated fields"),
     ("train", TRAIN + "q1\td2\tgood\n", ":4: the grade must be a finite number; got 'good'"),
     ("train", TRAIN + TRAIN, ":4: the grade must be a finite number; got 'score'"),
     ("train", "q1\td2\tscore\n", ":1: the grade must be a finite number; got 'score'"),
@@ -118,14 +118,14 @@ def test_a_bad_line_is_named_by_its_file(tmp_path: Path, name: str, content: str
 
 @pytest.mark.parametrize("name", ["corpus", "queries"])
 def test_a_folder_that_lacks_a_file_is_told_what_it_must_hold(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DataError, match=rf"no {name}.jsonl in it; a BEIR folder holds corpus.jsonl, queries.jsonl and"):
+    with pytest.raises(DataError, match=rf"no {name}.jsonl; a BEIR folder has corpus.jsonl, queries.jsonl and"):
         read_beir(folder_of(tmp_path, **{name: ""}))
 
 
 def test_a_file_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     folder_of(tmp_path)
     (tmp_path / "qrels" / "train.tsv.gz").write_bytes(gzip.compress(TRAIN.encode()))
-    with pytest.raises(DataError, match=r"both train.tsv and train.tsv.gz are there"):
+    with pytest.raises(DataError, match=r"has both train.tsv and train.tsv.gz"):
         read_beir(tmp_path)
 
 
@@ -185,13 +185,13 @@ def test_half_of_a_surrogate_pair_is_written_as_an_escape_and_refused_in_judgmen
     write_beir(tmp_path / "odd", made)
     assert read_beir(tmp_path / "odd") == made
     named = Collection("odd", Documents.of({half: "text"}), {"q": "x"}, {"train": {"q": {half: 1.0}}})
-    with pytest.raises(DataError, match="judged ids must hold no half of a surrogate pair"):
+    with pytest.raises(DataError, match="must be valid UTF-8"):
         write_beir(tmp_path / "named", named)
     assert not (tmp_path / "named").exists()
 
 
 def test_a_folder_with_files_in_it_is_not_written_into(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is there already; give a new or an empty folder"):
+    with pytest.raises(DataError, match="exists already; give a new or an empty folder"):
         write_beir(folder_of(tmp_path), Collection("tiny", Documents.of({"d": "x"}), {}, {}))
     assert read_beir(tmp_path).documents.ids == ("d1", "d2")
 

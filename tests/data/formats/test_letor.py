@@ -170,7 +170,7 @@ def test_columns_out_of_order_or_twice_are_put_in_order_and_the_rows_given_are_u
     ("change", "sentence"),
     [
         ({"y": np.array([1.0])}, "got 2 rows, 1 grades"),
-        ({"X": csr_array((0, 2)), "y": np.array([]), "qid": np.array([])}, "needs rows"),
+        ({"X": csr_array((0, 2)), "y": np.array([]), "qid": np.array([])}, "needs at least one row"),
         ({"y": np.array([1.0, math.inf])}, "finite numbers only"),
         ({"X": csr_array([[math.nan], [0.0]])}, "finite numbers only"),
         ({"qid": np.array(["a", "b c"])}, "row 1: a qid"),
@@ -213,7 +213,7 @@ def test_many_parts_and_threads_give_the_arrays_of_one(monkeypatch: pytest.Monke
     ]
     content = "\n".join(rows).encode()
     whole = parse_letor(content, "made")
-    monkeypatch.setattr(module, "_PART", 64)
+    monkeypatch.setattr(module, "_MIN_PART_BYTES", 64)
     for n_jobs in (1, 2, 5):
         assert_same_rows(parse_letor(content, "made", n_jobs=n_jobs), whole)
 
@@ -221,7 +221,7 @@ def test_many_parts_and_threads_give_the_arrays_of_one(monkeypatch: pytest.Monke
 def test_the_first_error_is_named_whichever_part_it_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ["1 qid:1 1:0.5"] * 200
     lines[150] = lines[77] = "1 qid:1 x"
-    monkeypatch.setattr(module, "_PART", 64)
+    monkeypatch.setattr(module, "_MIN_PART_BYTES", 64)
     with pytest.raises(DataError, match=r"^made:78: "):
         parse_letor("\n".join(lines).encode(), "made", n_jobs=2)
 
@@ -235,18 +235,18 @@ def test_the_first_error_is_named_whichever_part_it_is_in(monkeypatch: pytest.Mo
         ("1 qid: 1:2", "second field must be 'qid:<id>'; got 'qid:'"),
         ("1 quid:1 1:2", "second field must be 'qid:<id>'; got 'quid:1'"),
         ("1 1:2 qid:1", "'qid:<id>' must be the second field; got 'qid:1'"),
-        ("1 qid:1 2", "must be '<index>:<value>'; got '2' .is the line cut off"),
-        ("1 qid:1 2:", "must be '<index>:<value>'; got '2:' .is the line cut off"),
+        ("1 qid:1 2", "must be '<index>:<value>'; got '2' .is the line truncated"),
+        ("1 qid:1 2:", "must be '<index>:<value>'; got '2:' .is the line truncated"),
         ("1 qid:1 a:2", "must be '<index>:<value>'; got 'a:2'"),
         ("1 qid:1 -1:2", "must not be negative; got '-1:2'"),
         ("1 qid:1 1:x", "value must be a finite number; got '1:x'"),
         ("1 qid:1 1:nan", "value must be a finite number; got '1:nan'"),
         ("1 qid:1 1:-inf", "value must be a finite number; got '1:-inf'"),
         ("1 qid:1 1:1e400", "value must be finite; 1e400 is too large"),
-        ("1 qid:1 3:1 2:1", "must rise along a line; got '2:1'"),
-        ("1 qid:1 3:1 3:1", "must rise along a line; got '3:1'"),
+        ("1 qid:1 3:1 2:1", "must increase within a line; got '2:1'"),
+        ("1 qid:1 3:1 3:1", "must increase within a line; got '3:1'"),
         ("1 qid:1 1000000000000000000:1", "too large; got '1000000000000000000:1'"),
-        ("1 qid:a\0 1:2", r"a qid must not hold a NUL byte; got 'a\\x00'"),
+        ("1 qid:a\0 1:2", r"a qid contains no NUL byte; got 'a\\x00'"),
         ("1 1:2", "no qid, but the rows above have one"),
         ("1 qid:1 1:2 # \udcff", "not UTF-8 text .byte 0xff"),
     ],
@@ -266,14 +266,14 @@ def test_a_qid_after_rows_without_one_is_refused() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"# only\n# comments"])
 def test_a_file_without_rows_is_refused(content: bytes) -> None:
-    with pytest.raises(DataError, match=r"^made: no row in it"):
+    with pytest.raises(DataError, match=r"^made: contains no rows"):
         parse_letor(content, "made")
 
 
 def test_n_features_widens_the_matrix_and_names_the_line_that_goes_beyond() -> None:
     content = b"1 qid:1 1:2\n1 qid:1 2:1 5:2\n1 qid:1 6:1\n"
     assert parse_letor(content, "made", n_features=9).X.shape == (3, 9)
-    with pytest.raises(DataError, match=r"^made:2: feature index beyond the 4 features"):
+    with pytest.raises(DataError, match=r"^made:2: feature index beyond n_features=4"):
         parse_letor(content, "made", n_features=4)
     with pytest.raises(ConfigError, match="'n_features'"):
         parse_letor(content, "made", n_features=0)

@@ -59,7 +59,7 @@ def test_a_test_file_with_more_features_than_the_training_file_is_refused_by_its
     (tmp_path / "Fold1").mkdir()
     for name, text in (("train.txt", lines(1)), ("vali.txt", lines(2)), ("test.txt", lines(3) + "0 qid:3 1:1 7:2\n")):
         (tmp_path / "Fold1" / name).write_text(text)
-    with pytest.raises(DataError, match=r"test\.txt:3: feature index beyond the 2 features"):
+    with pytest.raises(DataError, match=r"test\.txt:3: feature index beyond n_features=2"):
         read_folds(tmp_path)
 
 
@@ -69,5 +69,5 @@ def test_what_is_missing_is_named(tmp_path):
     with pytest.raises(DataError, match=r"S1\.txt is missing"):
         read_folds(tmp_path)
     (tmp_path / "Fold1").mkdir()
-    with pytest.raises(DataError, match=r"there is no train\.txt in it"):
+    with pytest.raises(DataError, match=r"contains no train\.txt"):
         read_folds(tmp_path)

@@ -44,13 +44,13 @@ def test_a_tag_said_twice_does_not_end_the_field(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", ": no record in it"),
-        ("\n\n", ": no record in it"),
+        ("", ": contains no records"),
+        ("\n\n", ": contains no records"),
         ("\nwords\n.I 1\n", ":2: a SMART file begins with '.I <id>'; got 'words'"),
         (".T\nwords\n.I 1\n", ":1: a SMART file begins with '.I <id>'; got '.T'"),
         (".I\n.W\nx\n", ":1: '.I' must be followed by the record's id"),
         (".I 1\n.W\nx\n.I 1\n", ":4: record '1' occurs a second time"),
-        (".I 1\nwords\n", ":2: a line of text before the record's first field"),
+        (".I 1\nwords\n", ":2: text before the first field of the record"),
     ],
 )
 def test_a_file_of_another_shape_is_refused_by_its_line(tmp_path: Path, content: str, sentence: str) -> None:
@@ -68,7 +68,7 @@ def test_codes_become_grades_that_rise_with_relevance(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", ": no judgment in it"),
+        ("", ": contains no judgments"),
         ("1 10 1\n1 11\n", ":2: a judgment has three fields"),
         ("x 10 1\n", ":1: the query must be its position"),
         ("0 10 1\n", ":1: the query must be its position"),

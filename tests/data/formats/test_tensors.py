@@ -57,13 +57,13 @@ def typed(name):
         (b"", "truncated, damaged or not"),
         (b"\xff" * 100, "truncated, damaged or not"),
         (b"PK\x03\x04" + b"\0" * 50, "truncated, damaged or not"),
-        (save({"x": np.zeros(1)}), "not one of SparseRank's"),
+        (save({"x": np.zeros(1)}), "SparseRank did not write it"),
         (ours(format="99"), "format '99'"),
-        (ours(kind="other"), "holds a 'other'; a 'thing' is wanted"),
-        (save({"x": np.zeros(1)}, metadata={"sparserank": "{"}), "settings cannot be read"),
-        (ours(settings=[1]), "settings are not a table"),
-        (save({"x": np.zeros(1)}, metadata={"sparserank": "[" * 200_000}), "settings cannot be read"),
-        (save({"x": np.zeros(1)}, metadata={"sparserank": "9" * 5_000}), "settings cannot be read"),
+        (ours(kind="other"), "contains a 'other', not a 'thing'"),
+        (save({"x": np.zeros(1)}, metadata={"sparserank": "{"}), "metadata is not valid JSON"),
+        (ours(settings=[1]), "metadata has no settings"),
+        (save({"x": np.zeros(1)}, metadata={"sparserank": "[" * 200_000}), "metadata is not valid JSON"),
+        (save({"x": np.zeros(1)}, metadata={"sparserank": "9" * 5_000}), "metadata is not valid JSON"),
         *((typed(name), "truncated, damaged or not") for name in ("BF16", "F8_E4M3", "F8_E5M2")),
     ],
 )
@@ -79,7 +79,7 @@ def test_missing_parts_are_named(tmp_path):
     with pytest.raises(ModelError, match="is a folder"):
         read_tensors(tmp_path)
     file = Tensors("p", "k", {"n": "text"}, {})
-    with pytest.raises(ModelError, match="p: the array 'x' is missing"):
+    with pytest.raises(ModelError, match="p: has no array 'x'"):
         file.array("x", "int64")
     with pytest.raises(ModelError, match="the setting 'n' is missing or of the wrong type"):
         file.setting("n", int)

@@ -67,7 +67,7 @@ def test_a_query_given_twice_and_grades_that_disagree_are_refused(tmp_path):
         read_query_texts(written(tmp_path / "q.tsv", id=["q", "q"], text=["x", "y"]))
     same = written(tmp_path / "j.tsv", query=["q", "q"], document=["d", "d"], grade=[1, 1])
     assert read_judgments(same) == {"q": {"d": 1.0}}
-    with pytest.raises(DataError, match="document 'd' has the grades 0 and 1 for query 'q'; leave one of them"):
+    with pytest.raises(DataError, match="document 'd' has the grades 0 and 1 for query 'q'; keep one of them"):
         read_judgments(written(tmp_path / "k.tsv", query=["q", "q"], document=["d", "d"], grade=[1, 0]))
 
 
@@ -88,7 +88,7 @@ def test_a_folder_of_parts_is_one_table(tmp_path):
     assert read_triples(folder).better.tolist() == ["a", "b", "c"]
     assert [batch.better.tolist() for batch in stream_triples(folder, 5)] == [["a", "b"], ["c"]]
     (tmp_path / "none.parquet").mkdir()
-    with pytest.raises(DataError, match="a folder without a part named"):
+    with pytest.raises(DataError, match=r"the folder contains no \.parquet file"):
         read_triples(tmp_path / "none.parquet")
 
 

@@ -77,13 +77,13 @@ def test_a_judgment_said_twice_is_taken_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("read", "content", "sentence"),
     [
-        (read_qrels, "", ": no judgment in it"),
+        (read_qrels, "", ": contains no judgments"),
         (read_qrels, "q 0 d 1\nq d 1\n", ":2: a judgment has four fields"),
         (read_qrels, "q 0 d x\n", ":1: the grade must be a finite number; got 'x'"),
         (read_qrels, "q 0 d nan\n", ":1: the grade must be a finite number; got 'nan'"),
         (read_qrels, "q 0 d 1_0\n", ":1: the grade must be a finite number; got '1_0'"),
         (read_qrels, "q 0 d 1\n\nq 0 d 2\n", ":3: query 'q' and document 'd' have grade 2 here and 1 above"),
-        (read_run, "\n", ": no result in it"),
+        (read_run, "\n", ": contains no results"),
         (read_run, "q Q0 d 1 0.5\n", ":1: a run line has six fields"),
         (read_run, "q Q0 d 1 0.5 t\nq Q0 d 2 0.5 t\n", ":2: document 'd' occurs a second time for query 'q'"),
         (read_run, "q Q0 d 1 nan t\n", ":1: the score must be a finite number; got 'nan'"),
@@ -105,7 +105,7 @@ def test_a_bad_line_is_named(tmp_path: Path, read: Callable[[Path], Any], conten
         (write_qrels, {"q": {7: 1}}, "a document id in a TREC file"),
         (write_qrels, {"q": {"d": math.inf}}, "the grade of query 'q' and document 'd' must be finite"),
         (write_run, {"q": {"d\n": 1}}, "a document id in a TREC file"),
-        (write_run, {"q": {"d\ud800": 1}}, "a document id in a TREC file must be text that UTF-8 can write"),
+        (write_run, {"q": {"d\ud800": 1}}, "a document id in a TREC file must be valid UTF-8 text"),
         (write_run, {"q": {"d": math.nan}}, "the score of query 'q' and document 'd' must be finite"),
     ],
 )

@@ -1,1 +1,1 @@
-"""The named data sets: what they are, how they are downloaded, and one loader each."""
+"""The named data sets: their catalog, their download, and one loader each."""

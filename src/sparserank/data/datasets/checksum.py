@@ -1,11 +1,11 @@
-"""What a checksum is taken of, so that the packing of a file may differ while its content may not.
+"""Checksums of content: the compression of a file may differ, its content may not.
 
-A digest is written `kind:hex`, always sha256, over
-- `file`: the bytes of the file as it lies on the disk;
-- `content`: the bytes after unpacking .gz, .xz or .zst;
-- `text`: the same with every "\\r\\n" turned into "\\n";
-- `members`: the members of a .tar (itself packed or not), .zip or .npz: of one line `<sha256 of the bytes>  <name>\\n`
-  each, sorted by name. Order, dates, owners, folders and compression of the archive do not count.
+A digest is `kind:hex`, the sha256 of
+- `file`: the bytes on disk;
+- `content`: the bytes after decompressing .gz, .xz or .zst;
+- `text`: the same with every "\\r\\n" replaced by "\\n";
+- `members`: one line `<sha256 of the bytes>  <name>\\n` per member of a .tar (compressed or not), .zip or .npz, sorted
+  by name. The order, dates, owners, folders and compression of the archive do not matter.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...errors import DataError
-from ..files import PACKINGS, read_bytes
+from ..files import COMPRESSION_SUFFIXES, read_bytes
 
 KINDS = ("file", "content", "text", "members")
 
 
 def is_archive(name: str) -> bool:
-    """Whether a name, with its packing taken off, is that of a file with members."""
-    return _plain(name).endswith((".tar", ".zip", ".npz"))
+    """Return whether a file name, without its compression suffix, is that of an archive."""
+    return _uncompressed(name).endswith((".tar", ".zip", ".npz"))
 
 
-def _plain(name: str) -> str:
-    return next((name.removesuffix(packing) for packing in PACKINGS[1:] if name.endswith(packing)), name)
+def _uncompressed(name: str) -> str:
+    return next((name.removesuffix(suffix) for suffix in COMPRESSION_SUFFIXES[1:] if name.endswith(suffix)), name)
 
 
 def members(path: Path) -> dict[str, bytes]:
-    """Every file in an archive by its name, read into memory; nothing is written anywhere."""
+    """Read every file of an archive into memory, by name."""
     raw = read_bytes(path)
     try:
-        if _plain(path.name).endswith(".tar"):
+        if _uncompressed(path.name).endswith(".tar"):
             return _tar_members(raw)
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             return {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise DataError(f"{path}: not a whole archive: {error}") from None
+        raise DataError(f"{path}: not a complete archive: {error}") from None
 
 
 def _tar_members(raw: bytes) -> dict[str, bytes]:
@@ -56,7 +56,7 @@ def _tar_members(raw: bytes) -> dict[str, bytes]:
 
 
 def digest(path: Path, kind: str) -> str:
-    """The checksum of one file, of the kind asked for.
+    """Compute the digest of a file.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -81,18 +81,18 @@ def digest(path: Path, kind: str) -> str:
 
 
 def verify(path: Path, accepted: Sequence[str]) -> None:
-    """Refuse a file none of whose digests is among the accepted ones; the cheap kind is tried first."""
+    """Raise DataError if no digest of the file is among the accepted ones; the cheap kind comes first."""
     found = digest(path, "file")
     if found in accepted:
         return
     for kind in KINDS[1:]:
-        wanted = [one for one in accepted if one.startswith(f"{kind}:")]
-        if not wanted:
+        expected = [one for one in accepted if one.startswith(f"{kind}:")]
+        if not expected:
             continue
         try:
             found = digest(path, kind)
         except DataError as error:
-            raise DataError(f"{error}; its checksum is {found}, expected {wanted[0]}") from None
-        if found in wanted:
+            raise DataError(f"{error}; its checksum is {found}, expected {expected[0]}") from None
+        if found in expected:
             return
     raise DataError(f"{path}: wrong checksum: it is {found}, expected {accepted[-1]}")

@@ -1,7 +1,7 @@
-"""Reading numpydoc docstrings: the summary, the *See Also* names, and the text with that section cut out.
+"""Parse numpydoc docstrings: the summary, the *See Also* names, and the text without that section.
 
-A section is a line at the margin with a rule of dashes under it; it ends where the next one begins. A signature such
-as `add(x1, x2, /, out=None)` is not a summary, wherever it stands.
+A section is an unindented line with a rule of dashes below it; it ends where the next section begins. A signature such
+as `add(x1, x2, /, out=None)` is never a summary.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NOT_OBJECTS = (":ref:", ":doc:", ":mod:", ":term:")
 
 @dataclass(frozen=True)
 class Docstring:
-    """What is taken from one docstring; `summary` is "" where there is none."""
+    """A parsed docstring; `summary` is "" if there is none."""
 
     summary: str
     text: str
@@ -31,7 +31,7 @@ class Docstring:
 
 
 def parse(raw: str) -> Docstring:
-    """Take a docstring apart.
+    """Parse a docstring.
 
     >>> doc = parse('''sort(a)
     ...
@@ -51,7 +51,7 @@ def parse(raw: str) -> Docstring:
     >>> doc.text
     'sort(a)\\n\\nReturn a sorted copy of an array. It is new.\\n\\nNotes\\n-----\\nStable.'
     """
-    lines = _steady(inspect.cleandoc(raw))
+    lines = _deterministic_lines(inspect.cleandoc(raw))
     heads = [at for at, (line, rule) in enumerate(pairwise(lines)) if _is_heading(line, rule)]
     kept, names = lines[: heads[0] if heads else len(lines)], []
     summary = _summary(kept)
@@ -63,8 +63,8 @@ def parse(raw: str) -> Docstring:
     return Docstring(summary, "\n".join(kept).strip(), tuple(dict.fromkeys(names)))
 
 
-def _steady(text: str) -> list[str]:
-    """The lines without what differs from run to run: addresses, the order of sets, and output that is drawn."""
+def _deterministic_lines(text: str) -> list[str]:
+    """Return the lines without what differs between runs: addresses, the order of sets, and random output."""
     text = _ADDRESS.sub("", text)
     text = _SET.sub(lambda found: "{" + ", ".join(sorted(found[0][1:-1].split(", "))) + "}", text)
     lines: list[str] = []
@@ -82,7 +82,7 @@ def _is_heading(line: str, rule: str) -> bool:
 
 
 def _summary(lines: list[str]) -> str:
-    """The first sentence of the first paragraph that is prose."""
+    """Return the first sentence of the first paragraph of prose."""
     for paragraph in "\n".join(lines).split("\n\n"):
         prose = _after_signatures(paragraph.strip())
         if not prose or prose.startswith((".. ", ">>>")) or not any(character.isalpha() for character in prose):
@@ -93,7 +93,7 @@ def _summary(lines: list[str]) -> str:
 
 
 def _after_signatures(paragraph: str) -> str:
-    """What is left when the calls that the paragraph opens with, one a line, are taken away."""
+    """Return the paragraph without its leading signatures, one per line."""
     while (call := _SIGNATURE.match(paragraph)) is not None:
         end = _closing(paragraph, call.end())
         rest = re.sub(r"[ \t]*(->[^\n]*)?", "", paragraph[end:], count=1)
@@ -104,7 +104,7 @@ def _after_signatures(paragraph: str) -> str:
 
 
 def _closing(text: str, start: int) -> int:
-    """Where the bracket that was opened just before `start` is closed, or the end of the text."""
+    """Return the position after the bracket that closes the one before `start`, or the end of the text."""
     depth = 1
     for place in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[place], 0)
@@ -114,7 +114,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def _names(line: str) -> list[str]:
-    """The names before the colon of one line; an indented line goes on describing the names above it."""
+    """Return the names before the colon of a line; an indented line continues a description."""
     if not line or line[0].isspace():
         return []
     names, place, line = [], 0, line.strip()

@@ -1,10 +1,9 @@
-"""The collection that every installation has: the docstrings of numpy, scipy and scikit-learn.
+"""The embedded collection `pydocs`: the docstrings of the installed numpy, scipy and scikit-learn.
 
-A document is a public object: a function, a class, a ufunc or a documented instance. It has one id, its shortest
-public dotted name. Its text is its docstring without the *See Also* section; the summary of an object with such a
-section is a query, and the objects the section names are relevant to it with grade 1. A query's id is its object's
-id, and that document is left out of its own ranking. The split goes by a hash of the id: it never depends on what
-else is in the collection. Two builds from the same versions give the same collection.
+A document is a public object: a function, a class, a ufunc or a documented instance. Its id is its shortest public
+dotted name, its text its docstring without the *See Also* section. The summary of an object with such a section is a
+query; the objects that the section names are relevant with grade 1. A query has the id of its object, whose document
+is excluded from its ranking. A hash of the id decides the split. Builds from equal versions are equal.
 """
 
 from __future__ import annotations
@@ -34,41 +33,39 @@ from .download import cache_folder
 
 PACKAGES = {"numpy": "numpy", "scipy": "scipy", "sklearn": "scikit-learn"}
 RULES = 1
-"""Counted up whenever the rules of this file or of `docstrings` change, so that no older cache is taken."""
+"""The version of the rules in this file and in `docstrings`; a change invalidates older caches."""
 
 SKIPPED = frozenset(
-    {"tests", "conftest", "testutils", "estimator_checks"}  # tests and what only tests need
+    {"tests", "conftest", "testutils", "estimator_checks"}  # tests and their tools
     | {"f2py", "distutils", "externals"}  # build tools and vendored code
-    | {"core", "experimental"}  # modules that warn or change others when they are imported
-    | {"cython_special"}  # scipy.special once more
+    | {"core", "experimental"}  # modules that warn or have side effects on import
+    | {"cython_special"}  # a copy of scipy.special
 )
-FEWEST_DOCUMENTS = 1_000
+MIN_DOCUMENTS = 1_000
 
 
 EXPERIMENTAL = re.compile(r"explicitly import\s+`+enable_")
-"""What scikit-learn says of objects that are only there once something has switched them on: they are left out, so that
-the collection does not depend on what else a process has imported."""
+"""scikit-learn's notice for experimental objects. They are left out, because they exist only after another import."""
 
 
 def load() -> Collection:
-    """The collection of the versions installed, from the cache or built in a few seconds and cached."""
+    """Load the collection of the installed versions from the cache, or build and cache it in a few seconds."""
     versions = installed_versions()
     path = cache_file(versions)
-    cached = _read(path, versions)
+    cached = _read_cache(path, versions)
     if cached is not None:
         return cached
     collection = build(versions)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, _as_json(collection))
-    except (DataError, OSError):
-        # A cache that cannot be written costs the next caller a few seconds, and this one nothing.
+        write_bytes(path, _to_json(collection))
+    except (DataError, OSError):  # without a cache the next call builds the collection again
         pass
     return collection
 
 
 def installed_versions() -> dict[str, str]:
-    """The version of each package the collection is built from, without importing it."""
+    """Return the versions of the three packages, without importing them."""
     try:
         return {name: importlib.metadata.version(name) for name in PACKAGES.values()}
     except importlib.metadata.PackageNotFoundError as error:
@@ -76,13 +73,13 @@ def installed_versions() -> dict[str, str]:
 
 
 def cache_file(versions: Mapping[str, str]) -> Path:
-    """The one file that holds the collection of these versions."""
+    """Return the cache file for these versions."""
     tag = "-".join(f"{name}-{version}" for name, version in versions.items())
     return cache_folder() / "data" / "pydocs" / f"pydocs-{RULES}-{tag}.json.gz"
 
 
 def cached_file() -> Path | None:
-    """Where the collection of the installed versions is kept, or None where it has not been built yet."""
+    """Return the cache file of the installed versions, or None if it does not exist yet."""
     try:
         path = cache_file(installed_versions())
     except DataError:
@@ -91,7 +88,7 @@ def cached_file() -> Path | None:
 
 
 def split_of(query_id: str) -> str:
-    """Train for 70 of 100 queries, dev for 10, test for 20, by the sha256 of the id alone.
+    """Assign a query to train (70 %), dev (10 %) or test (20 %) by the sha256 of its id.
 
     >>> split_of("numpy.argsort"), split_of("scipy.linalg.lu_factor")
     ('train', 'train')
@@ -101,32 +98,32 @@ def split_of(query_id: str) -> str:
 
 
 def build(versions: Mapping[str, str]) -> Collection:
-    """Walk the packages and put the collection together; silent, and the same every time."""
+    """Build the collection from the packages; deterministic and without warnings."""
     if sys.flags.optimize > 1:
         raise DataError("pydocs is built from docstrings, and Python was started with -OO, which drops them")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         objects = _public_objects()
     docs = {item.id: parse(item.doc) for item in objects}
-    if len(docs) < FEWEST_DOCUMENTS:
+    if len(docs) < MIN_DOCUMENTS:
         raise DataError(
             f"pydocs is built from docstrings, and only {len(docs)} objects of numpy, scipy and scikit-learn have one"
         )
     ids = tuple(sorted(docs))
-    judged = _judgments(objects, docs)
+    qrels = _judgments(objects, docs)
     return Collection(
         name="pydocs",
         documents=Documents(ids, ids, tuple(docs[one].text for one in ids)),
-        queries={one: docs[one].summary for one in judged},
-        qrels=_split(judged),
+        queries={one: docs[one].summary for one in qrels},
+        qrels=_split(qrels),
         drop_self=True,
         versions=dict(versions),
     )
 
 
 @dataclass
-class _Public:
-    """A public object with all its public names: (not in an `__all__`, number of dots, length, name)."""
+class _PublicObject:
+    """A public object with its public names as (not in an `__all__`, number of dots, length, name)."""
 
     value: Any
     doc: str
@@ -137,25 +134,25 @@ class _Public:
         return min(self.names)[-1]
 
 
-def _public_objects() -> list[_Public]:
-    found: dict[int, _Public] = {}
+def _public_objects() -> list[_PublicObject]:
+    found: dict[int, _PublicObject] = {}
     for name, module in _public_modules():
         listed = vars(module).get("__all__")
         for key in sorted(vars(module) if listed is None else set(listed)):
             value: Any = vars(module).get(key)
             if key.startswith("_") or key == "test" or not _is_documented(value):
                 continue
-            # Without __all__ a module's public names are those it defines, not those it imports.
+            # Without __all__, the public names of a module are those that it defines, not those that it imports.
             if listed is None and getattr(value, "__module__", None) != name:
                 continue
             dotted = f"{name}.{key}"
-            item = found.setdefault(id(value), _Public(value, value.__doc__))
+            item = found.setdefault(id(value), _PublicObject(value, value.__doc__))
             item.names.append((listed is None, dotted.count("."), len(dotted), dotted))
     return sorted(found.values(), key=lambda item: item.id)
 
 
 def _public_modules() -> Iterator[tuple[str, types.ModuleType]]:
-    """Every public module under its dotted name, and under the other names that an `__all__` gives it."""
+    """Yield every public module with its dotted name, and with its other names in an `__all__`."""
     try:
         for package in PACKAGES:
             importlib.import_module(package)
@@ -176,7 +173,7 @@ def _walk(name: str) -> Iterator[tuple[str, types.ModuleType]]:
     try:
         module = importlib.import_module(name)
     except Exception:
-        # A module that wants something which is not installed has no documents here.
+        # A module with an uninstalled dependency has no documents.
         return
     yield name, module
     for entry in pkgutil.iter_modules(getattr(module, "__path__", ())):
@@ -185,7 +182,7 @@ def _walk(name: str) -> Iterator[tuple[str, types.ModuleType]]:
 
 
 def _is_documented(value: Any) -> bool:
-    """Whether a value is an object of these packages with a docstring; constants and aliases of types are not."""
+    """Return whether a value is an object of these packages with a docstring, not a constant or a type alias."""
     if isinstance(value, types.ModuleType | types.GenericAlias | np.ndarray | np.generic):
         return False
     doc = getattr(value, "__doc__", None)
@@ -200,23 +197,23 @@ def _is_documented(value: Any) -> bool:
     return any(str(module).split(".")[0] in PACKAGES for module in (home, kind.__module__))
 
 
-def _judgments(objects: list[_Public], docs: Mapping[str, Docstring]) -> dict[str, dict[str, float]]:
-    """{object: {object its See Also names: 1}} for every object with a summary and a name that leads somewhere."""
+def _judgments(objects: list[_PublicObject], docs: Mapping[str, Docstring]) -> dict[str, dict[str, float]]:
+    """Return `{object: {object in its See Also: 1}}` for objects with a summary and a name that resolves."""
     home = {names[-1]: item.id for item in objects for names in item.names}
-    judged = {}
+    qrels = {}
     for item in objects:
         doc = docs[item.id]
         found = {other for name in doc.see_also if (other := _resolve(name, item, home)) is not None}
         if found and doc.summary:
-            judged[item.id] = dict.fromkeys(sorted(found), 1.0)
-    return judged
+            qrels[item.id] = dict.fromkeys(sorted(found), 1.0)
+    return qrels
 
 
-def _resolve(name: str, item: _Public, home: Mapping[str, str]) -> str | None:
-    """The id behind a name, read from the object's module outwards to its package, then as it stands."""
+def _resolve(name: str, item: _PublicObject, home: Mapping[str, str]) -> str | None:
+    """Resolve a name relative to the modules of the object, from inner to outer, then as an absolute name."""
     if name.startswith("np."):
         name = f"numpy.{name.removeprefix('np.')}"
-    # Where the object is defined counts last, after every module in which it is public.
+    # The defining module comes last, after every module in which the object is public.
     places = [names[-1] for names in sorted(item.names)] + [f"{getattr(item.value, '__module__', None)}."]
     for place in places:
         module = place.rpartition(".")[0]
@@ -229,14 +226,14 @@ def _resolve(name: str, item: _Public, home: Mapping[str, str]) -> str | None:
     return None if found == item.id else found
 
 
-def _split(judged: Mapping[str, dict[str, float]]) -> dict[str, dict[str, dict[str, float]]]:
+def _split(qrels: Mapping[str, dict[str, float]]) -> dict[str, dict[str, dict[str, float]]]:
     splits: dict[str, dict[str, dict[str, float]]] = {"train": {}, "dev": {}, "test": {}}
-    for query, grades in judged.items():
+    for query, grades in qrels.items():
         splits[split_of(query)][query] = grades
     return splits
 
 
-def _as_json(collection: Collection) -> bytes:
+def _to_json(collection: Collection) -> bytes:
     whole = {
         "rules": RULES,
         "versions": collection.versions,
@@ -248,16 +245,16 @@ def _as_json(collection: Collection) -> bytes:
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _read(path: Path, versions: Mapping[str, str]) -> Collection | None:
-    """What is cached, or None where there is nothing that can be used."""
+def _read_cache(path: Path, versions: Mapping[str, str]) -> Collection | None:
+    """Return the cached collection, or None if there is no valid cache."""
     try:
         whole = json.loads(read_bytes(path))
         if whole["rules"] != RULES or whole["versions"] != versions:
             return None
         ids, texts = tuple(whole["ids"]), tuple(whole["texts"])
         queries = whole["queries"]
-        judged = {query: dict.fromkeys(whole["relevant"][query], 1.0) for query in queries}
+        qrels = {query: dict.fromkeys(whole["relevant"][query], 1.0) for query in queries}
         documents = Documents(ids, ids, texts)
     except (DataError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return Collection("pydocs", documents, queries, _split(judged), drop_self=True, versions=dict(versions))
+    return Collection("pydocs", documents, queries, _split(qrels), drop_self=True, versions=dict(versions))

@@ -1,9 +1,9 @@
 """RCV1-v2: 30,000 news stories as cosine-normalised log tf-idf rows with several topics each.
 
-They are the ten files "rcv1v2 (topics; subsets)" of the LIBSVM site, subset by subset, 3,000 for training before
-3,000 for testing. Some stories occur in more than one file: a story is known by the words it has, and its first
-occurrence counts, so that 27,495 remain and none is in both halves. The site numbers the topics; which number is
-which code of the Reuters list was inferred. The words behind the 47,236 columns are unknown.
+The source is the ten files "rcv1v2 (topics; subsets)" of the LIBSVM site: five subsets of 3,000 training and 3,000 test
+stories. Some stories occur in more than one file. Stories with equal sets of words count as one, and the first
+occurrence stays; 27,495 remain and none is in both halves. The site numbers the topics; their Reuters codes were
+inferred. The words of the 47,236 columns are unknown.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError
-from ..files import writing
+from ..files import atomic_write
 from ..records import Stories
-from .download import Found
+from .download import LocalFiles
 
 ARCHIVE = "rcv1v2_subsets_30k.npz"
 FILES = tuple(f"rcv1subset_topics_{half}_{subset}.svm.bz2" for subset in (1, 2, 3, 4, 5) for half in ("train", "test"))
-COLUMNS = 47_236
+N_COLUMNS = 47_236
 _CODES = """
 C11 C12 C13 C14 C15 C151 C1511 C152 C16 C17 C171 C172 C173 C174 C18 C181 C182 C183 C21 C22 C23 C24 C31 C311 C312
 C313 C32 C33 C331 C34 C41 C411 C42 CCAT E11 E12 E121 E13 E131 E132 E14 E141 E142 E143 E21 E211 E212 E31 E311 E312
@@ -33,11 +33,11 @@ M13 M131 M132 M14 M141 M142
 TOPICS = tuple(_CODES.split())
 
 
-def load(found: Found, unique: bool = True) -> Stories:
-    """The stories, each once; with `unique=False` all 30,000 as the files have them."""
+def load(files: LocalFiles, unique: bool = True) -> Stories:
+    """Load each story once, or with `unique=False` all 30,000 rows of the files."""
     from scipy.sparse import csr_array
 
-    with np.load(found.paths[ARCHIVE], allow_pickle=False) as file:
+    with np.load(files.paths[ARCHIVE], allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     rows = np.flatnonzero(arrays["first_occurrence"]) if unique else np.arange(len(arrays["half"]))
     X = csr_array((arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]), shape=tuple(arrays["X_shape"]))
@@ -49,7 +49,7 @@ def load(found: Found, unique: bool = True) -> Stories:
 
 
 def assemble(raw: Path, ready: Path) -> None:
-    """Put the ten files of the LIBSVM site together as the one archive that `load` reads."""
+    """Combine the ten files of the LIBSVM site into the archive that `load` reads."""
     from scipy.sparse import vstack
 
     matrices, topics = [], []
@@ -72,7 +72,7 @@ def assemble(raw: Path, ready: Path) -> None:
         "first_occurrence": _first_occurrence(X.indices, X.indptr),
         "topic_codes_inferred": np.array(TOPICS),
     }
-    with writing(ready / ARCHIVE) as file:
+    with atomic_write(ready / ARCHIVE) as file:
         np.savez_compressed(file, **arrays)
 
 
@@ -82,10 +82,10 @@ def _read_svm(path: Path) -> tuple[Any, list[list[int]]]:
     try:
         with bz2.open(path) as file:
             X, labels = load_svmlight_file(
-                file, n_features=COLUMNS, dtype=np.float32, multilabel=True, zero_based=False
+                file, n_features=N_COLUMNS, dtype=np.float32, multilabel=True, zero_based=False
             )
     except (OSError, EOFError, ValueError) as error:
-        raise DataError(f"{path.name}: not a whole svmlight file: {error}") from None
+        raise DataError(f"{path.name}: not a complete svmlight file: {error}") from None
     topics = [sorted(int(label) for label in row) for row in labels]
     if any(topic not in range(len(TOPICS)) for row in topics for topic in row):
         raise DataError(f"{path.name}: topics must be numbered from 0 to {len(TOPICS) - 1}")

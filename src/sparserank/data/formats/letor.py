@@ -1,7 +1,7 @@
-"""LETOR / svmlight files: one judged document a line, `<grade> qid:<id> <index>:<value> ... # comment`.
+"""LETOR / svmlight files: one judged document per line, `<grade> qid:<id> <index>:<value> ... # comment`.
 
-What is read is exact: every number is the double that Python's float() makes of its text, and what is written is the
-shortest text that reads back as the same double. Blank lines and lines that hold only a comment are passed over.
+Reading and writing are exact: a number is the double that Python's float() parses, and is written as the shortest text
+that reads back as the same double. Blank lines and lines with only a comment are skipped.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import DataError
-from ..files import PathLike, read_bytes, writing
+from ..files import PathLike, atomic_write, read_bytes
 from ..records import Letor
-from .trec import shortest
+from .trec import format_float
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -31,20 +31,34 @@ ZeroBased: TypeAlias = bool | Literal["auto"]
 _WORD = re.compile(rb"[^\s#]+")
 _ID = re.compile(r"[^\s#\0]+", re.ASCII)
 _DOCID = re.compile(r"\bdocid\s*=\s*(\S+)")
-_PART = 1 << 22
-"""The least number of bytes that are worth a thread's while."""
+_MIN_PART_BYTES = 1 << 22
+"""The smallest part of a file that a thread reads."""
 
 
 def read_letor(
     path: PathLike, *, n_features: int | None = None, zero_based: ZeroBased = "auto", n_jobs: int | None = None
 ) -> Letor:
-    """Read a LETOR / svmlight file, plain or packed as .gz, .xz or .zst.
+    """Read a LETOR / svmlight file, plain or compressed as .gz, .xz or .zst.
 
-    Feature indices count from 1, as LETOR has it, and index 1 becomes column 0 of X; with zero_based="auto" a file in
-    which index 0 occurs counts from 0 (give a test file what its training file's `zero_based` says: it may happen to
-    have no index 0). X has `n_features` columns, or as many as the largest index asks for. Zeros
-    that are written out stay stored. In a file without qid every row has qid 0. The arrays do not depend on `n_jobs`.
+    Parameters
+    ----------
+    path : path
+        The file. Explicit zeros stay stored. In a file without qid every row has qid 0.
+    n_features : int, optional
+        The number of columns of X; by default the largest index decides.
+    zero_based : bool or "auto", default "auto"
+        Whether features count from 0. With "auto" they do if index 0 occurs, else from 1. Give a test file the
+        `zero_based` of its training file, because it may happen to have no index 0.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
 
+    Returns
+    -------
+    Letor
+        The rows.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> from pathlib import Path
     >>> with TemporaryDirectory() as folder:
@@ -64,8 +78,24 @@ def parse_letor(
     zero_based: ZeroBased = "auto",
     n_jobs: int | None = None,
 ) -> Letor:
-    """`read_letor` for bytes that are at hand already; `name` stands for their file in errors.
+    """Parse the content of a LETOR file; see `read_letor`.
 
+    Parameters
+    ----------
+    content : bytes
+        The content of the file.
+    name : str
+        The name of the file in errors.
+    n_features, zero_based, n_jobs
+        As in `read_letor`.
+
+    Returns
+    -------
+    Letor
+        The rows.
+
+    Examples
+    --------
     >>> parse_letor(b"1 qid:7 1:0.5", "one row").qid.tolist()
     [7]
     """
@@ -77,12 +107,12 @@ def parse_letor(
     _check_utf8(text)
     parts = _read_parts(text, validation.threads(n_jobs))
     if not any(len(part.grades) for part in parts):
-        raise DataError(f"{name}: no row in it; a row is '<grade> qid:<id> <index>:<value> ...'")
+        raise DataError(f"{name}: contains no rows; a row is '<grade> qid:<id> <index>:<value> ...'")
     grades = np.concatenate([part.grades for part in parts])
     values = np.concatenate([part.values for part in parts])
     if any(part.doubts for part in parts):
-        _settle(text, "grade", grades)
-        _settle(text, "feature's value", values)
+        _parse_doubtful(text, "grade", grades)
+        _parse_doubtful(text, "feature's value", values)
     X, base = _matrix(text, parts, values, n_features, zero_based)
     comments = _comments(text, np.concatenate([part.at[:, 2] for part in parts]))
     from_zero = zero_based is True or (base == 0 and len(values) > 0)
@@ -91,12 +121,12 @@ def parse_letor(
 
 @dataclass(frozen=True)
 class _Text:
-    """The file's bytes, ending in a newline, and its name."""
+    """The bytes of the file, which end in a newline, and its name."""
 
     content: bytes
     name: str
 
-    def line(self, place: int) -> str:
+    def where(self, place: int) -> str:
         number = self.content.count(b"\n", 0, place) + 1
         return f"{self.name}:{number}"
 
@@ -111,12 +141,12 @@ def _check_utf8(text: _Text) -> None:
             text.content.decode()
         except UnicodeDecodeError as error:
             byte = text.content[error.start]
-            raise DataError(f"{text.line(error.start)}: not UTF-8 text (byte 0x{byte:02x})") from None
+            raise DataError(f"{text.where(error.start)}: not UTF-8 text (byte 0x{byte:02x})") from None
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What the kernel made of some lines: its arrays, cut to what is in them, and what it counted on the way."""
+    """The arrays and counts that the kernel returns for some lines."""
 
     code: int
     place: int
@@ -129,15 +159,15 @@ class _Part:
     smallest: int
     largest: int
     doubts: int
-    words: int
+    text_qids: int
 
 
 def _read_parts(text: _Text, threads: int, dtype: type[np.signedinteger] = np.int32) -> list[_Part]:
-    """All lines, in parts for the threads to share; the first error in the file is raised."""
+    """Read all lines in parts, in parallel; raise the first error in the file."""
     from ..._kernels import letor as kernel
 
     size = len(text.content)
-    pieces = max(1, min(4 * threads, size // _PART))
+    pieces = max(1, min(4 * threads, size // _MIN_PART_BYTES))
     cuts = {0, size} | {text.content.find(b"\n", size * k // pieces) + 1 for k in range(1, pieces)}
     with ThreadPoolExecutor(threads) as pool:
         share = pool.map if pieces > 1 else map
@@ -147,7 +177,7 @@ def _read_parts(text: _Text, threads: int, dtype: type[np.signedinteger] = np.in
         return parts
     if wrong.code == kernel.WIDE_INDEX and dtype is np.int32:
         return _read_parts(text, threads, np.int64)
-    raise _error(text, wrong.code, wrong.place)
+    raise _parse_error(text, wrong.code, wrong.place)
 
 
 def _read_part(text: _Text, start: int, stop: int, dtype: type[np.signedinteger]) -> _Part:
@@ -159,18 +189,18 @@ def _read_part(text: _Text, start: int, stop: int, dtype: type[np.signedinteger]
     qids, ends = np.empty(lines, dtype=np.int64), np.empty(lines, dtype=np.int64)
     at, indices = np.empty((lines, 3), dtype=np.int64), np.empty(colons, dtype=dtype)
     widest = 2**31 - 2 if dtype is np.int32 else 10**17
-    code, place, rows, n, smallest, largest, doubts, words = kernel.fill(
+    code, place, rows, n, smallest, largest, doubts, text_qids = kernel.fill(
         content, start, stop, grades, grades.view(np.uint64), qids, at, ends,
         indices, values, values.view(np.uint64), widest,
     )  # fmt: skip
     return _Part(
         code, place, grades[:rows], qids[:rows], at[:rows], ends[:rows], indices[:n], values[:n],
-        smallest, largest, doubts, words,
+        smallest, largest, doubts, text_qids,
     )  # fmt: skip
 
 
-def _settle(text: _Text, what: str, numbers: NDArray[np.float64]) -> None:
-    """Let Python read, in place, the numbers that the kernel left as NaNs that carry their place."""
+def _parse_doubtful(text: _Text, what: str, numbers: NDArray[np.float64]) -> None:
+    """Parse, with Python and in place, the numbers that the kernel marked as NaNs that encode their position."""
     from ..._kernels import letor as kernel
 
     bits = numbers.view(np.uint64)
@@ -178,24 +208,24 @@ def _settle(text: _Text, what: str, numbers: NDArray[np.float64]) -> None:
         place = int(bits[k] - kernel.DOUBT)
         numbers[k] = float(text.word(place))
         if math.isinf(numbers[k]):
-            raise DataError(f"{text.line(place)}: the {what} must be finite; {text.word(place).decode()} is too large")
+            raise DataError(f"{text.where(place)}: the {what} must be finite; {text.word(place).decode()} is too large")
 
 
 def _matrix(
     text: _Text, parts: list[_Part], values: NDArray[np.float64], n_features: int | None, zero_based: ZeroBased
 ) -> tuple[csr_array, int]:
-    """X, and what the file counts features from."""
+    """Return X and the index of the first feature, 0 or 1."""
     from scipy.sparse import csr_array
 
     smallest, largest = min(part.smallest for part in parts), max(part.largest for part in parts)
     base = int(smallest > 0 and len(values) > 0) if zero_based == "auto" else int(not zero_based)
     if base and len(values) and smallest == 0:
         place = _first(parts, lambda indices: indices == 0)
-        raise DataError(f"{text.line(place)}: feature index 0 in a file that counts from 1; give zero_based=True")
+        raise DataError(f"{text.where(place)}: feature index 0 in a file that counts from 1; give zero_based=True")
     width = max(largest, base) + 1 - base
     if n_features is not None and width > n_features:
         place = _first(parts, lambda indices: indices >= n_features + base)
-        raise DataError(f"{text.line(place)}: feature index beyond the {n_features} features asked for (n_features)")
+        raise DataError(f"{text.where(place)}: feature index beyond n_features={n_features}")
     indices = np.concatenate([part.indices for part in parts])
     indices -= base
     wide = np.int64 if indices.dtype == np.int64 or len(values) > np.iinfo(np.int32).max else np.int32
@@ -210,7 +240,7 @@ def _matrix(
 
 
 def _first(parts: list[_Part], wrong: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> int:
-    """The place of the first row that has an index which is wrong; there must be one."""
+    """Return the position of the first row with a wrong index; there must be one."""
     part = next(part for part in parts if wrong(part.indices).any())
     return int(part.at[np.searchsorted(part.ends, int(wrong(part.indices).argmax()), side="right"), 0])
 
@@ -225,14 +255,14 @@ def _qid(text: _Text, parts: list[_Part]) -> NDArray[Any]:
         rows = np.concatenate([part.at[:, 0] for part in parts])
         here, above = ("no qid", "have one") if without[odd] else ("a qid", "have none")
         raise DataError(
-            f"{text.line(int(rows[odd]))}: {here}, but the rows above {above}; give every row a qid or none"
+            f"{text.where(int(rows[odd]))}: {here}, but the rows above {above}; give every row a qid or none"
         )
-    if not any(part.words for part in parts):
+    if not any(part.text_qids for part in parts):
         return np.concatenate([part.qids for part in parts])
     for place in places.tolist():
-        # An array of text cannot hold a NUL at the end: two ids would become one.
+        # NumPy strips a trailing NUL from text: two ids would become one.
         if b"\0" in text.word(place):
-            raise DataError(f"{text.line(place)}: a qid must not hold a NUL byte; got {text.word(place).decode()!r}")
+            raise DataError(f"{text.where(place)}: a qid contains no NUL byte; got {text.word(place).decode()!r}")
     return np.array([text.word(place).decode() for place in places.tolist()])
 
 
@@ -244,7 +274,7 @@ def _comments(text: _Text, places: NDArray[np.int64]) -> tuple[str, ...]:
     return tuple([content[a + 1 : b].decode().removesuffix("\r") for a, b in zip(places.tolist(), ends, strict=True)])
 
 
-def _error(text: _Text, code: int, place: int) -> DataError:
+def _parse_error(text: _Text, code: int, place: int) -> DataError:
     from ..._kernels import letor as kernel
 
     word = text.word(place).decode(errors="replace")
@@ -256,7 +286,7 @@ def _error(text: _Text, code: int, place: int) -> DataError:
     elif code == kernel.WIDE_INDEX:
         found = f"the feature index is too large; got {word!r}"
     elif code == kernel.NOT_RISING:
-        found = f"feature indices must rise along a line; got {word!r} after the same index or a larger one"
+        found = f"feature indices must increase within a line; got {word!r} after an equal or larger index"
     elif code == kernel.BAD_VALUE and value:
         found = f"a feature's value must be a finite number; got {word!r}"
     elif index == "qid":
@@ -264,18 +294,30 @@ def _error(text: _Text, code: int, place: int) -> DataError:
     elif re.fullmatch(r"-\d+", index) and colon:
         found = f"a feature index must not be negative; got {word!r}"
     else:
-        found = f"a feature must be '<index>:<value>'; got {word!r} (is the line cut off?)"
-    return DataError(f"{text.line(place)}: {found}")
+        found = f"a feature must be '<index>:<value>'; got {word!r} (is the line truncated?)"
+    return DataError(f"{text.where(place)}: {found}")
 
 
 def docids(letor: Letor) -> tuple[str, ...]:
-    """The document id of every row, out of its comment `docid = <id>`.
+    """Return the document id of every row, from its comment `docid = <id>`.
 
+    Parameters
+    ----------
+    letor : Letor
+        Rows with comments.
+
+    Returns
+    -------
+    tuple of str
+        The ids. A row without one raises DataError.
+
+    Examples
+    --------
     >>> docids(parse_letor(b"1 qid:7 1:0.5 #docid = GX000-00 inc = 1 prob = 0.02", "one row"))
     ('GX000-00',)
     """
     if not letor.comments:
-        raise DataError("the rows have no comments, so no document ids: 'docid = <id>' is looked for after '#'")
+        raise DataError("the rows have no comments; document ids are read from 'docid = <id>' after '#'")
     found = [_DOCID.search(comment) for comment in letor.comments]
     for row, match in enumerate(found):
         if match is None:
@@ -284,25 +326,30 @@ def docids(letor: Letor) -> tuple[str, ...]:
 
 
 def write_letor(path: PathLike, letor: Letor) -> None:
-    """Write rows so that `read_letor(path, n_features=letor.X.shape[1])` gives them back, bit for bit.
+    """Write rows so that `read_letor(path, n_features=letor.X.shape[1])` returns them bit for bit.
 
-    Indices count from 1. Ids that are text but all look like whole numbers come back as numbers.
+    Parameters
+    ----------
+    path : path
+        The file to write. Feature indices count from 1.
+    letor : Letor
+        The rows. Text ids that all look like whole numbers come back as numbers.
     """
-    X, qids = _checked(letor)
-    mark = bool(letor.comments) and not any(letor.comments)
-    with writing(path) as file:
+    X, qids = _validate(letor)
+    all_empty = bool(letor.comments) and not any(letor.comments)
+    with atomic_write(path) as file:
         for row, (grade, qid) in enumerate(zip(letor.y.tolist(), qids, strict=True)):
             start, stop = X.indptr[row], X.indptr[row + 1]
             columns, values = (X.indices[start:stop] + 1).tolist(), X.data[start:stop].tolist()
-            fields = [shortest(grade), f"qid:{qid}"]
-            fields += [f"{j}:{shortest(value)}" for j, value in zip(columns, values, strict=True)]
-            if letor.comments and (letor.comments[row] or mark):
+            fields = [format_float(grade), f"qid:{qid}"]
+            fields += [f"{j}:{format_float(value)}" for j, value in zip(columns, values, strict=True)]
+            if letor.comments and (letor.comments[row] or all_empty):
                 fields.append(f"#{letor.comments[row]}")
             file.write((" ".join(fields) + "\n").encode())
 
 
-def _checked(letor: Letor) -> tuple[csr_array, list[Any]]:
-    """The rows as they are written, refused where the file could not be read back as the same rows."""
+def _validate(letor: Letor) -> tuple[csr_array, list[Any]]:
+    """Return the features and qids to write; raise DataError if the file could not be read back as the same rows."""
     from scipy.sparse import csr_array
 
     X = csr_array(letor.X, dtype=np.float64)
@@ -312,11 +359,11 @@ def _checked(letor: Letor) -> tuple[csr_array, list[Any]]:
     rows = X.shape[0]
     if not rows or len(letor.y) != rows or len(letor.qid) != rows or len(letor.comments) not in (0, rows):
         raise DataError(
-            f"a LETOR file needs rows, and one grade and one qid a row; got {rows} rows, {len(letor.y)} grades, "
-            f"{len(letor.qid)} qids and {len(letor.comments)} comments"
+            f"a LETOR file needs at least one row, and one grade and one qid per row; got {rows} rows, "
+            f"{len(letor.y)} grades, {len(letor.qid)} qids and {len(letor.comments)} comments"
         )
     if not np.isfinite(X.data).all() or not np.isfinite(letor.y).all():
-        raise DataError("a LETOR file holds finite numbers only; a value or a grade is NaN or infinite")
+        raise DataError("a LETOR file contains finite numbers only; a value or a grade is NaN or infinite")
     qids: list[Any] = letor.qid.tolist()
     for row, qid in enumerate(qids):
         if not isinstance(qid, int) and not (isinstance(qid, str) and _ID.fullmatch(qid)):

@@ -1,8 +1,8 @@
-"""SMART files, the format of the Cranfield collection: records of fields, each opened by a dot and a letter.
+"""SMART files, the format of the Cranfield collection: records of fields, each with a tag of a dot and a letter.
 
-`.I 17` opens record 17; `.T`, `.A`, `.B` and `.W` open its title, authors, source and text. A field occurs once a
-record, so a tag that a record has had already is a stray: it is dropped and the field goes on. (Three of
-Cranfield's abstracts hold strays. In abstract 240, where two stand in mid-sentence, the sentence is whole again so.)
+`.I 17` begins record 17; `.T`, `.A`, `.B` and `.W` begin its title, authors, source and text. A field occurs once per
+record. A repeated tag is a typing error: the reader drops it and the field continues. (Three of Cranfield's abstracts
+have such tags; two of them interrupt a sentence of abstract 240.)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 from ...errors import DataError
 from ..files import PathLike, numbered_lines, read_text
-from .trec import Judgments
+from .trec import QrelsBuilder
 
 FIELDS = ("I", "T", "A", "B", "W")
 _TAG = re.compile(r"\.([A-Z])(?:\s+(.*))?")
@@ -20,10 +20,21 @@ _GRADE_OF_CODE = {"1": "4", "2": "3", "3": "2", "4": "1", "5": "0", "-1": "4"}
 
 
 def read_smart(path: PathLike) -> tuple[dict[str, str], ...]:
-    """The records of a SMART file in file order, each `{"I": id, "T": title, "A": authors, "B": source, "W": text}`.
+    """Read the records of a SMART file.
 
-    A field that a record lacks is "". Ids are kept as they are written ("001"); lines of a field are joined by "\\n".
+    Parameters
+    ----------
+    path : path
+        The file.
 
+    Returns
+    -------
+    tuple of dict
+        `{"I": id, "T": title, "A": authors, "B": source, "W": text}` per record, in file order. A missing field is "".
+        Ids keep their form ("001"); "\\n" joins the lines of a field.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> from pathlib import Path
     >>> with TemporaryDirectory() as folder:
@@ -39,7 +50,7 @@ def read_smart(path: PathLike) -> tuple[dict[str, str], ...]:
         tag = _TAG.fullmatch(line)
         if tag and tag[1] == "I":
             name = (tag[2] or "").strip()
-            _check_new(f"{path}:{number}", name, records)
+            _check_id(f"{path}:{number}", name, records)
             record = records[name] = {}
             lines = []
         elif not records:
@@ -51,21 +62,21 @@ def read_smart(path: PathLike) -> tuple[dict[str, str], ...]:
             lines += [tag[2]] if tag[2] else []
         else:
             if not record and line.strip():
-                raise DataError(f"{path}:{number}: a line of text before the record's first field; got {line[:40]!r}")
+                raise DataError(f"{path}:{number}: text before the first field of the record; got {line[:40]!r}")
             lines.append(line)
     if not records:
-        raise DataError(f"{path}: no record in it; a record begins with '.I <id>'")
-    return tuple(_joined(name, fields) for name, fields in records.items())
+        raise DataError(f"{path}: contains no records; a record begins with '.I <id>'")
+    return tuple(_join_fields(name, fields) for name, fields in records.items())
 
 
-def _check_new(where: str, name: str, records: dict[str, dict[str, list[str]]]) -> None:
+def _check_id(where: str, name: str, records: dict[str, dict[str, list[str]]]) -> None:
     if not name:
         raise DataError(f"{where}: '.I' must be followed by the record's id")
     if name in records:
         raise DataError(f"{where}: record {name!r} occurs a second time")
 
 
-def _joined(name: str, fields: dict[str, list[str]]) -> dict[str, str]:
+def _join_fields(name: str, fields: dict[str, list[str]]) -> dict[str, str]:
     record = dict.fromkeys(FIELDS, "")
     record.update({letter: "\n".join(lines).strip() for letter, lines in fields.items()})
     record["I"] = name
@@ -73,10 +84,9 @@ def _joined(name: str, fields: dict[str, list[str]]) -> dict[str, str]:
 
 
 def read_smart_qrels(path: PathLike) -> dict[str, dict[str, float]]:
-    """Cranfield's judgments as `{query: {document: grade}}`, larger grades better.
+    """Read Cranfield's judgments.
 
-    A line is `query document code`. The query is the position of the query in its file, counted from 1, not its id.
-    Cleverdon's codes fall with relevance, so they are turned round:
+    Cleverdon's codes decrease with relevance. The reader converts them to grades that increase:
 
     | code | meaning | grade |
     |---|---|---|
@@ -85,8 +95,20 @@ def read_smart_qrels(path: PathLike) -> dict[str, dict[str, float]]:
     | 3 | useful as background or for its methods | 2 |
     | 4 | of minimum interest | 1 |
     | 5 | of no interest (never written) | 0 |
-    | -1 | not explained; once a query, and by its words the nearest abstract: taken for the question's source | 4 |
+    | -1 | not documented; once per query, apparently the source of the question | 4 |
 
+    Parameters
+    ----------
+    path : path
+        A file of lines `query document code`. The query is the position in the query file, counted from 1, not the id.
+
+    Returns
+    -------
+    dict
+        `{query: {document: grade}}`.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> from pathlib import Path
     >>> with TemporaryDirectory() as folder:
@@ -94,7 +116,7 @@ def read_smart_qrels(path: PathLike) -> dict[str, dict[str, float]]:
     ...     read_smart_qrels(f"{folder}/cranqrel")
     {'1': {'184': 3.0, '486': 4.0}}
     """
-    judged = Judgments()
+    builder = QrelsBuilder()
     for number, line in numbered_lines(path):
         fields = line.split()
         if len(fields) != 3:
@@ -104,7 +126,7 @@ def read_smart_qrels(path: PathLike) -> dict[str, dict[str, float]]:
             raise DataError(f"{path}:{number}: the query must be its position, counted from 1; got {query!r}")
         if code not in _GRADE_OF_CODE:
             raise DataError(f"{path}:{number}: the code must be 1, 2, 3, 4, 5 or -1; got {code!r}")
-        judged.add(f"{path}:{number}", str(int(query)), document, _GRADE_OF_CODE[code])
-    if not judged.grades:
-        raise DataError(f"{path}: no judgment in it; a line is 'query document code'")
-    return judged.grades
+        builder.add(f"{path}:{number}", str(int(query)), document, _GRADE_OF_CODE[code])
+    if not builder.qrels:
+        raise DataError(f"{path}: contains no judgments; a line is 'query document code'")
+    return builder.qrels

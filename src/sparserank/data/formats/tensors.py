@@ -1,7 +1,7 @@
-"""One file of named arrays, strings and settings: safetensors, so that reading it can run no code.
+"""Safetensors files of named arrays, strings and settings; reading one cannot run code.
 
-A file says what it is (`kind`) and which version of the format it has. What cannot be read whole and consistent is
-refused by name; a file is written whole or not at all.
+A file states its `kind` and format version. A truncated or inconsistent file raises ModelError with its path. Writing
+is atomic.
 """
 
 from __future__ import annotations
@@ -28,52 +28,52 @@ VERSION = "1"
 
 @dataclass(frozen=True)
 class Tensors:
-    """The content of one file; `path` is kept for messages."""
+    """The content of one file; `path` appears in errors."""
 
     path: str
     kind: str
     settings: Mapping[str, Any]
     arrays: Mapping[str, NDArray[Any]]
 
-    def bare(self, name: str, dtype: str) -> NDArray[Any]:
-        """One array, of the type it must have; what is in it is not looked at."""
+    def raw(self, name: str, dtype: str) -> NDArray[Any]:
+        """Return an array of this type, without checking its values."""
         if name not in self.arrays:
-            raise ModelError(f"{self.path}: the array {name!r} is missing")
+            raise ModelError(f"{self.path}: has no array {name!r}")
         found = self.arrays[name]
         if found.dtype != np.dtype(dtype) or found.ndim != 1:
             raise ModelError(
-                f"{self.path}: {name!r} must be a row of {dtype}; got {found.dtype} of shape {found.shape}"
+                f"{self.path}: {name!r} must be a vector of {dtype}; got {found.dtype} of shape {found.shape}"
             )
         return found
 
     def array(self, name: str, dtype: str, length: int | None = None) -> NDArray[Any]:
-        """One array, of the type and length it must have; its numbers are finite."""
-        found = self.bare(name, dtype)
+        """Return an array of this type and length; its numbers are finite."""
+        found = self.raw(name, dtype)
         if length is not None and len(found) != length:
             raise ModelError(f"{self.path}: {name!r} must have {length} entries; got {len(found)}")
         if found.dtype.kind == "f" and not np.isfinite(found).all():
-            raise ModelError(f"{self.path}: {name!r} holds a number that is not finite")
+            raise ModelError(f"{self.path}: {name!r} contains a number that is not finite")
         return found
 
-    def windows(self, name: str, total: int, windows: int | None = None) -> NDArray[np.int64]:
-        """Rising bounds 0 = b[0] ≤ b[1] ≤ … = total: row pointers, string offsets."""
+    def offsets(self, name: str, total: int, rows: int | None = None) -> NDArray[np.int64]:
+        """Return offsets 0 = b[0] ≤ b[1] ≤ … = total, such as the row pointers of a CSR matrix."""
         dtype = "int32" if name in self.arrays and self.arrays[name].dtype == np.int32 else "int64"
-        found = self.array(name, dtype, None if windows is None else windows + 1).astype(np.int64, copy=False)
+        found = self.array(name, dtype, None if rows is None else rows + 1).astype(np.int64, copy=False)
         if len(found) == 0 or found[0] != 0 or found[-1] != total or (found[1:] < found[:-1]).any():
-            raise ModelError(f"{self.path}: {name!r} does not rise from 0 to {total}")
+            raise ModelError(f"{self.path}: {name!r} does not increase from 0 to {total}")
         return found
 
     def indices(self, name: str, below: int, length: int | None = None) -> NDArray[np.int32]:
-        """Whole numbers in [0, below)."""
+        """Return an array of integers in [0, below)."""
         found = self.array(name, "int32", length)
         if len(found) and (found.min() < 0 or found.max() >= below):
-            raise ModelError(f"{self.path}: {name!r} holds an index outside [0, {below})")
+            raise ModelError(f"{self.path}: {name!r} contains an index outside [0, {below})")
         return found
 
     def strings(self, name: str) -> tuple[str, ...]:
-        """Strings written by `pack_strings` under this name."""
+        """Return the strings that `pack_strings` packed under this name."""
         raw = self.array(f"{name}.utf8", "uint8").tobytes()
-        bounds = self.windows(f"{name}.ends", len(raw)).tolist()
+        bounds = self.offsets(f"{name}.ends", len(raw)).tolist()
         try:
             text = raw.decode("utf-8", "surrogatepass")
             if len(text) == len(raw):
@@ -83,20 +83,20 @@ class Tensors:
             raise ModelError(f"{self.path}: {name!r} is not UTF-8 text") from None
 
     def csr(self, name: str, shape: tuple[int | None, int], dtype: str | None = "float32") -> csr_array:
-        """The matrix that `pack_csr` wrote under this name; None takes the rows or the number type of the file."""
+        """Return the matrix that `pack_csr` packed under this name; None takes the rows or the dtype of the file."""
         from scipy.sparse import csr_array
 
         data = self.array(f"{name}.data", dtype or str(self.arrays[f"{name}.data"].dtype))
         indices = self.indices(f"{name}.indices", shape[1], len(data))
-        indptr = self.windows(f"{name}.indptr", len(data), shape[0])
+        indptr = self.offsets(f"{name}.indptr", len(data), shape[0])
         falls = np.flatnonzero(indices[1:] <= indices[:-1]) + 1
         if (indptr[np.searchsorted(indptr, falls)] != falls).any():
-            raise ModelError(f"{self.path}: the columns of {name} do not rise within a row")
+            raise ModelError(f"{self.path}: the columns of {name} do not increase within a row")
         narrow = indptr.astype(np.int32) if len(data) < 2**31 else indptr
         return csr_array((data, indices, narrow), shape=(len(indptr) - 1, shape[1]))
 
     def setting(self, name: str, kind: type | tuple[type, ...]) -> Any:
-        """One setting, of the type it must have."""
+        """Return a setting of this type."""
         value = self.settings.get(name)
         if not isinstance(value, kind):
             raise ModelError(f"{self.path}: the setting {name!r} is missing or of the wrong type")
@@ -104,7 +104,7 @@ class Tensors:
 
 
 def pack_strings(name: str, strings: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Two arrays that hold the strings; `Tensors.strings(name)` gives them back."""
+    """Pack strings into two arrays; `Tensors.strings(name)` unpacks them."""
     packed = [s.encode("utf-8", "surrogatepass") for s in strings]
     ends = np.zeros(len(packed) + 1, np.int64)
     np.cumsum([len(p) for p in packed], out=ends[1:])
@@ -124,32 +124,32 @@ def pack_csr(name: str, matrix: csr_array) -> dict[str, NDArray[Any]]:
 
 
 def write_tensors(path: PathLike, kind: str, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write one file, atomically; the same content gives the same bytes."""
+    """Write a file atomically; equal content gives equal bytes."""
     from safetensors.numpy import save
 
     about = json.dumps({"format": VERSION, "kind": kind, "settings": settings}, sort_keys=True)
     packed = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
     # one key only: the library writes several in an order that changes from run to run
-    write_bytes(path, save(packed, metadata={"sparserank": about}), pack=False)
+    write_bytes(path, save(packed, metadata={"sparserank": about}), compress=False)
 
 
 def read_tensors(path: PathLike, kind: str | None = None) -> Tensors:
-    """Read one file of the wanted kind, or say why it is not one."""
+    """Read a file of this kind; anything else raises ModelError."""
     path = Path(path)
-    with _opened(path, kind) as file:
-        about = _about(path, kind, (file.metadata() or {}).get("sparserank"))
+    with _open(path, kind) as file:
+        about = _metadata(path, kind, (file.metadata() or {}).get("sparserank"))
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
     return Tensors(str(path), about["kind"], about["settings"], arrays)
 
 
 def map_tensors(path: PathLike, kind: str | None = None) -> Tensors:
-    """The same with the arrays left in the file: pages of it are read when they are looked at, by whoever looks.
+    """Memory-map a file of this kind: pages are read on first access.
 
-    A file that is written as `write_tensors` does – under another name, then renamed – never changes under a reader.
+    `write_tensors` replaces files by renaming, so a mapped file never changes under its reader.
     """
     path = Path(path)
-    with _opened(path, kind) as file:  # the library has judged sizes and places when this succeeds
-        about = _about(path, kind, (file.metadata() or {}).get("sparserank"))
+    with _open(path, kind) as file:  # safetensors checks sizes and offsets on opening
+        about = _metadata(path, kind, (file.metadata() or {}).get("sparserank"))
         types = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
         shapes = {name: (one.get_dtype(), one.get_shape()) for name, one in types.items()}
         whole = np.memmap(path, np.uint8, "r")
@@ -159,7 +159,7 @@ def map_tensors(path: PathLike, kind: str | None = None) -> Tensors:
     for name, (kind_of, shape) in shapes.items():
         begin, end = (8 + length + at for at in header[name]["data_offsets"])
         if kind_of not in DTYPES:
-            raise ModelError(f"{path}: {name!r} holds {kind_of}, which no file of SparseRank's does")
+            raise ModelError(f"{path}: {name!r} holds {kind_of}, which no SparseRank file contains")
         raw = whole[begin:end]
         aligned = raw if begin % np.dtype(DTYPES[kind_of]).itemsize == 0 else raw.copy()
         arrays[name] = np.asarray(aligned).view(DTYPES[kind_of]).reshape(shape)
@@ -167,16 +167,16 @@ def map_tensors(path: PathLike, kind: str | None = None) -> Tensors:
 
 
 DTYPES = {"U8": "u1", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
-"""What arrays in our files hold."""
+"""The types of arrays in SparseRank files."""
 
 
 @contextmanager
-def _opened(path: Path, kind: str | None) -> Iterator[Any]:
-    """The file as its library sees it; what that refuses is refused by name."""
+def _open(path: Path, kind: str | None) -> Iterator[Any]:
+    """Open a file with safetensors; convert its errors to ModelError with the path."""
     from safetensors import SafetensorError, safe_open
 
     if path.is_dir():
-        raise ModelError(f"{path}: is a folder; a {kind or 'model'} file is wanted")
+        raise ModelError(f"{path}: is a folder, not a {kind or 'model'} file")
     if not path.exists():
         raise ModelError(f"{path}: no such file")
     try:
@@ -186,18 +186,18 @@ def _opened(path: Path, kind: str | None) -> Iterator[Any]:
         raise ModelError(f"{path}: truncated, damaged or not a model file: {error}") from None
 
 
-def _about(path: Path, kind: str | None, header: str | None) -> dict[str, Any]:
-    """What the file says of itself, judged."""
+def _metadata(path: Path, kind: str | None, header: str | None) -> dict[str, Any]:
+    """Parse and check the metadata of the file."""
     if header is None:
-        raise ModelError(f"{path}: a safetensors file, but not one of SparseRank's")
+        raise ModelError(f"{path}: a safetensors file, but SparseRank did not write it")
     try:
         about = json.loads(header)
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: its settings cannot be read: {error}") from None
+        raise ModelError(f"{path}: its metadata is not valid JSON: {error}") from None
     if not isinstance(about, dict) or not isinstance(about.get("settings"), dict):
-        raise ModelError(f"{path}: its settings are not a table")
+        raise ModelError(f"{path}: its metadata has no settings")
     if about.get("format") != VERSION:
         raise ModelError(f"{path}: format {about.get('format')!r}; this version reads {VERSION!r}. Train it again.")
     if kind is not None and about.get("kind") != kind:
-        raise ModelError(f"{path}: holds a {about.get('kind')!r}; a {kind!r} is wanted")
+        raise ModelError(f"{path}: contains a {about.get('kind')!r}, not a {kind!r}")
     return about

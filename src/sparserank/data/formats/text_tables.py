@@ -1,80 +1,163 @@
-"""A search experiment as tables, CSV, TSV or Parquet, instead of a BEIR folder.
+"""Tables of a search experiment, CSV, TSV or Parquet, instead of a BEIR folder.
 
-    documents   id, text and, where it is there, title
+    documents   id, text and, optionally, title
     queries     id, text
     judgments   query, document, grade
+    clicks      session, query, document, position, clicked
 
-Ids are text: a whole number is taken as its digits. How a table is read is told in `tables`.
+Ids are text; a whole number becomes its digits. See `tables` for the format.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import DataError
 from ..files import PathLike
 from ..records import Documents, Qrels
 from .tables import Table, scan
 
+if TYPE_CHECKING:
+    import polars as pl
+
 _DOCUMENTS = {"id": "id", "title": "title", "text": "text"}
 _QUERIES = {"id": "id", "text": "text"}
 _JUDGMENTS = {"query": "id", "document": "id", "grade": "grade"}
+_CLICKS = {"session": "id", "query": "id", "document": "id", "position": "position", "clicked": "clicked"}
 
 
 def read_documents(path: PathLike) -> Documents:
-    """All documents of a table, in its order.
+    """Read a table of documents.
 
+    Parameters
+    ----------
+    path : path
+        A .csv, .tsv or .parquet file with the columns id, text and, optionally, title.
+
+    Returns
+    -------
+    Documents
+        The documents in the order of the table.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     _ = Path(folder, "docs.tsv").write_text("id\\ttext\\nd1\\theat in slabs\\n")
     ...     read_documents(f"{folder}/docs.tsv").texts
     ('heat in slabs',)
     """
-    rows = _rows(Table(Path(path), _DOCUMENTS, may_lack="title"))
-    ids = rows["id"]
+    columns = _columns(Table(Path(path), _DOCUMENTS, optional="title"))
+    ids = columns["id"]
     try:
-        return Documents(tuple(ids), tuple(rows.get("title", [""] * len(ids))), tuple(rows["text"]))
-    except DataError as error:  # an id that is there twice
+        return Documents(tuple(ids), tuple(columns.get("title", [""] * len(ids))), tuple(columns["text"]))
+    except DataError as error:  # a duplicate id
         raise DataError(f"{path}: {error}") from None
 
 
 def read_query_texts(path: PathLike) -> dict[str, str]:
-    """{query id: text} of a table."""
-    rows = _rows(Table(Path(path), _QUERIES))
-    return texts_of(path, zip(rows["id"], rows["text"], strict=True))
+    """Read a table of queries.
+
+    Parameters
+    ----------
+    path : path
+        A .csv, .tsv or .parquet file with the columns id and text.
+
+    Returns
+    -------
+    dict
+        `{query id: text}`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "queries.tsv").write_text("id\\ttext\\nq1\\theat\\n")
+    ...     read_query_texts(f"{folder}/queries.tsv")
+    {'q1': 'heat'}
+    """
+    columns = _columns(Table(Path(path), _QUERIES))
+    return queries_from_rows(path, zip(columns["id"], columns["text"], strict=True))
 
 
 def read_judgments(path: PathLike) -> Qrels:
-    """{query id: {document id: grade}} of a table; a document may be judged twice, as long as both say the same."""
-    rows = _rows(Table(Path(path), _JUDGMENTS))
-    return grades_of(path, zip(rows["query"], rows["document"], rows["grade"], strict=True))
+    """Read a table of judgments.
+
+    Parameters
+    ----------
+    path : path
+        A .csv, .tsv or .parquet file with the columns query, document and grade. A document may be judged twice for a
+        query if both grades are equal.
+
+    Returns
+    -------
+    mapping
+        `{query id: {document id: grade}}`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "qrels.tsv").write_text("query\\tdocument\\tgrade\\nq1\\td1\\t2\\n")
+    ...     read_judgments(f"{folder}/qrels.tsv")
+    {'q1': {'d1': 2.0}}
+    """
+    columns = _columns(Table(Path(path), _JUDGMENTS))
+    return qrels_from_rows(path, zip(columns["query"], columns["document"], columns["grade"], strict=True))
 
 
-def texts_of(path: PathLike, rows: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Queries of a table by their ids, each once."""
-    out: dict[str, str] = {}
+def scan_clicks(path: PathLike) -> pl.LazyFrame:
+    """Check a click log in one streaming pass and return it as a lazy frame.
+
+    Parameters
+    ----------
+    path : path
+        A .csv, .tsv or .parquet file with the columns session, query, document, position (counted from 1) and clicked
+        (0 or 1).
+
+    Returns
+    -------
+    polars.LazyFrame
+        The same columns; `clicked` is boolean.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     header = "session\\tquery\\tdocument\\tposition\\tclicked\\n"
+    ...     _ = Path(folder, "c.tsv").write_text(header + "s1\\tq1\\td1\\t1\\t0\\n")
+    ...     scan_clicks(f"{folder}/c.tsv").collect().rows()
+    [('s1', 'q1', 'd1', 1, False)]
+    """
+    return scan(Table(Path(path), _CLICKS))
+
+
+def queries_from_rows(path: PathLike, rows: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Collect (id, text) rows; a duplicate id raises DataError with the path."""
+    queries: dict[str, str] = {}
     for query, text in rows:
-        if query in out:
+        if query in queries:
             raise DataError(f"{path}: query id {query!r} occurs more than once")
-        out[query] = text
-    return out
+        queries[query] = text
+    return queries
 
 
-def grades_of(path: PathLike, rows: Iterable[tuple[str, str, float]]) -> Qrels:
-    """Grades of a table by query and document; two that disagree are refused."""
-    out: dict[str, dict[str, float]] = {}
+def qrels_from_rows(path: PathLike, rows: Iterable[tuple[str, str, float]]) -> Qrels:
+    """Collect (query, document, grade) rows; contradictory grades raise DataError with the path."""
+    qrels: dict[str, dict[str, float]] = {}
     for query, document, grade in rows:
-        first = out.setdefault(query, {}).setdefault(document, grade)
+        first = qrels.setdefault(query, {}).setdefault(document, grade)
         if first != grade:
             raise DataError(
                 f"{path}: document {document!r} has the grades {min(first, grade):g} and {max(first, grade):g} for "
-                f"query {query!r}; leave one of them"
+                f"query {query!r}; keep one of them"
             )
-    return out
+    return qrels
 
 
-def _rows(table: Table) -> dict[str, list]:  # type: ignore[type-arg]  # of texts or of numbers, by column
+def _columns(table: Table) -> dict[str, list]:  # type: ignore[type-arg]  # strings or numbers, by column
     import polars as pl
 
     ids = [name for name, kind in table.kinds.items() if kind == "id"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ...data.records import Collection, Qrels
+from ...data.records import Qrels
 from ...errors import DataError
 from ...evaluation import PairedRuns, compare_runs, evaluate_run, not_worse
 from ...text_ranker import TextRanker
@@ -38,11 +38,9 @@ class HeldOutJudgments:
     @classmethod
     def load(cls, data: str | Path, split: str = "dev") -> HeldOutJudgments:
         """Load one split of a BEIR folder or of a named data set."""
-        from ... import data as datasets
+        from ...data.open import open_collection
 
-        collection = datasets.read_beir(Path(data)) if Path(data).is_dir() else datasets.load(str(data))
-        if not isinstance(collection, Collection):
-            raise DataError(f"{data!r} is not a text collection with queries; held-out judgments need one")
+        collection = open_collection(data)
         qrels = collection.split(split)
         queries = {query: collection.queries[query] for query in qrels}
         return cls(f"{collection.name} {split}", queries, qrels, collection.drop_self)

@@ -141,7 +141,7 @@ def save_outcome(registry: VersionRegistry, outcome: Outcome) -> Outcome:
     """Write `learner.json`."""
     outcome = replace(outcome, root=registry.root(), at=datetime.now(UTC).isoformat())
     content = json.dumps(outcome.to_dict(), allow_nan=False, indent=1).encode()
-    write_bytes(_outcome_path(registry), content, pack=False)
+    write_bytes(_outcome_path(registry), content, compress=False)
     return outcome
 
 

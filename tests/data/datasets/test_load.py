@@ -23,10 +23,9 @@ from numpy.testing import assert_array_equal
 
 import sparserank as sr
 from sparserank.data.datasets import cranfield, images, letor_sets, newsgroups, nfcorpus, rcv1
-from sparserank.data.datasets import download as fetch
-from sparserank.data.datasets.catalog import REGISTRY
+from sparserank.data.datasets.catalog import CATALOG, DataSet, Edition, import_function
 from sparserank.data.datasets.checksum import members, verify
-from sparserank.data.datasets.download import DataSet, Edition, Found, Part
+from sparserank.data.datasets.download import LocalFiles
 from sparserank.errors import ConfigError, DataError
 
 NAMES = ("20newsgroups", "mnist", "digits", "rcv1", "mq2007", "mq2008", "ohsumed", "nfcorpus", "cranfield", "pydocs")
@@ -43,13 +42,13 @@ def nothing_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARSERANK_DATA", raising=False)
 
 
-def found(folder: Path, **files: bytes) -> Found:
+def found(folder: Path, **files: bytes) -> LocalFiles:
     """A set with these files; `__` in a name stands for a dot."""
     folder.mkdir(exist_ok=True)
     paths = {name.replace("__", "."): folder / name.replace("__", ".") for name in files}
     for path, raw in zip(paths.values(), files.values(), strict=True):
         path.write_bytes(raw)
-    return Found(folder, paths)
+    return LocalFiles(folder, paths)
 
 
 def tar(files: dict[str, bytes]) -> bytes:
@@ -62,41 +61,41 @@ def tar(files: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-# --- the registry
+# --- the catalog
 
 
-def test_the_registry_has_the_ten_sets() -> None:
-    assert tuple(REGISTRY) == NAMES
-    assert all(name == row.name for name, row in REGISTRY.items())
+def test_the_catalog_has_the_ten_sets() -> None:
+    assert tuple(CATALOG) == NAMES
+    assert all(name == row.name for name, row in CATALOG.items())
 
 
-@pytest.mark.parametrize("row", REGISTRY.values(), ids=lambda row: row.name)
-def test_every_row_is_whole(row: DataSet) -> None:
-    assert callable(fetch.named(row.loader))
+@pytest.mark.parametrize("row", CATALOG.values(), ids=lambda row: row.name)
+def test_every_entry_is_complete(row: DataSet) -> None:
+    assert callable(import_function(row.loader))
     assert row.what and row.size and row.terms and row.how.endswith(".")
-    assert bool(row.editions) != bool(row.here)
+    assert bool(row.editions) != bool(row.location)
     for edition in row.editions:
-        assert not edition.assemble or callable(fetch.named(edition.assemble))
-        for part in edition.parts:
-            for digest in part.digests:
+        assert not edition.assemble or callable(import_function(edition.assemble))
+        for digests in edition.parts.values():
+            for digest in digests:
                 kind, _, number = digest.partition(":")
                 assert kind in ("file", "content", "text", "members")
                 assert len(bytes.fromhex(number)) == 32
-        for source in edition.sources:
-            assert all(url.startswith(("https://", "http://")) for url in source.urls)
+        for urls in edition.sources.values():
+            assert all(url.startswith(("https://", "http://")) for url in urls)
     fetched = any(edition.sources for edition in row.editions)
-    assert fetched == ("etched on first use" in row.how)
-    assert ("Not fetched" in row.how) == (bool(row.editions) and not fetched)
+    assert fetched == ("ownloaded on first use" in row.how)
+    assert ("Not downloaded" in row.how) == (bool(row.editions) and not fetched)
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_ones() -> None:
-    with pytest.raises(DataError, match=r"no data set is called 'minst'; did you mean 'mnist'\?"):
+    with pytest.raises(DataError, match=r"unknown data set 'minst'; did you mean 'mnist'\?"):
         sr.data.load("minst")
     with pytest.raises(DataError, match=r"did you mean 'mq200[78]' or 'mq200[78]'"):
         sr.data.load("MQ2009")
-    with pytest.raises(DataError, match="There are: 20newsgroups, mnist"):
+    with pytest.raises(DataError, match="The names are: 20newsgroups, mnist"):
         sr.data.load("zzz")
-    with pytest.raises(DataError, match=r"no data set is called \['a'\]"):
+    with pytest.raises(DataError, match=r"unknown data set \['a'\]"):
         sr.data.load(["a"])  # type: ignore[arg-type]
 
 
@@ -107,21 +106,21 @@ def test_an_unknown_option_is_refused_before_anything_is_read(nothing_here: None
         sr.data.load("digits", fold=1)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if REGISTRY[name].editions])
+@pytest.mark.parametrize("name", [name for name in NAMES if CATALOG[name].editions])
 def test_a_set_that_is_not_here_says_where_it_was_looked_for(name: str, nothing_here: None, tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         sr.data.load(name, download=False)
     assert str(tmp_path / "cache" / "data" / name) in str(error.value)
     assert "$SPARSERANK_DATA" in str(error.value)
-    assert REGISTRY[name].how in str(error.value)
+    assert CATALOG[name].how in str(error.value)
 
 
-def test_known_says_where_each_set_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_says_where_each_set_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARSERANK_DATA", str(tmp_path))
     for name in ("cran.all.1400.xz", "cran.qry", "cranqrel"):
         (tmp_path / "cranfield").mkdir(exist_ok=True)
         (tmp_path / "cranfield" / name).write_bytes(b"")
-    rows = {row.name: row for row in sr.data.known()}
+    rows = {row.name: row for row in sr.data.list_datasets()}
     assert tuple(rows) == NAMES
     assert rows["cranfield"].path == tmp_path / "cranfield"
     assert rows["mnist"].path is None
@@ -132,9 +131,9 @@ def test_known_says_where_each_set_is(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_loader_gets_what_was_found_and_the_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = tar({f"S{number}.txt": f"1 qid:{number} 46:0.5\n".encode() for number in (1, 2, 3, 4, 5)})
-    part = Part("sets.tar", (f"file:{hashlib.sha256(raw).hexdigest()}",))
-    row = DataSet("tiny", "", "", "", "", "sparserank.data.datasets.letor_sets:mq2008", editions=(Edition((part,)),))
-    monkeypatch.setitem(REGISTRY, "tiny", row)
+    parts = {"sets.tar": (f"file:{hashlib.sha256(raw).hexdigest()}",)}
+    row = DataSet("tiny", "", "", "", "", "sparserank.data.datasets.letor_sets:mq2008", editions=(Edition(parts),))
+    monkeypatch.setitem(CATALOG, "tiny", row)
     monkeypatch.setenv("SPARSERANK_DATA", str(tmp_path))
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "sets.tar").write_bytes(raw)
@@ -145,7 +144,7 @@ def test_a_loader_gets_what_was_found_and_the_options(tmp_path: Path, monkeypatc
 
 def test_the_package_and_its_list_import_nothing_heavy() -> None:
     code = (
-        "import sys, sparserank as sr; assert 'load' in dir(sr.data); sr.data.known(); "
+        "import sys, sparserank as sr; assert 'load' in dir(sr.data); sr.data.list_datasets(); "
         "print(*{'scipy', 'sklearn', 'numba', 'polars', 'pyarrow'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -193,7 +192,7 @@ def test_images_are_rows_of_bytes(tmp_path: Path) -> None:
     assert split.train.items.dtype == np.uint8
     assert split.test.y.tolist() == [7, 0, 9]
     files["t10k-labels-idx1-ubyte"] = idx(labels[:2])
-    with pytest.raises(DataError, match="t10k: one label an image is wanted"):
+    with pytest.raises(DataError, match="t10k: expected one label per image"):
         images.mnist(found(tmp_path, **files))
 
 
@@ -202,8 +201,8 @@ def test_images_are_rows_of_bytes(tmp_path: Path) -> None:
     [
         (b"", "got nothing"),
         (b"\x00\x00\x0d\x01", "got 00 00 0d"),
-        (b"\x00\x00\x08\x02\x00\x00\x00\x01", "ends within its header"),
-        (b"\x00\x00\x08\x01\x00\x00\x00\x03ab", "announces 3 bytes; there are 2"),
+        (b"\x00\x00\x08\x02\x00\x00\x00\x01", "the header is truncated"),
+        (b"\x00\x00\x08\x01\x00\x00\x00\x03ab", "announces 3 bytes; got 2"),
     ],
 )
 def test_a_bad_idx_file_is_refused_by_name(raw: bytes, complaint: str) -> None:
@@ -258,7 +257,7 @@ def test_nfcorpus_says_which_edition_it_is(tmp_path: Path) -> None:
     for name, raw in beir("").items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(raw)
-    titles = nfcorpus.load(Found(tmp_path, {name: tmp_path / name for name in beir("")}))
+    titles = nfcorpus.load(LocalFiles(tmp_path, {name: tmp_path / name for name in beir("")}))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for name, raw in beir("nfcorpus/").items():
@@ -274,7 +273,7 @@ def test_no_member_of_an_archive_is_written_elsewhere(tmp_path: Path) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("../escaped", b"")
-    with pytest.raises(DataError, match="would be written elsewhere"):
+    with pytest.raises(DataError, match="outside the archive"):
         nfcorpus.load(found(tmp_path, nfcorpus__zip=out.getvalue()))
 
 
@@ -317,7 +316,7 @@ def test_rcv1_is_put_together_from_ten_files_and_each_story_counts_once(tmp_path
     svm_files(tmp_path / "raw", lines)
     (tmp_path / "ready").mkdir()
     rcv1.assemble(tmp_path / "raw", tmp_path / "ready")
-    here = Found(tmp_path / "ready", {rcv1.ARCHIVE: tmp_path / "ready" / rcv1.ARCHIVE})
+    here = LocalFiles(tmp_path / "ready", {rcv1.ARCHIVE: tmp_path / "ready" / rcv1.ARCHIVE})
     stories, everything = rcv1.load(here), rcv1.load(here, unique=False)
     assert (len(stories), len(everything)) == (10, 11)
     assert everything.half.tolist() == [0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1]
@@ -360,8 +359,8 @@ def test_the_real_newsgroups_packed_as_at_their_public_home_are_the_same(real: R
     inside = members(real("20newsgroups") / "20news-bydate.tar.xz")
     path = tmp_path / "20news-bydate.tar.gz"
     path.write_bytes(gzip.compress(tar(dict(reversed(inside.items()))), compresslevel=1))
-    (edition,) = REGISTRY["20newsgroups"].editions
-    verify(path, edition.parts[0].digests)
+    (edition,) = CATALOG["20newsgroups"].editions
+    verify(path, *edition.parts.values())
 
 
 @pytest.mark.data
@@ -404,8 +403,8 @@ def test_the_real_rcv1_comes_out_the_same_from_ten_svmlight_files(real: Real, tm
     svm_files(tmp_path / "raw", [lines[start : start + 3_000] for start in range(0, 30_000, 3_000)])
     (tmp_path / "ready").mkdir()
     rcv1.assemble(tmp_path / "raw", tmp_path / "ready")
-    (edition,) = REGISTRY["rcv1"].editions
-    verify(tmp_path / "ready" / rcv1.ARCHIVE, edition.parts[0].digests)
+    (edition,) = CATALOG["rcv1"].editions
+    verify(tmp_path / "ready" / rcv1.ARCHIVE, *edition.parts.values())
 
 
 @pytest.mark.data

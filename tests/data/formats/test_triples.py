@@ -15,7 +15,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparserank.data.formats.logs import Triples, read_triples, scan_clicks, scan_triples, stream_triples
+from sparserank.data.formats.text_tables import scan_clicks
+from sparserank.data.formats.triples import Triples, read_triples, scan_triples, stream_triples
 from sparserank.errors import ConfigError, DataError
 
 TRIPLES = {
@@ -149,7 +150,7 @@ def test_batches_cross_the_row_groups_of_a_parquet_file(tmp_path: Path) -> None:
 
 BAD_TRIPLES = [
     ("query", 2, None, "must not be empty; got None"),
-    ("worse", 3, "d3", "must not name the item that is 'better' too; got 'd3'"),
+    ("worse", 3, "d3", "must differ from column 'better'; got 'd3'"),
     ("weight", 2, -1.0, "must be a finite number, 0 or more; got"),
     ("weight", 3, float("nan"), "must be a finite number, 0 or more; got"),
     ("weight", 1, float("inf"), "must be a finite number, 0 or more; got"),
@@ -260,7 +261,7 @@ def test_quotes_are_marks_like_any_other(tmp_path: Path) -> None:
         (b"query\tbetter\tworse\nq\ta\tb\nq\ta\tb\tc\n", ":3: 4 fields; the first line names 3 columns"),
         (b"query\tbetter\tworse\nq\ta\tb\nq\t\xff\tb\n", ":3: not UTF-8 text (byte 0xff)"),
         (b"query\tbetter\tworse\nq\ta\n", ":2: row 1, column 'worse' must not be empty"),
-        (b"query\tbetter\tworse\n", ": no row in it"),
+        (b"query\tbetter\tworse\n", ": contains no rows"),
         (b"", ": "),
     ],
 )
@@ -277,7 +278,7 @@ def test_a_parquet_file_cut_off_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "parquet", TRIPLES)
     path.write_bytes(path.read_bytes()[:-20])
     for read in (read_triples, stream_triples):
-        with pytest.raises(DataError, match=r"log.parquet: not a whole Parquet file"):
+        with pytest.raises(DataError, match=r"log.parquet: not a complete Parquet file"):
             read(path)
 
 
@@ -285,13 +286,13 @@ def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     pl.DataFrame(TRIPLES).clear().write_parquet(path)
     for read in (read_triples, stream_triples):
-        with pytest.raises(DataError, match="no row in it"):
+        with pytest.raises(DataError, match="contains no rows"):
             read(path)
 
 
 def test_other_names_and_missing_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("query,better,worse\n")
-    with pytest.raises(DataError, match=r"log.txt: a table must be named .csv, .tsv or .parquet"):
+    with pytest.raises(DataError, match=r"log.txt: the name of a table ends in .csv, .tsv or .parquet"):
         scan_triples(tmp_path / "log.txt")
     with pytest.raises(DataError, match=r"no.tsv: no such file"):
         scan_clicks(tmp_path / "no.tsv")

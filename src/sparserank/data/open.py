@@ -1,0 +1,230 @@
+"""Open DATA as users name it: a BEIR folder, a table, a LETOR file, a folder of folds, or the name of a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..errors import ConfigError, DataError
+from .datasets.catalog import CATALOG
+from .datasets.load import load
+from .files import PathLike
+from .formats.beir import is_beir, read_beir
+from .formats.letor import ZeroBased, read_letor
+from .formats.letor_folds import read_folds
+from .formats.tables import columns_of, is_table
+from .formats.text_tables import read_documents, read_judgments, read_query_texts
+from .formats.triples import Triples, read_triples
+from .records import Collection, Documents, Fold, Letor, Qrels
+
+Relevance: TypeAlias = Qrels | Triples
+"""What a ranker learns from."""
+_MARKER_COLUMNS = {"judgments": "grade", "clicks": "clicked", "triples": "better"}
+"""The kinds of relevance tables, each with the column that identifies it."""
+
+
+def open_data(data: PathLike) -> Any:
+    """Open a data set by path or by name.
+
+    Parameters
+    ----------
+    data : path or str
+        A BEIR folder, a table of documents (.csv, .tsv or .parquet), a LETOR / svmlight file, a folder of LETOR folds,
+        or a name that `sparserank.data.list_datasets` lists.
+
+    Returns
+    -------
+    Collection, Letor, tuple of Fold, or what `sparserank.data.load` returns for the name
+        The data set.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "rows.txt").write_text("1 qid:7 1:0.5\\n")
+    ...     open_data(f"{folder}/rows.txt").qid.tolist()
+    [7]
+    >>> len(open_data("digits").test)
+    500
+    """
+    path = Path(data)
+    if is_table(path):
+        return Collection(path.name, read_documents(path), {}, {})
+    if path.is_dir():
+        has_folds = (path / "S1.txt").exists() or any(path.glob("[Ff]old*"))
+        return read_folds(path) if has_folds and not is_beir(path) else read_beir(path)
+    return read_letor(path) if path.exists() else load(str(data))
+
+
+def open_collection(data: PathLike) -> Collection:
+    """Open documents, queries and judgments; anything else raises DataError that says what to give."""
+    if Path(data).is_file() and not is_table(Path(data)):
+        raise DataError(
+            f"{data}: a file, but text rankers need a BEIR folder with corpus.jsonl and queries.jsonl, or tables "
+            "(.csv, .tsv, .parquet); to learn from a LETOR file use --ranker domination (or ranksvm, …)"
+        )
+    found = open_data(data)
+    if not isinstance(found, Collection):
+        raise DataError(f"{str(data)!r} is not a text collection with queries; try pydocs, nfcorpus or cranfield")
+    return found
+
+
+def open_letor(data: PathLike, *, n_features: int | None = None, zero_based: ZeroBased = "auto") -> Letor:
+    """Open a LETOR file, or a named set of LETOR rows."""
+    if Path(data).exists() or str(data) not in CATALOG:
+        return read_letor(data, n_features=n_features, zero_based=zero_based)
+    found = load(str(data))
+    if not isinstance(found, Letor):
+        raise DataError(f"{str(data)!r} is not a single set of LETOR rows; for one in folds use --folds {data}")
+    return found
+
+
+def open_folds(folder: PathLike) -> tuple[Fold, ...]:
+    """Open a folder of LETOR folds, or a named set that comes in folds."""
+    if not Path(folder).exists() and str(folder) in CATALOG:
+        found = load(str(folder))
+        if isinstance(found, tuple):
+            return found
+    return read_folds(folder)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """DATA and the tables that a user names beside it.
+
+    data : the documents, unless `texts` names them; then `data` is a table of clicks, triples or judgments.
+    missing : what to do with rows about unknown documents and queries, "error" or "drop".
+    """
+
+    data: str
+    texts: str | None = None
+    queries: str | None = None
+    judgments: str | None = None
+    clicks: str | None = None
+    triples: str | None = None
+    missing: Literal["error", "drop"] = "error"
+
+    @property
+    def relevance_tables(self) -> dict[str, str]:
+        """The named tables of judgments, clicks or triples, by kind."""
+        return {kind: path for kind in _MARKER_COLUMNS if (path := getattr(self, kind)) is not None}
+
+    @property
+    def documents(self) -> str:
+        """Where the documents are."""
+        return self.data if self.texts is None else self.texts
+
+    @property
+    def on_spark(self) -> bool:
+        """Whether the documents are a table that Spark reads."""
+        return self.documents.rstrip("/").endswith(".parquet") or "://" in self.documents
+
+    def validate(self, ranker: str, learns: bool, split: str | None) -> None:
+        """Raise ConfigError for tables that do not go together; reads nothing."""
+        options = [f"--{kind}" for kind in (*(("texts",) if self.texts else ()), *self.relevance_tables)]
+        if len(options) > 1:
+            raise ConfigError(f"{' and '.join(options)} all say what is relevant; give one of them")
+        if options and not learns:
+            raise ConfigError(f"--ranker {ranker} does not learn from judgments; remove {options[0]}")
+        if options and split is not None:
+            raise ConfigError(f"--split {split} names a split of a folder; {options[0]} replaces it")
+        if self.queries and not self.on_spark and not is_table(Path(self.documents)):
+            raise ConfigError("--queries needs documents in a table; a folder has its own queries")
+
+    def resolve(self, columns: Callable[[str], Sequence[str]]) -> Sources:
+        """Return sources whose `data` are the documents; `columns` returns the columns of a table."""
+        if self.texts is None:
+            return self
+        names = columns(self.data)
+        for kind, column in _MARKER_COLUMNS.items():
+            if column in names:
+                table: dict[str, Any] = {kind: self.data}
+                return replace(self, data=self.texts, texts=None, **table)
+        raise DataError(
+            f"{self.data}: with --texts it must be a table of clicks (session, query, document, position, clicked), "
+            f"triples (query, better, worse) or judgments (query, document, grade); its columns are {', '.join(names)}"
+        )
+
+    def restrict(self, relevance: Relevance, collection: Collection) -> tuple[Relevance, int]:
+        """With missing="drop", drop unknown documents and queries; return the rest and the number of dropped rows."""
+        if self.missing == "error":
+            return relevance, 0
+        queries, documents = collection.queries, set(collection.documents.ids)
+        if isinstance(relevance, Triples):
+            return relevance.restrict(queries, documents)
+        known = {
+            query: {document: grade for document, grade in grades.items() if document in documents}
+            for query, grades in relevance.items()
+            if query in queries
+        }
+        kept = {query: grades for query, grades in known.items() if grades}
+        return kept, sum(map(len, relevance.values())) - sum(map(len, kept.values()))
+
+
+class OpenedSources(NamedTuple):
+    """A collection, what its tables say is relevant (None without such a table), and how many rows were dropped."""
+
+    collection: Collection
+    relevance: Relevance | None
+    n_dropped: int
+
+
+def open_sources(
+    sources: Sources, learns: bool, read_click_grades: Callable[[str], Qrels] | None = None
+) -> OpenedSources:
+    """Open the documents, queries and relevance that the sources name; a click log needs `read_click_grades`."""
+    for path in (sources.data, sources.texts, sources.queries, *sources.relevance_tables.values()):
+        if path is not None and "://" in path:
+            raise ConfigError(f"{path}: only --engine spark reads this address")
+    if learns and sources == Sources(sources.data, missing=sources.missing) and _is_triples_table(sources.data):
+        return OpenedSources(*_open_text_triples(sources.data), 0)
+    resolved = sources.resolve(columns_of)
+    _check_has_texts(resolved.data)
+    collection = open_collection(resolved.data)
+    if resolved.queries:
+        collection = replace(collection, queries=read_query_texts(resolved.queries))
+    for kind, path in resolved.relevance_tables.items():
+        readers = {"judgments": read_judgments, "triples": read_triples, "clicks": read_click_grades}
+        relevance = readers[kind](path)  # type: ignore[misc]  # `learns` without a reader of clicks is a programming error
+        if not collection.queries:
+            collection = replace(collection, queries=queries_as_texts(relevance, path))
+        return OpenedSources(collection, *resolved.restrict(relevance, collection))
+    return OpenedSources(collection, None, 0)
+
+
+def queries_as_texts(relevance: Relevance, path: str) -> dict[str, str]:
+    """Use the query column itself as query texts; if no entry has two words, they are ids: DataError."""
+    queries = dict.fromkeys(map(str, relevance.query if isinstance(relevance, Triples) else relevance))
+    if not any(len(query.split()) > 1 for query in queries):
+        raise DataError(f"{path}: names queries by their ids; give their texts with --queries")
+    return {query: query for query in queries}
+
+
+def _check_has_texts(data: str) -> None:
+    if is_table(Path(data)):
+        names = columns_of(data)
+        for kind, column in _MARKER_COLUMNS.items():
+            if column in names and "text" not in names:
+                raise DataError(f"{data}: a table of {kind}; give the documents with --texts")
+
+
+def _is_triples_table(data: str) -> bool:
+    return is_table(Path(data)) and _MARKER_COLUMNS["triples"] in columns_of(data)
+
+
+def _open_text_triples(data: str) -> tuple[Collection, Triples]:
+    """Open triples whose columns contain texts instead of ids."""
+    texts = read_triples(data).with_text_ids()
+    query_ids = {text: f"q{n}" for n, text in enumerate(dict.fromkeys(texts.query), 1)}
+    doc_ids = {text: f"d{n}" for n, text in enumerate(dict.fromkeys([*texts.better, *texts.worse]), 1)}
+    if not any(len(text.split()) > 1 for text in doc_ids):
+        raise DataError(f"{data}: its triples contain ids, not texts; give the texts with --texts")
+    columns = ((texts.query, query_ids), (texts.better, doc_ids), (texts.worse, doc_ids))
+    ids = [np.array([names[text] for text in column], object) for column, names in columns]
+    documents = Documents(tuple(doc_ids.values()), ("",) * len(doc_ids), tuple(doc_ids))
+    queries = {name: text for text, name in query_ids.items()}
+    return Collection(Path(data).name, documents, queries, {}), Triples(ids[0], ids[1], ids[2], texts.weight)
