@@ -55,18 +55,18 @@ def standard_errors(gain: Any, groups: Any) -> float:
     return float(norm.sf(best.mean() / error)) if error > 0.0 else 1.0
 
 
-def group_means(gain: Any, groups: Any) -> float:
-    """The largest studentized gain of all weights, where a group counts once, however many queries it has."""
+def group_sums(gain: Any, groups: Any) -> float:
+    """The largest studentized gain of all weights, where a group counts by the number of its queries."""
     _, group = np.unique(groups, return_inverse=True)
-    return model_selection.improvement_p_value(gain / np.bincount(group)[group], groups)
+    return model_selection.improvement_p_value(gain * np.bincount(group)[group], groups)
 
 
 TESTS: dict[str, Callable[[Any, Any], float]] = {
     "no correction": standard_errors,
     "best setting": chosen_setting,
     "largest of all settings": largest_of_all,
-    "largest of all weights": model_selection.improvement_p_value,
-    "all weights, group means": group_means,
+    "largest of all weights": group_sums,
+    "all weights, group means": model_selection.improvement_p_value,
 }
 
 

@@ -154,8 +154,8 @@ def sign_flip_p_value(differences: Floats, *, random_state: int = 0, permutation
 def max_t_p_value(gains: Floats, groups: NDArray[np.int64]) -> float:
     """One-sided p-value of "at least one alternative has a positive gain", corrected for their number.
 
-    gains[a, q] is the gain of alternative a on query q. Gains are summed over the queries of a group, since those are
-    not independent. The statistic is the largest studentized gain of all alternatives. If no alternative had a gain,
+    gains[a, q] is the gain of alternative a on query q. Gains are averaged over the queries of a group, since those are
+    not independent: a group counts once, however many queries it has. The statistic is the largest studentized gain of all alternatives. If no alternative had a gain,
     each group's gains could as well have the opposite sign, for all alternatives at once: the p-value is the share of
     random sign patterns whose statistic is as large as the observed one (Westfall and Young's max-T).
 
@@ -166,7 +166,7 @@ def max_t_p_value(gains: Floats, groups: NDArray[np.int64]) -> float:
     n_groups = int(group.max(initial=-1)) + 1
     if n_groups < 2:
         return 1.0
-    by_group = np.stack([np.bincount(group, row, n_groups) for row in gains])
+    by_group = np.stack([np.bincount(group, row, n_groups) for row in gains]) / np.bincount(group)
     length = np.sqrt(np.sum(by_group**2, axis=1, keepdims=True))
     unit = (by_group / np.where(length > 0.0, length, 1.0)).astype(np.float32)
     observed = float(unit.sum(axis=1).max())

@@ -39,13 +39,13 @@ HELD_OUT_PARTS = 4
 """One query of this many is held out."""
 MAX_ROTATED_QUERIES = 500
 """Up to this number of queries, each part is held out in turn."""
-SIGNIFICANCE_LEVEL = 0.02
+SIGNIFICANCE_LEVEL = 0.01
 """Pairs are kept if the p-value of their improvement on held-out queries is at most this. It is the expected share of
 collections with nothing to learn that keep pairs (`make bench ARGS=never_worse` counts them)."""
 TEST_DEPTH = 100
 """The test uses nDCG at this rank. It varies less between queries than nDCG@10, so fewer queries show whether pairs
 help (`python -m benchmarks.acceptance`)."""
-PRUNED_LEVEL = 0.5
+PRUNED_LEVEL = 0.2
 """After that test, pruned pairs are tested again on nDCG@10, at this level: the smallest that keeps as many real
 improvements as a larger one (`python -m benchmarks.acceptance`)."""
 
