@@ -155,9 +155,10 @@ def max_t_p_value(gains: Floats, groups: NDArray[np.int64]) -> float:
     """One-sided p-value of "at least one alternative has a positive gain", corrected for their number.
 
     gains[a, q] is the gain of alternative a on query q. Gains are averaged over the queries of a group, since those are
-    not independent: a group counts once, however many queries it has. The statistic is the largest studentized gain of all alternatives. If no alternative had a gain,
-    each group's gains could as well have the opposite sign, for all alternatives at once: the p-value is the share of
-    random sign patterns whose statistic is as large as the observed one (Westfall and Young's max-T).
+    not independent: a group counts once, however many queries it has. The statistic is the largest studentized gain of
+    all alternatives. If no alternative had a gain, each group's gains could as well have the opposite sign, for all
+    alternatives at once: the p-value is the share of random sign patterns whose statistic is as large as the observed
+    one (Westfall and Young's max-T).
 
     >>> max_t_p_value(np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]), np.array([0, 1, 2])) < 0.2
     True
