@@ -11,12 +11,12 @@ _HALF = np.uint64(32)
 
 
 @njit(cache=True, nogil=True)
-def wrong_pairs(score, grade, found, start):
+def wrong_pairs(score, grade, retrieved, start):
     """wrong[q] and pairs[q]: pairs (i, j) of query q with grade_i > grade_j, and those of them with s_i < s_j.
 
-    Rows start[q] to start[q + 1] belong to query q: the items that were found, by falling score, then the others, which
-    have no score. A pair whose better item was not found is wrong. A run of equal scores is counted against a Fenwick
-    tree over the grades before it enters the tree, so that an item meets those that score strictly more: n log n.
+    Rows start[q] to start[q + 1] belong to query q: the retrieved items, by falling score, then the others, which
+    have no score. A pair whose better item was not retrieved is wrong. A run of equal scores is counted against a
+    Fenwick tree over the grades before it enters the tree, so that an item meets those that score strictly more.
     """
     queries = len(start) - 1
     wrong = np.zeros(queries, dtype=np.int64)
@@ -28,14 +28,14 @@ def wrong_pairs(score, grade, found, start):
         i = first
         while i < last:
             end = i
-            while end < last and found[end] == found[i] and (score[end] == score[i] or not found[i]):
+            while end < last and retrieved[end] == retrieved[i] and (score[end] == score[i] or not retrieved[i]):
                 end += 1
-            if not found[i]:
+            if not retrieved[i]:
                 _enter(tree, level, i - first, end - first)
             for k in range(i, end):
                 wrong[q] += _count_to(tree, level[k - first] - 1)
                 pairs[q] += below[k - first]
-            if found[i]:
+            if retrieved[i]:
                 _enter(tree, level, i - first, end - first)
             i = end
     return wrong, pairs

@@ -60,18 +60,8 @@ def ranking_order(scores: ArrayLike, doc_ids: Sequence[str]) -> NDArray[np.intp]
 class Items:
     """Judged and retrieved documents of each query: retrieved ones in ranked order, then the others.
 
-    Attributes
-    ----------
-    queries : tuple of str
-        Query ids.
-    start : ndarray of shape (n_queries + 1,)
-        The items of query q are rows start[q] to start[q + 1] - 1.
-    score : ndarray
-        Scores; minus infinity for an item that was not retrieved.
-    grade : ndarray
-        Grades; 0 for an item that was not judged.
-    is_judged, is_retrieved : ndarray of bool
-        Whether the item has a judgment, and whether it has a score.
+    The items of query q are rows start[q] to start[q + 1] - 1. An item that was not retrieved has score minus infinity,
+    one that was not judged has grade 0.
     """
 
     queries: tuple[str, ...]

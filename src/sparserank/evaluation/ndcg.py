@@ -34,25 +34,8 @@ def dcg(
     cutoff: int | None = None,
     discount: Callable[[NDArray[np.int64]], Floats] = log2_discount,
 ) -> Floats:
-    """out[q] = sum over ranks r <= cutoff of gains[start[q] + r - 1] / discount(r).
+    """out[q] = sum over ranks r <= cutoff of gains[start[q] + r - 1] / discount(r); without `start`, of one query.
 
-    Parameters
-    ----------
-    gains : array-like of shape (n_items,)
-        Gains in rank order, one query after another.
-    start : array-like of shape (n_queries + 1,), default=None
-        Where the items of each query start. None means one query.
-    cutoff : int, default=None
-        The last rank that counts. None means all ranks.
-    discount : callable, default=log2_discount
-        Maps ranks, counted from 1, to divisors.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
-
-    Examples
-    --------
     >>> dcg([3.0, 0.0, 2.0]).tolist()
     [4.0]
     """
@@ -72,25 +55,10 @@ def ratio(part: Floats, whole: Floats) -> Floats:
 
 
 def ndcg(scores: NDArray[np.float32], grades: Any, excluded: NDArray[np.int64] | None = None, k: int = 10) -> Floats:
-    """nDCG@k of every row that has a grade above 0; ties rank by column.
+    """nDCG@k of every row of dense scores that has a grade above 0 (CSR); ties rank by column.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_queries, n_documents)
-        Dense scores.
-    grades : csr_array of shape (n_queries, n_documents)
-        Grades; documents that are not stored have grade 0.
-    excluded : ndarray of shape (n_queries,), default=None
-        The document that is left out of each ranking, or -1.
-    k : int, default=10
-        The last rank that counts.
+    excluded[i] is the document that is left out of row i's ranking, or -1.
 
-    Returns
-    -------
-    ndarray of shape (n_judged_queries,)
-
-    Examples
-    --------
     >>> from scipy.sparse import csr_array
     >>> ndcg(np.array([[3.0, 2.0, 1.0]], np.float32), csr_array([[1.0, 0.0, 0.0]]), k=2).tolist()
     [1.0]
@@ -103,8 +71,8 @@ def ndcg(scores: NDArray[np.float32], grades: Any, excluded: NDArray[np.int64] |
     if m:
         top_gains(scores, excluded, grades.indptr, grades.indices, grades.data, gains, ideal)
     start = np.arange(n + 1) * gains.shape[1]
-    found, best = dcg(gains.ravel(), start), dcg(ideal.ravel(), start)
-    return np.asarray(found[best > 0.0] / best[best > 0.0], np.float64)
+    actual, best = dcg(gains.ravel(), start), dcg(ideal.ravel(), start)
+    return np.asarray(actual[best > 0.0] / best[best > 0.0], np.float64)
 
 
 def mean_ndcg(

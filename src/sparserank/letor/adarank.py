@@ -92,7 +92,7 @@ class AdaRank(LinearRanker):
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         rounds = self.rounds_
-        return {"feature": rounds.feature, "alpha": rounds.alpha, "worth": rounds.worth}
+        return {"feature": rounds.feature, "alpha": rounds.alpha, "worth": rounds.measure}
 
     def _restore_arrays(self, file: Tensors) -> None:
         alpha = file.array("alpha", "float64")

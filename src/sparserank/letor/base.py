@@ -259,25 +259,8 @@ class LinearRanker(LetorRanker):
 def measure_by_query(
     y: ArrayLike, scores: ArrayLike, *, qid: Any = None, sample_weight: Any = None, measure: str = "nDCG@10"
 ) -> float:
-    """Return the mean of a measure over queries.
+    """The mean of a measure over queries; a query counts with the mean weight of its rows.
 
-    Parameters
-    ----------
-    y, scores : array-like of shape (n_rows,)
-        Grades and scores.
-    qid : array-like of shape (n_rows,), default=None
-        Query ids. None means that all rows are one query.
-    sample_weight : array-like of shape (n_rows,), default=None
-        A query counts with the mean weight of its rows.
-    measure : str, default="nDCG@10"
-        A name of `sparserank.evaluation.measures`.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
     >>> measure_by_query([1, 0, 0, 1], [0.9, 0.1, 0.7, 0.2], qid=["a", "a", "b", "b"], measure="AP")
     0.75
     """

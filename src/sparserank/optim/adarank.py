@@ -30,7 +30,7 @@ class Rounds:
 
     feature: NDArray[np.int64]
     alpha: NDArray[np.float64]
-    worth: NDArray[np.float64]
+    measure: NDArray[np.float64]
 
     def coef(self, features: int, rounds: int | None = None) -> NDArray[np.float64]:
         """The weights of the features after so many rounds."""

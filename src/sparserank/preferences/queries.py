@@ -67,21 +67,7 @@ class Queries:
         weight: ArrayLike | None = None,
         margin: ArrayLike | None = None,
     ) -> Queries:
-        """Sort rows by query and grade.
-
-        Parameters
-        ----------
-        grades : array-like of shape (n_rows,)
-            Finite numbers.
-        qid : array-like of shape (n_rows,), default=None
-            Query ids, in any order. None means that all rows are one query.
-        weight, margin : array-like of shape (n_rows,), default=None
-            Weight and margin of each row.
-
-        Returns
-        -------
-        Queries
-        """
+        """Sort rows by query and grade; without qid all rows are one query."""
         grade = numbers("y", grades)
         n = len(grade)
         ids, code = factorize("qid", np.zeros(n, np.int64) if qid is None else qid)
