@@ -1,6 +1,6 @@
 """The loss of each engine: nDCG@10 on NFCorpus dev, and the share of the exact top 10 that it finds.
 
-The model trains on the train split. Qdrant runs embedded; for the other engines, `sparserank.export.simulation`
+The model trains on the train split. Qdrant runs embedded; for the other engines, `benchmarks.engine_simulation`
 evaluates the documents and requests that `sparserank export` writes, following the engine's documentation. `within`
 rows are the curve from which K is chosen: how many of the best by positive weights are rescored with signs. The ratio
 is to exact scoring.
@@ -16,10 +16,11 @@ from typing import Any
 
 import sparserank as sr
 from sparserank import data
-from sparserank.export import Vectors, lucene, qdrant, simulation, synonyms, trec, vectors_of, vespa
+from sparserank.export import Vectors, lucene, qdrant, synonyms, trec, vectors_of, vespa
 from sparserank.export.impacts import Impacts
 from sparserank.export.stages import RESCORED
 
+from . import engine_simulation as simulation
 from .measure import peak_megabytes
 
 MEASURE, TOP = "nDCG@10", 10

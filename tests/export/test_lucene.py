@@ -8,6 +8,7 @@ import json
 import jsonschema_rs
 import numpy as np
 import pytest
+from benchmarks.engine_simulation import LuceneEngine, lucene_weights
 from elasticsearch.dsl import Search
 from elasticsearch.dsl import query as dsl
 from elasticsearch.dsl.field import SparseVector
@@ -15,7 +16,6 @@ from elasticsearch.dsl.field import SparseVector
 import sparserank as sr
 from sparserank.errors import ConfigError, DataError
 from sparserank.export import export, lucene, query_body, vectors_of
-from sparserank.export.simulation import LuceneEngine, lucene_weights
 
 from . import schemas
 from .worlds import exact, reachable, vectors_and_queries, world

@@ -9,13 +9,13 @@ from unicodedata import category
 
 import jsonschema_rs
 import pytest
+from benchmarks.engine_simulation import SynonymEngine, by_stem
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sparserank as sr
 from sparserank.errors import ConfigError, DataError, ModelError
 from sparserank.export import export, query_body, synonyms, vectors_of
-from sparserank.export.simulation import SynonymEngine, by_stem
 from sparserank.export.synonyms import Rule, read_synonyms
 
 from ..motors import learned_anyway

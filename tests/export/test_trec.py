@@ -8,12 +8,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from benchmarks.engine_simulation import Postings
 
 from sparserank.data.formats.trec import read_run
 from sparserank.errors import DataError
 from sparserank.export import export, trec, vectors_of
 from sparserank.export.ciff import read_ciff
-from sparserank.export.simulation import Postings
 
 from .worlds import exact, vectors_and_queries, world
 

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import jsonschema_rs
 import pytest
 import vespa.querybuilder as builder
+from benchmarks.engine_simulation import VespaEngine
 from vespa.package import (
     ApplicationPackage,
     Document,
@@ -22,7 +23,6 @@ from vespa.package import (
 import sparserank as sr
 from sparserank.errors import ConfigError
 from sparserank.export import export, query_body, vespa
-from sparserank.export.simulation import VespaEngine
 
 from . import schemas
 from .worlds import reachable, same_results, vectors_and_queries, world

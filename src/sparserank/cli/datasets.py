@@ -8,9 +8,9 @@ from .arguments import Json
 
 
 def datasets(as_json: Json = False) -> None:
-    """What data sets are known, where each one is on this machine, and how to get those that are not.
+    """List the named data sets, where each one is on this machine, and how to get the others.
 
-    They are looked for in $SPARSERANK_DATA/NAME, then in the user's cache, then fetched from their public home.
+    A data set is searched for in $SPARSERANK_DATA/NAME, then in the user's cache, then downloaded from its public home.
     """
     from ..data import list_datasets
     from .output import print_json, print_table

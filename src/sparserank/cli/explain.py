@@ -23,18 +23,18 @@ def explain(
     index: IndexFile = None,
     as_json: Json = False,
 ) -> None:
-    """Why DOC has its score for WORDS: which word met which, and what it added. The parts sum to the score.
+    """Explain the score of DOC for WORDS: the contribution of each word pair. The contributions sum to the score.
 
     Example: sparserank explain pydocs.safetensors "solve a linear system" scipy.linalg.solve
 
-    With --against OTHER the two are compared, and the fewest pairs are named without which they would change places.
+    With --against OTHER, compare the two documents and name the smallest set of pairs whose removal would swap them.
     """
     from ..text_ranker import load_text
     from .output import print_json, print_table
 
     ranker = load_text(model, index)
     if against is not None:
-        _compared(ranker.compare(words, document, against), words, as_json)
+        _print_comparison(ranker.compare(words, document, against), words, as_json)
         return
     why = ranker.explain(words, document)
     if as_json:
@@ -57,7 +57,7 @@ def _bars(values: list[float]) -> list[str]:
     return ["█" * max(1, round(24 * abs(value) / largest)) for value in values]
 
 
-def _compared(found: Comparison, words: str, as_json: bool) -> None:
+def _print_comparison(found: Comparison, words: str, as_json: bool) -> None:
     from .output import print_json, print_table
 
     if as_json:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from ..text_ranker import TextRanker
 
 
-WORTH = 1.5
-"""So many times as fast must searches be for documents to be expanded unasked."""
+MIN_SPEEDUP = 1.5
+"""`--plan auto` expands documents if searches become at least this many times as fast."""
 
 
 class Plan(StrEnum):
-    """How an index is searched through learned pairs."""
+    """What learned pairs expand."""
 
     auto = "auto"
     query = "query"
@@ -45,12 +45,12 @@ def index(
         Plan,
         typer.Option(
             help="query: expand queries through W. documents: expand the documents, once, now. "
-            f"auto: documents, where titles of theirs are then answered {WORTH} times as fast, measured, in < 512 MB."
+            f"auto: documents, if that answers their titles {MIN_SPEEDUP} times as fast in < 512 MB."
         ),
     ] = Plan.auto,
     as_json: Json = False,
 ) -> None:
-    """Make the documents of DATA searchable with MODEL: writes INDEX, for `--index INDEX` of the other commands.
+    """Index the documents of DATA for MODEL and write INDEX, which other commands take as `--index INDEX`.
 
     Example: sparserank index model.safetensors other-collection --output other.index
 
@@ -68,9 +68,9 @@ def index(
     if remove and data is not None and not update:
         raise ConfigError("--remove changes the index that is there: with DATA, say --update as well")
     with phase("indexing"), file_lock(where) if changes else nullcontext():
-        ranker = _changed(model, data, where, list(remove or [])) if changes else _made(model, str(data))
+        ranker = _updated_index(model, data, where, list(remove or [])) if changes else _new_index(model, str(data))
         ranker.index_ = replace(ranker.index_, expansion=None)
-        expanded = plan is not Plan.query and _expanded(ranker, always=plan is Plan.documents)
+        expanded = plan is not Plan.query and _expand(ranker, always=plan is Plan.documents)
         made = ranker.index_
         made.save(where)
     summary = {"index": str(where), "documents": len(made), "postings": made.postings, "expanded": expanded}
@@ -80,15 +80,15 @@ def index(
         print(f"{len(made):,} documents for {model}: {where}{' (documents expanded)' if expanded else ''}")
 
 
-def _made(model: Path, data: str) -> TextRanker:
+def _new_index(model: Path, data: str) -> TextRanker:
     from ..data.open import open_collection
     from ..text_ranker import load_model
 
     return load_model(model).over(open_collection(data).documents)
 
 
-def _changed(model: Path, data: str | None, where: Path, remove: list[str]) -> TextRanker:
-    """The index there is, without what goes and with what comes."""
+def _updated_index(model: Path, data: str | None, where: Path, remove: list[str]) -> TextRanker:
+    """Load the index, remove documents and add those of DATA."""
     from ..data.open import open_collection
     from ..text_ranker import load_text
 
@@ -98,8 +98,8 @@ def _changed(model: Path, data: str | None, where: Path, remove: list[str]) -> T
     return ranker if data is None else ranker.add(open_collection(data).documents)
 
 
-def _expanded(ranker: TextRanker, always: bool) -> bool:
-    """Whether documents were expanded: always where that is wanted, else where searches are the faster for it."""
+def _expand(ranker: TextRanker, always: bool) -> bool:
+    """Expand the documents, always or if that makes searches faster; return whether they were expanded."""
     from ..errors import ConfigError
 
     if ranker.model_.W is None:
@@ -109,7 +109,7 @@ def _expanded(ranker: TextRanker, always: bool) -> bool:
         if always:
             raise ConfigError("documents expanded through these pairs take more than 512 MB; say --plan query")
         return False
-    if always or ranker.expansion_speedup() >= WORTH:
+    if always or ranker.expansion_speedup() >= MIN_SPEEDUP:
         return True
     ranker.index_ = plain
     return False

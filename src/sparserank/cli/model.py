@@ -20,13 +20,13 @@ model = typer.Typer(
 
 @model.command("list")
 def list_versions(file: ModelFile, as_json: Json = False) -> None:
-    """Every version of MODEL, when and why it was made; the one that is served has a star.
+    """List the versions of MODEL, when and why each was made; a star marks the served one.
 
     Example: sparserank model list model.safetensors
     """
     from .output import print_json, print_table
 
-    versions = _opened(file)
+    versions = _open(file)
     current = versions.current().number
     if as_json:
         print_json({"current": current, "versions": [one.to_dict() for one in versions.list()]})
@@ -47,7 +47,7 @@ def diff_versions(
     k: Annotated[int, typer.Option("-k", help="How many word pairs at most.", min=1)] = 20,
     as_json: Json = False,
 ) -> None:
-    """The word pairs whose weights differ between two versions of MODEL, the largest difference first.
+    """Print the word pairs whose weights differ between two versions of MODEL, the largest difference first.
 
     Example: sparserank model diff model.safetensors --from 1
     """
@@ -55,12 +55,12 @@ def diff_versions(
     from ..text_ranker import diff, load_model
     from .output import print_json, print_table
 
-    versions = _opened(file)
-    new = _named(versions, after)
+    versions = _open(file)
+    new = _version(versions, after)
     start = new.parent if before is None else before
     if start is None:
         raise DataError(f"version {new.number} was learned from no other; name one with --from")
-    old = _named(versions, start)
+    old = _version(versions, start)
     found = diff(load_model(versions.path(old.number)), load_model(versions.path(new.number)), k)
     if as_json:
         print_json({"before": old.number, "after": new.number, "changes": [change._asdict() for change in found]})
@@ -88,7 +88,7 @@ def rollback(
     """
     from .output import print_json
 
-    versions = _opened(file)
+    versions = _open(file)
     before = versions.current()
     now = versions.rollback(to, index)
     if as_json:
@@ -97,13 +97,13 @@ def rollback(
         print(f"version {now.number} is served, made {_when(now)}: {now.why} (before: version {before.number})")
 
 
-def _opened(file: ModelFile) -> VersionRegistry:
+def _open(file: ModelFile) -> VersionRegistry:
     from ..versions import VersionRegistry
 
     return VersionRegistry.open(file, register=False)  # to ask, or to go back, is not to serve what was trained since
 
 
-def _named(versions: VersionRegistry, number: int | None) -> Version:
+def _version(versions: VersionRegistry, number: int | None) -> Version:
     return versions.get(number)
 
 

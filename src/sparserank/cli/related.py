@@ -18,7 +18,7 @@ def related(
     k: Annotated[int, typer.Option("-k", help="How many words at most.", min=1)] = 5,
     as_json: Json = False,
 ) -> None:
-    """The document words that a query word has learned to look for, the largest weight first.
+    """Print the document words that a query word has learned to look for, by descending weight.
 
     Example: sparserank related pairs.safetensors hockey
     """
@@ -26,7 +26,7 @@ def related(
     from .output import print_json, print_table
 
     ranker = load_pairs(model)
-    found = ranker.related(word, k) if isinstance(ranker, TextRanker) else ranker.related(_asked(ranker, word), k)
+    found = ranker.related(word, k) if isinstance(ranker, TextRanker) else ranker.related(_query_word(ranker, word), k)
     if as_json:
         print_json({"word": word, "related": [{"word": other, "weight": weight} for other, weight in found]})
     elif not found:
@@ -35,5 +35,5 @@ def related(
         print_table("", ("document word", "weight"), [(other, f"{weight:+.3f}") for other, weight in found], right=(1,))
 
 
-def _asked(ranker: WordPairs, word: str) -> str | int:
+def _query_word(ranker: WordPairs, word: str) -> str | int:
     return int(word) if ranker.query_words_ is None and word.isdecimal() else word

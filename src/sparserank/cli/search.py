@@ -20,7 +20,7 @@ def search(
     index: IndexFile = None,
     as_json: Json = False,
 ) -> None:
-    """The best documents for WORDS.
+    """Print the best documents for WORDS.
 
     Example: sparserank search pydocs.safetensors "solve a linear system"
     """
@@ -36,13 +36,13 @@ def search(
     if not hits:
         print("no document has any of these words")
     else:
-        rows = [(str(n), f"{hit.score:.3f}", hit.id, _shown(ranker, hit)) for n, hit in enumerate(hits, start=1)]
+        rows = [(str(n), f"{hit.score:.3f}", hit.id, _summary(ranker, hit)) for n, hit in enumerate(hits, start=1)]
         print_table("", ("", "score", "document", ""), rows, right=(0, 1))
     if unknown:
         print("in no document: " + ", ".join(unknown))
 
 
-def _shown(ranker: TextRanker, hit: Hit) -> str:
-    """The title, or how the text begins."""
+def _summary(ranker: TextRanker, hit: Hit) -> str:
+    """Return the title, or the beginning of the text."""
     text = hit.title or " ".join(ranker.index_.text_of(hit.id)[:400].split())
     return text if len(text) <= 70 else text[:69] + "…"

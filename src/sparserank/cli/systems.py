@@ -1,4 +1,4 @@
-"""Rankings of the systems that commands compare."""
+"""Runs of the systems that commands compare."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 def bm25_for(collection: Collection) -> TextRanker:
-    """BM25 with its default settings on the collection's documents: what every model is compared with."""
+    """Fit BM25 with default settings on the documents, as the baseline of every model."""
     from ..text_ranker import TextRanker
 
     return TextRanker("bm25").fit(collection.documents)
 
 
 def ranking(ranker: TextRanker, collection: Collection, qrels: Qrels, depth: int) -> dict[str, dict[str, float]]:
-    """The ranker's run for the judged queries, from its own index where that holds the collection's documents."""
-    silent = [query for query in qrels if query not in collection.queries]
-    if silent:
-        raise DataError(f"{len(silent)} judged queries of {collection.name} have no text, the first is {silent[0]!r}")
+    """Rank for the judged queries, with the ranker's own index if it contains the documents of the collection."""
+    missing = [query for query in qrels if query not in collection.queries]
+    if missing:
+        raise DataError(f"{len(missing)} judged queries of {collection.name} have no text, the first is {missing[0]!r}")
     queries = {query: collection.queries[query] for query in qrels}
     if not ranker.serves(collection.documents):
         ranker = ranker.over(collection.documents)

@@ -1,7 +1,7 @@
-"""What engines would answer, computed from the very files and requests that are written for them.
+"""Simulated search engines that answer the files and requests of `sparserank export`.
 
-Each class takes documents as they were exported and reads a request as the engine's documentation says it is read; what
-the engine would refuse is refused here. So a loss is measured of what is sent, not of what was meant.
+Each class takes exported documents and interprets a request as the engine's documentation describes. A request that the
+engine would reject raises ConfigError. So tests and benchmarks measure the loss of what is really sent.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConfigError
-from .lucene import FIELD, LONGEST_TERM, MOST_WEIGHT, SCRIPT
-from .synonyms import Rule
+from sparserank.errors import ConfigError
+from sparserank.export.lucene import FIELD, LONGEST_TERM, MOST_WEIGHT, SCRIPT
+from sparserank.export.synonyms import Rule
 
 CLAUSES = 1024
 """indices.query.bool.max_clause_count, where nobody has raised it."""
