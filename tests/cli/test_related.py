@@ -21,7 +21,7 @@ def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     nothing, prefs = csr_array((2, 4), dtype=np.float32), sr.Preferences.from_triples([0], [0], [1])
     for name, words in (("pairs", WORDS), ("nameless", None)):
-        ranker = sr.BilinearRanker(start=W, max_iter=0)
+        ranker = sr.BilinearRanker(init=W, max_iter=0)
         ranker.fit(nothing, nothing, prefs, query_words=words, document_words=words).save(folder / name)
     sr.TextRanker().fit({"d": "ice hockey"}).save(folder / "text")
     (folder / "noise").write_bytes(b"not a model")
