@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import sparserank as sr
 from sparserank.data.formats.tensors import read_tensors, write_tensors
@@ -218,3 +219,49 @@ def test_what_is_no_text_is_refused_by_every_question(wrong):
     for ask in (ranker.search, ranker.search_lexical, lambda text: ranker.explain(text, "d1")):
         with pytest.raises(DataError, match="text 0 is not a text"):
             ask(wrong)
+
+
+# ---- names of 0.1
+
+
+def test_flat_parameters_of_0_1_work_and_warn():
+    with pytest.warns(DeprecationWarning, match=r"Passing k1, title_weight, stem to TextRanker .* lexical=sr\.BM25"):
+        ranker = sr.TextRanker(k1=1.2, title_weight=2.0, stem=None)
+    assert ranker.lexical == sr.BM25(k1=1.2, title_weight=2.0)
+    assert ranker.analyzer == sr.Analyzer("english", stem=None)
+    with pytest.warns(DeprecationWarning, match="text_weight"):
+        assert sr.TextRanker("cosine", k1=3.0, text_weight=0.5).lexical == sr.Cosine(text_weight=0.5)
+    with pytest.raises(ConfigError, match="give lexical only"):
+        sr.TextRanker(lexical=sr.BM25(), k1=1.0)
+
+
+def test_methods_and_attributes_of_0_1_work_and_warn(ranker):
+    with pytest.warns(DeprecationWarning, match="normalize"):
+        assert ranker.counted("Apples") == "appl"
+    with pytest.warns(DeprecationWarning, match="explainer"):
+        assert ranker.explaining("apple").explain("d1").score > 0
+    with pytest.warns(DeprecationWarning, match="pair_weight"):
+        assert ranker.model_.gain == 0.0
+    with pytest.warns(DeprecationWarning, match="exclude_self"):
+        assert list(ranker.run({"d1": "apple"}, drop_self=True)["d1"]) == ["d3"]
+    with pytest.warns(DeprecationWarning, match="callback"):
+        sr.TextRanker("bm25").fit(DOCS, tell=print)
+
+
+# ---- the scikit-learn API and notebooks
+
+
+def test_scikit_learn_clones_it_and_sets_nested_parameters():
+    ranker = sr.TextRanker(lexical=sr.BM25(k1=1.2), analyzer=sr.Analyzer("english"), max_pairs=10)
+    assert clone(ranker).get_params() == ranker.get_params()
+    assert clone(ranker).set_params(lexical__b=0.1, analyzer__ngrams=2).lexical == sr.BM25(k1=1.2, b=0.1)
+    assert repr(sr.TextRanker(lexical=sr.Cosine())) == "TextRanker(lexical=Cosine(title_weight=1.0, text_weight=1.0))"
+
+
+def test_notebooks_show_tables(ranker):
+    results, explanation = ranker.search("apple"), ranker.explain("apple", "d1")
+    assert repr(results).startswith("[1. ")
+    assert "<td>Apples</td>" in results._repr_html_()
+    assert repr(explanation).startswith("Explanation(")
+    assert "<td>appl</td>" in explanation._repr_html_()
+    assert "<td>lexical</td>" in ranker._repr_html_()
