@@ -49,7 +49,7 @@ def model(collection, request):
     rng = np.random.default_rng(5)
     W = random_array((len(words.words), len(lexical.words)), density=0.3, rng=rng, dtype=np.float32, format="csr")
     W.data -= np.float32(0.5)
-    return TextModel(lexical, words, W, gain=3.0)
+    return TextModel(lexical, words, W, pair_weight=3.0)
 
 
 def partitioned(spark, docs, parts):
@@ -62,7 +62,7 @@ def partitioned(spark, docs, parts):
 
 def expected(model, docs, queries, k, drop_self=False):
     documents = Documents.of(docs)
-    index = Index.build(model.documents(documents), documents)
+    index = Index.build(model.encode_documents(documents), documents)
     found = index.run(model.encode_queries(queries.values()), list(queries), k, drop_self)
     return {query: list(scores.items()) for query, scores in found.items() if scores}
 
