@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import deprecated, validation
 from ..data.files import PathLike
 from ..errors import DataError, NotFitted
-from ..optim.pruning import keep_largest
+from ..optim.pruning import find_row_largest, keep_largest
 from ..optim.scores import Bilinear, in_float32, rows
 from ..search.explanation import Contribution, Explanation
 
@@ -163,9 +163,8 @@ class WordPairs:
         row = word if isinstance(word, int) else self._column(word)
         if not 0 <= row < W.shape[0]:
             raise DataError(f"query columns have the numbers 0 to {W.shape[0] - 1}; got {row}")
-        a, b = W.indptr[row], W.indptr[row + 1]
-        best = np.argsort(-W.data[a:b], kind="stable")[: validation.count("k", k, low=1)]
-        return [(self._word(self.document_words_, W.indices[a + i]), float(W.data[a + i])) for i in best]
+        best = find_row_largest(W, row, validation.count("k", k, low=1), signed=True)
+        return [(self._word(self.document_words_, W.indices[i]), float(W.data[i])) for i in best]
 
     def top_pairs(self, k: int = 20) -> list[Contribution]:
         """Return the entries of W with the largest absolute values.

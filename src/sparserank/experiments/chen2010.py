@@ -17,6 +17,7 @@ from .. import validation
 from ..bilinear.progress import Callback
 from ..bilinear.ranker import METHODS_OF_PAPER
 from ..evaluation import ClassEvaluation, bilinear_blocks, evaluate_classes
+from ..optim.pruning import find_row_largest
 from . import published
 from .chen_methods import (
     MANY_COLUMNS,
@@ -263,9 +264,7 @@ def largest_entries(W: csr_array, row: int, words: Sequence[str], k: int = RELAT
     >>> largest_entries(csr_array([[1.0, -3.0], [0.0, 2.0]]), 0, ["a", "b"])
     [['b', -3.0], ['a', 1.0]]
     """
-    start, stop = W.indptr[row], W.indptr[row + 1]
-    order = np.argsort(-np.abs(W.data[start:stop]), kind="stable")[:k]
-    return [[words[int(W.indices[start + i])], float(W.data[start + i])] for i in order]
+    return [[words[int(W.indices[i])], float(W.data[i])] for i in find_row_largest(W, row, k)]
 
 
 def _figure_1(data: LabeledDataset, curves: Mapping[str, Sequence[CurvePoint]]) -> dict[str, Any]:

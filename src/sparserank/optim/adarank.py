@@ -2,7 +2,7 @@
 
 Round t gives the feature f with the largest Σ_q P_t(q) E(q, f) the weight α = ½ ln (1 + Σ P E) / (1 - Σ P E), E being
 the measure of the query as that feature ranks it; then P_{t+1}(q) ∝ exp(-E(q, all so far)). Rows that tie count with
-the mean over their orders: a constant feature is worth what a random order is, and no row order matters. Queries whose
+the mean over their orders: a constant feature counts as a random order, and no row order matters. Queries whose
 measure is the same whatever happens – no row of theirs is relevant, or all are – take no part.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deprecated import renamed_attribute
 from ..errors import DataError
 from ..evaluation.ndcg import dcg
 from ..preferences.queries import Queries
@@ -31,6 +32,7 @@ class Rounds:
     feature: NDArray[np.int64]
     alpha: NDArray[np.float64]
     measure: NDArray[np.float64]
+    worth = renamed_attribute("worth", "measure")
 
     def coef(self, features: int, rounds: int | None = None) -> NDArray[np.float64]:
         """The weights of the features after so many rounds."""
