@@ -72,13 +72,13 @@ def test_it_has_help_that_teaches(capsys):
     [
         (("pairs", "zebra"), "'zebra' is not among the 4 query words"),
         (("pairs", "Hocky"), "did you mean 'hockey'?"),
-        (("text", "ice"), "a text model (bm25) has no word pairs"),
-        (("text.index", "ice"), "holds a 'index'; a 'bilinear' is wanted"),
+        (("text", "ice"), "this bm25 model has no word pairs"),
+        (("text.index", "ice"), "contains a 'index', not a"),
         (("noise", "ice"), "truncated, damaged or not a model file"),
         (("none", "ice"), "no such file"),
         (("pairs", "ice", "-k", "0"), "-k"),
         (("nameless", "ice"), "the columns have no names"),
-        (("nameless", "9"), "numbered 0 to 3; got 9"),
+        (("nameless", "9"), "the numbers 0 to 3; got 9"),
         (("pairs",), "WORD"),
     ],
 )
