@@ -7,12 +7,14 @@ name of the class.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..data.files import PathLike
-from ..data.formats.tensors import Tensors, read_tensors
 from ..errors import ConfigError, ModelError
-from .ranker import Ranker
+
+if TYPE_CHECKING:
+    from ..data.files import PathLike
+    from ..data.formats.tensors import Tensors
+    from .ranker import Ranker
 
 RANKERS: dict[str, dict[str, str]] = {
     "texts": {
@@ -138,6 +140,8 @@ def load(path: PathLike, index: PathLike | None = None) -> Any:
     >>> sr.load(path)
     RankSVM(C=0.1)
     """
+    from ..data.formats.tensors import read_tensors
+
     file = read_tensors(path)
     ranker = class_of_file(file).from_file(file)
     ranker._load_index(path, index)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..base.registry import RANKERS
 from ..errors import ConfigError
 from .arguments import (
     ClicksTable,
@@ -29,22 +30,17 @@ if TYPE_CHECKING:
     from ..text_ranker.model import TextModel
 
 
-class Ranker(StrEnum):
-    """The rankers: four for texts, the others for graded rows (LETOR files)."""
+if TYPE_CHECKING:
 
-    text = "text"
-    bilinear = "bilinear"
-    bm25 = "bm25"
-    cosine = "cosine"
-    domination = "domination"
-    domination_base = "domination-base"
-    domination_margin = "domination-margin"
-    pamir = "pamir"
-    ranksvm = "ranksvm"
-    adarank = "adarank"
-    adarank_ndcg = "adarank-ndcg"
-    rankboost = "rankboost"
-    rbf = "rbf"
+    class Ranker(StrEnum):
+        """The names of the registry; a type checker needs only those that this module mentions."""
+
+        text = "text"
+        bilinear = "bilinear"
+        bm25 = "bm25"
+        cosine = "cosine"
+else:
+    Ranker = StrEnum("Ranker", {name.replace("-", "_"): name for name in (*RANKERS["texts"], *RANKERS["letor"])})
 
 
 class Engine(StrEnum):
@@ -62,7 +58,6 @@ class Missing(StrEnum):
 
 
 LEARNED = (Ranker.text, Ranker.bilinear)
-TEXT = (*LEARNED, Ranker.bm25, Ranker.cosine)
 
 
 def train(
@@ -155,7 +150,7 @@ def train(
         raise ConfigError(f"{', '.join(name for name, value in on_spark.items() if value)} needs --engine spark")
     if engine is Engine.spark and ranker not in (Ranker.text, Ranker.bm25, Ranker.cosine):
         raise ConfigError(f"--engine spark trains --ranker text, bm25 or cosine; got {ranker}")
-    if ranker not in TEXT:
+    if str(ranker) in RANKERS["letor"]:
         from .letor import train_rows
 
         named = {"queries": queries, "judgments": judgments, "clicks": clicks, "triples": triples, "texts": texts}
