@@ -329,7 +329,9 @@ def literal_p_value(gain, groups):
     """Every sign pattern of the groups: how often does any weight reach the largest studentized gain observed?"""
     names, (settings, weights, n) = sorted(set(groups.tolist())), gain.shape
     mean = [[sum(gain[s, w, q] for s in range(settings)) / settings for q in range(n)] for w in range(weights)]
-    of_group = [[sum(row[q] for q in range(n) if groups[q] == name) for name in names] for row in mean]
+    of_group = [
+        [sum(row[q] for q in range(n) if groups[q] == name) / sum(groups == name) for name in names] for row in mean
+    ]
 
     def statistic(signs):
         return max(
