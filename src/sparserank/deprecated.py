@@ -24,6 +24,7 @@ MODULES = {
     "sparserank.check": "sparserank.validation",
     "sparserank.data.sets": "sparserank.data.datasets.load",
     "sparserank.engine": "sparserank.text_ranker",
+    "sparserank.engine.versions": "sparserank.versions",
     "sparserank.evaluate": "sparserank.evaluation",
     "sparserank.losses": "sparserank.optim.losses",
     "sparserank.measures": "sparserank.evaluation.measures",
@@ -34,6 +35,8 @@ MODULES = {
     "sparserank.rankers.pair_edits": "sparserank.text_ranker.constraints",
     "sparserank.rankers.size_path": "sparserank.bilinear.size_path",
     "sparserank.rankers.text_path": "sparserank.text_ranker.size_path",
+    "sparserank.search.compare": "sparserank.search.comparison",
+    "sparserank.search.explain": "sparserank.text_ranker.explain",
     "sparserank.solvers": "sparserank.optim",
     "sparserank.solvers.fewer_weights": "sparserank.optim.feature_pruning",
 }

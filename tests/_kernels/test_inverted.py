@@ -42,7 +42,7 @@ def test_one_query_over_few_postings_walks_only_those():
     index = Index.build(D, Documents(ids, ids, ids)).without(["36"])
     places, _, counts = index.top(csr_array([[1.0, 1.0]]), 3)
     assert places[0, : counts[0]].tolist() == [7]
-    found = index.run(csr_array([[1.0, 1.0]]), ["32"], drop_self=True)
+    found = index.run(csr_array([[1.0, 1.0]]), ["32"], exclude_self=True)
     assert found == {"32": {}}
 
 

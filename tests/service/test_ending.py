@@ -16,7 +16,7 @@ from .process import Process
 def rounds(pid: int) -> list[int]:
     """The processes in which a service learns."""
     children = [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
-    return [int(child) for child in children if b"service.learner" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [int(child) for child in children if b"learning.learner" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def test_ctrl_c_in_the_middle_of_a_round_of_learning_is_no_trouble(run, tmp_path):

@@ -20,6 +20,7 @@ from .. import validation
 from ..data.files import PathLike
 from ..data.formats.tensors import map_tensors, write_tensors
 from ..data.records import Documents
+from ..deprecated import renamed_parameters
 from ..errors import DataError, ModelError
 from .encoded_query import EncodedQuery
 from .expansion import Expansion
@@ -242,8 +243,9 @@ class Index:
             for row, values, c in zip(numbers.tolist(), scores.tolist(), counts.tolist(), strict=True)
         ]
 
+    @renamed_parameters({"drop_self": "exclude_self"})
     def run(
-        self, queries: csr_array | EncodedQuery, query_ids: Sequence[str], k: int = 1000, drop_self: bool = False
+        self, queries: csr_array | EncodedQuery, query_ids: Sequence[str], k: int = 1000, exclude_self: bool = False
     ) -> dict[str, dict[str, float]]:
         """Return {query id: {document id: score}}, best first.
 
@@ -255,10 +257,10 @@ class Index:
             Ids of the queries.
         k : int, default=1000
             Number of results.
-        drop_self : bool, default=False
+        exclude_self : bool, default=False
             Leave out the document whose id is the id of the query.
         """
-        numbers, scores, counts = self.top(queries, k, list(query_ids) if drop_self else None)
+        numbers, scores, counts = self.top(queries, k, list(query_ids) if exclude_self else None)
         return {
             query: {self.id_at(d): s for d, s in zip(row[:c], values, strict=False)}
             for query, row, values, c in zip(query_ids, numbers.tolist(), scores.tolist(), counts.tolist(), strict=True)

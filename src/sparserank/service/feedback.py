@@ -8,24 +8,10 @@ from datetime import datetime
 
 @dataclass(frozen=True)
 class Feedback:
-    """A click or a judgment of a user.
+    """A click or a judgment of a user, with the id that the client made.
 
-    Parameters
-    ----------
-    id : str
-        Unique id that the client made.
-    kind : {"click", "judgment"}
-        A click chooses `document` among `shown`; a judgment gives `document` a grade.
-    query, document : str
-        The query and the id of the document.
-    shown : tuple of str, default=()
-        Ids of the results that the user saw, best first.
-    grade : float, default=1.0
-        Grade of a judgment: positive is good, negative is bad.
-    number : int, default=0
-        Position in the order of storage, from 1.
-    received : datetime, optional
-        Time of storage.
+    A "click" chooses `document` among `shown`, the ids of the results, best first. A "judgment" gives `document` a
+    grade: positive is good, negative is bad. `number` is the position in the order of storage, from 1.
     """
 
     id: str

@@ -73,7 +73,7 @@ def service(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
 
 
 @pytest.fixture
-def group_visits(browser: Browser) -> Iterator[Visits]:
+def visits(browser: Browser) -> Iterator[Visits]:
     from .browsing import Visits
 
     made = Visits(browser)

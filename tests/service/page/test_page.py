@@ -29,7 +29,7 @@ def test_results_appear_while_typing_with_learned_words_marked_and_a_bar_a_pair(
     colours = [one.locator(".bar").evaluate("e => getComputedStyle(e).backgroundColor")
                for one in (learned, card.locator(".pair.lexical").first)]  # fmt: skip
     assert colours[0] != colours[1]
-    assert re.match(r"10 results in \d+ ms – no document has the word “car” itself$", page.inner_text("#count"))
+    assert re.match(r"10 results in \d+ ms – no document contains the word “car”$", page.inner_text("#count"))
     picture(page, "search")
 
 
@@ -145,7 +145,7 @@ def test_w_around_a_word_is_drawn_and_a_press_goes_to_a_neighbour(service, visit
     name = other.get_attribute("data-word")
     other.focus()
     page.keyboard.press("Enter")
-    expect(page.locator("#words h2")).to_have_text(f"Around “{name}”")
+    expect(page.locator("#words h2")).to_have_text(f"Pairs of “{name}”")
     page.click("#words summary")
     rows = page.locator("#words tbody tr")
     assert any({word, name} <= set(row.locator("td").all_inner_texts()) for row in rows.all()) or word == name
@@ -156,7 +156,7 @@ def test_a_word_without_pairs_is_said_kindly(service, visits):
     page.click("#open-words")
     page.fill("#word", "xyzzy")
     page.keyboard.press("Enter")
-    expect(page.locator("#words .empty")).to_contain_text("No pair has been learned around “xyzzy”")
+    expect(page.locator("#words .empty")).to_contain_text("No pairs were learned for “xyzzy”")
 
 
 @pytest.mark.parametrize("word", ["tcp/ip", "/", "a?b#c", "%2e", ".", ".."])
@@ -165,7 +165,7 @@ def test_a_word_may_hold_what_means_something_in_an_address(service, visits, wor
     page.click("#open-words")
     page.fill("#word", word)
     page.keyboard.press("Enter")
-    kind = f"“{word}” is no word." if word in (".", "..") else f"No pair has been learned around “{word}”"
+    kind = f"“{word}” is not a word." if word in (".", "..") else f"No pairs were learned for “{word}”"
     expect(page.locator("#words .empty")).to_contain_text(kind)
 
 
@@ -178,7 +178,7 @@ def test_a_new_version_is_noted_quietly_with_what_changed_and_a_way_back(run, vi
     ranker.pin("car", "boat", 40.0)
     versions.add(ranker, "a person pinned a pair", {}, 0)
     page.wait_for_selector("[data-note=version]")
-    assert page.inner_text("[data-note=version] p") == "Version 2 is being served now."
+    assert page.inner_text("[data-note=version] p") == "Version 2 is now served."
     assert page.inner_text("#version") == "version 2"
     page.click("[data-note=version] >> text=Search again")
     page.wait_for_selector(".was")
@@ -190,7 +190,7 @@ def test_a_new_version_is_noted_quietly_with_what_changed_and_a_way_back(run, vi
     expect(row).to_contain_text("+40.00")
     page.keyboard.press("Escape")
     page.click("#open-model")
-    page.click("text=Go back to it")
+    page.click("text=Restore")
     page.click("text=Serve version 1")
     expect(page.locator("#version")).to_have_text("version 1")
 

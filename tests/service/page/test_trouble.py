@@ -10,12 +10,12 @@ from .browsing import expect, picture, search
 def test_where_nothing_is_found_it_says_so_and_names_unknown_words(service, visits):
     page = visits.open(service.url)
     page.fill("#query", "zeppelin")
-    text = "Nothing found for “zeppelin”: no document has the word “zeppelin” itself. Fewer or other words may help."
+    text = "No results for “zeppelin”: no document contains the word “zeppelin”. Try fewer or other words."
     expect(page.locator("#count")).to_have_text(text)
     assert page.is_hidden("#beside")
     picture(page, "nothing-found")
     search(page, "red zeppelins and balloons")
-    text = "no document has the words “zeppelins”, “balloons” themselves"
+    text = "no document contains the words “zeppelins”, “balloons”"
     expect(page.locator("#count")).to_contain_text(text)
     page.fill("#query", "")
     expect(page.locator("#welcome")).to_be_visible()
@@ -44,14 +44,14 @@ def test_teaching_without_a_token_asks_for_it_and_then_teaches(run, visits):
     page = visits.open(f"{running.url}#")
     search(page, "red car")
     page.click(".thumb.up >> nth=0")
-    expect(page.locator("#token h2")).to_have_text("The service asks for its token")
+    expect(page.locator("#token h2")).to_have_text("Enter the token")
     picture(page, "token")
     page.fill("#token-input", "wrong")
-    page.click("text=Use it")
-    expect(page.locator("#token p").first).to_have_text("The token at hand is not the one that the service takes.")
+    page.click("text=Use token")
+    expect(page.locator("#token p").first).to_have_text("The service does not accept this token.")
     page.fill("#token-input", "secret")
     page.keyboard.press("Enter")
-    expect(page.locator("#taught")).to_have_text("1 lesson taught.")
+    expect(page.locator("#taught")).to_have_text("Feedback sent: 1.")
     expect(page.locator("#token")).to_be_hidden()
     (stored,) = running.store.since(0)
     assert (stored.query, stored.kind, stored.grade) == ("red car", "judgment", 1.0)
@@ -62,7 +62,7 @@ def test_where_reads_need_the_token_it_is_asked_for_at_once(run, visits):
     running = run(host="0.0.0.0")
     page = visits.open(f"{running.url}?q=red#")
     page.fill("#token-input", "secret")
-    page.click("text=Use it")
+    page.click("text=Use token")
     expect(page.locator(".card").first).to_be_visible()
 
 
@@ -81,7 +81,7 @@ def test_too_many_requests_are_said_and_asked_again(run, visits):
 
     page.route("**/search", once)
     page.fill("#query", "red car")
-    expect(page.locator("[data-note=trouble] p")).to_have_text("A little too fast. It goes on in a second.")
+    expect(page.locator("[data-note=trouble] p")).to_have_text("Too many requests. Trying again in a second.")
     expect(page.locator("#results")).to_have_attribute("data-query", "red car")
     expect(page.locator("[data-note=trouble]")).to_have_count(0)
 
@@ -101,7 +101,7 @@ def test_an_answer_that_cannot_be_read_is_said_kindly(service, visits):
     page = visits.open(service.url)
     page.route("**/search", lambda route: route.fulfill(status=200, body="<html>Sign in to the network</html>"))
     page.fill("#query", "red car")
-    expect(page.locator("[data-note=trouble] p")).to_contain_text("What came back could not be read.")
+    expect(page.locator("[data-note=trouble] p")).to_contain_text("The response is not JSON.")
 
 
 def test_however_often_versions_are_changed_the_service_is_looked_at_every_four_seconds(run, visits):
@@ -111,7 +111,7 @@ def test_however_often_versions_are_changed_the_service_is_looked_at_every_four_
     page = visits.open(running.url)
     for number in (1, 2, 1, 2):
         page.click("#open-model")
-        page.click("text=Go back to it")
+        page.click("text=Restore")
         page.click(f"text=Serve version {number}")
         expect(page.locator("#version")).to_have_text(f"version {number}")
     looks: list[str] = []

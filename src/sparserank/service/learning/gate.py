@@ -72,14 +72,8 @@ class HeldOutJudgments:
 class GateScores:
     """The scores of a model; None if there is nothing to measure.
 
-    Parameters
-    ----------
-    judgments, others : float or None
-        nDCG@10 on held-out judgments: all queries, and those that are not learned from.
-    feedback : float or None
-        Agreement with held-out feedback.
-    training : float
-        Agreement with the feedback that is learned from.
+    `judgments` and `others` are nDCG@10 on held-out judgments, of all queries and of those that are not learned from.
+    `feedback` and `training` are the agreement with held-out feedback and with the feedback that is learned from.
     """
 
     judgments: float | None

@@ -42,20 +42,8 @@ log = logging.getLogger(__name__)
 class Learner:
     """Learns from feedback in the background; every serving process has one, and the lock holder works.
 
-    Parameters
-    ----------
-    model : path-like
-        The model file.
-    database : str
-        SQLAlchemy URL of the feedback database.
-    index : path-like, optional
-        The index file.
-    held_out : path-like, optional
-        BEIR folder or data set name with held-out judgments.
-    held_out_split : str, default="dev"
-        Split of the held-out judgments.
-    interval_s : float, default=30.0
-        Seconds between two checks for new feedback.
+    `held_out` is a BEIR folder or the name of a data set with held-out judgments; `interval_s` is the time between two
+    checks for new feedback.
     """
 
     def __init__(

@@ -54,30 +54,11 @@ class Store(Protocol):
 class Outcome:
     """The outcome of a round, as `learner.json` and `/model` show it.
 
-    Parameters
-    ----------
-    outcome : {"learned", "refused", "nothing", "waiting", "failed"}
-        A new version is served; no candidate passed; there is nothing to learn; there is too little data; an error.
-    said : str
-        The outcome as a sentence.
-    looked_through, seen : int
-        Number of the last feedback that was used, and of the last that was stored.
-    version : int or None
-        The new version.
-    root : int
-        The version that the served one descends from.
-    before, after : dict or None
-        Scores of the served model, and of the new one or the best rejected candidate.
-    comparison : dict or None
-        Comparison of these two on held-out judgments.
-    checked_on : dict
-        The held-out data.
-    learned, refused, held_out : int
-        Numbers of queries.
-    seconds : float
-        Duration.
-    at : str
-        ISO time.
+    `outcome` is "learned" (a new version is served), "refused" (no candidate passed), "nothing" (nothing to learn),
+    "waiting" (too little data) or "failed"; `said` is the same as a sentence. `looked_through` and `seen` are the
+    numbers of the last feedback that was used and stored. `before` and `after` are the scores of the served model and
+    of the new one, or of the best rejected candidate; `comparison` compares the two on held-out judgments. `learned`,
+    `refused` and `held_out` count queries.
     """
 
     outcome: str

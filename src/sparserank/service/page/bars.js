@@ -1,10 +1,10 @@
-// A bar for every contribution: from a common zero to the right what adds, to the left what takes away.
+// A bar per contribution: positive to the right, negative to the left.
 
 import { button, element, heard, signed, sum } from "./elements.js";
 
-/** The two words of a pair, each a way to its picture. */
+/** The two words of a pair, as buttons that open their pairs. */
 export function pairWords(pair, openWord) {
-  const word = (text) => button(`Picture of ${text}`, { class: "word", onclick: () => openWord(text) }, text);
+  const word = (text) => button(`Pairs of ${text}`, { class: "word", onclick: () => openWord(text) }, text);
   if (pair.learned === false) return element("span", { class: "words" }, word(pair.document));
   return element("span", { class: "words" },
     word(pair.query), element("span", { class: "arrow", "aria-hidden": "true" }, "→"), heard(" looks for "),
@@ -13,7 +13,7 @@ export function pairWords(pair, openWord) {
 
 export const kindOf = (pair) => (pair.learned === false ? "lexical" : "learned");
 
-/** A bar of `value`, where the track shows from `low` (≤ 0) to `high`. Widths go through the style object: CSP allows that. */
+/** A bar of `value` in a track from `low` (≤ 0) to `high`. The CSP allows widths in the style object only. */
 export function bar(value, low, high) {
   const span = high - low || 1;
   const made = element("span", { class: value < 0 ? "bar away" : "bar" });
@@ -28,8 +28,8 @@ export function range(pairs) {
 }
 
 /**
- * The largest pairs as bars, the rest as one line that asks for them. `show(on)` shows them all, or the largest again.
- * What the result does not tell of its pairs, `whole()` promises; until it comes they are a line.
+ * The largest pairs as bars, and one line for the others. `show(on)` shows all pairs, or the largest only;
+ * `whole()` fetches pairs that the result does not contain.
  */
 export function contributions(result, openWord, ask, whole, shown = 5) {
   let { pairs, rest } = result;
@@ -79,7 +79,7 @@ const sizes = ({ pairs, rest }) => {
   ];
 };
 
-/** A whole score in three parts: words themselves, what pairs add, what they take away. `most` is the widest strip. */
+/** A score in three parts: same words, learned pairs, negative contributions. `most` is the widest strip. */
 export function strip(result, most) {
   const parts = sizes(result);
   const made = element("span", { class: "strip", "aria-hidden": "true" });
@@ -88,7 +88,7 @@ export function strip(result, most) {
     piece.style.width = `${(100 * size) / (most || 1)}%`;
     made.append(piece);
   }
-  const text = `words themselves ${signed(parts[0][1])}, learned pairs ${signed(parts[1][1])}, taken away ${signed(-parts[2][1])}`;
+  const text = `same words ${signed(parts[0][1])}, learned pairs ${signed(parts[1][1])}, negative ${signed(-parts[2][1])}`;
   return element("div", { class: "strip-line", title: text }, made, heard(text));
 }
 

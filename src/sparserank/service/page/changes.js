@@ -1,8 +1,8 @@
-// What changed since yesterday, the version being served, and the way back to an earlier one.
+// Changes of pairs, the served version, and rollback.
 
 import { pairWords } from "./bars.js";
 import { ago, button, byId, counted, element, openSheet, signed } from "./elements.js";
-import { changes, model, rollback } from "./service.js";
+import { changes, model, rollback } from "./api.js";
 import { openWord } from "./words.js";
 
 const PERIODS = [[1, "since yesterday"], [7, "in the last week"], [30, "in the last month"], [365, "in the last year"]];
@@ -17,7 +17,7 @@ function changeRow(change, most) {
   return element("tr", { class: "learned" },
     element("th", { scope: "row" }, pairWords(change, openWord)),
     element("td", { class: "value" }, change.before ? signed(change.before) : "–"),
-    element("td", { class: "value" }, change.after ? signed(change.after) : "gone"),
+    element("td", { class: "value" }, change.after ? signed(change.after) : "removed"),
     element("td", { class: "bar-cell" }, track));
 }
 
@@ -28,7 +28,7 @@ function changeTable(found) {
     element("tbody", {}, ...found.changes.map((one) => changeRow(one, most))));
 }
 
-/** The pairs that changed most in so many days. */
+/** Show the pairs that changed most in the last days. */
 export async function openChanges(days = 1) {
   const when = PERIODS.find(([length]) => length === days)?.[1] ?? `in ${days} days`;
   const select = element("select", { id: "period", onchange: (event) => openChanges(Number(event.target.value)) },
@@ -39,7 +39,7 @@ export async function openChanges(days = 1) {
     const found = await changes(days, 50);
     const text = found.changes.length
       ? `Version ${found.before} → version ${found.after}: the ${counted(found.changes.length, "pair")} that changed most.`
-      : `Nothing changed ${when}: version ${found.after} was served then, and is now. Thumbs and clicks will change that.`;
+      : `No changes ${when}: version ${found.after} is still served.`;
     inside = [element("p", { role: "status" }, text), found.changes.length ? changeTable(found) : null];
   } catch (trouble) {
     inside = [element("p", { class: "empty", role: "alert" }, trouble.message)];
@@ -55,20 +55,20 @@ function facts(found) {
 
 function versionItem(version, current, act) {
   const own = version.number === current;
-  const back = button(`Go back to version ${version.number}`, {
+  const back = button(`Restore version ${version.number}`, {
     onclick: () => {
       const sure = button(`Serve version ${version.number}`, { class: "sure", onclick: () => act.goBack(version.number) });
       back.replaceWith(sure);
       sure.focus();
     },
-  }, "Go back to it");
+  }, "Restore");
   return element("li", { class: own ? "current" : null, "aria-current": own ? "true" : null },
-    element("div", {}, element("strong", {}, `Version ${version.number}`), own && " is being served",
+    element("div", {}, element("strong", {}, `Version ${version.number}`), own && " is served",
       element("time", { datetime: version.made, title: version.made }, ago(version.made))),
     element("p", {}, version.why), !own && back);
 }
 
-/** What became of the last round of learning, in the learner's own sentence. */
+/** The outcome of the last learning round. */
 function learnerText(learner) {
   const last = learner?.last;
   if (!last?.said) return null;
@@ -76,7 +76,7 @@ function learnerText(learner) {
     last.at && element("time", { datetime: last.at, title: last.at }, ago(last.at)));
 }
 
-/** The model, its versions, newest first, and the way back. act: {failed(trouble, again), changed()} */
+/** Show the model and its versions, newest first. act: {failed(trouble, again), changed()} */
 export async function openModel(act) {
   let inside;
   try {
@@ -96,10 +96,10 @@ export async function openModel(act) {
   } catch (trouble) {
     inside = [element("p", { class: "empty", role: "alert" }, trouble.message)];
   }
-  openSheet(byId("model"), "The model being served", ...inside);
+  openSheet(byId("model"), "Served model", ...inside);
 }
 
-/** Where to begin, before anything is searched for. */
+/** The start page, before the first search. */
 export async function drawWelcome(section, act) {
   let found;
   try {
@@ -108,8 +108,8 @@ export async function drawWelcome(section, act) {
     return void act.failed(trouble);
   }
   section.replaceChildren(
-    element("p", { class: "lead" }, "Search that explains itself. Every result shows which word of yours met which word of the document, and what that added – and every thumb teaches it."),
+    element("p", { class: "lead" }, "Search with explanations: every result shows which query word met which document word, and what the pair added. Your votes improve the ranking."),
     facts(found),
     element("div", { class: "ways" },
-      button("Look at a word", { onclick: act.words }), button("What changed since yesterday", { onclick: act.changes })));
+      button("Explore a word", { onclick: act.words }), button("What changed since yesterday", { onclick: act.changes })));
 }

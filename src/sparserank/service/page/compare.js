@@ -1,14 +1,14 @@
-// Why is this above that? The pairs of both, side by side, and the fewest that would swap them.
+// Comparison of two results: their pairs, and the fewest pairs that would swap them.
 
 import { pairWords } from "./bars.js";
 import { byId, counted, element, openSheet, signed, sum } from "./elements.js";
-import { compare } from "./service.js";
+import { compare } from "./api.js";
 import { openWord } from "./words.js";
 
 const SHOWN = 12;
 const SWAP_SHOWN = 8;
 
-/** A learned pair of a word with itself and the word itself are one pair here: what is the same word is shown as such. */
+/** A comparison adds up the lexical and the learned pair of a word with itself; show it as the word. */
 const asPair = (pair) => ({ ...pair, learned: pair.query !== pair.document });
 
 function butterfly(pairs) {
@@ -27,13 +27,13 @@ function butterfly(pairs) {
 
 function swapText(found, above, below) {
   if (found.swap === null) {
-    return element("p", { class: "swap" }, `No pairs would do it: whatever is taken away, “${above}” stays above “${below}”.`);
+    return element("p", { class: "swap" }, `“${above}” stays above “${below}” without any set of pairs.`);
   }
   const shown = found.swap.slice(0, SWAP_SHOWN).map((pair) => element("li", { class: pair.query === pair.document ? "lexical" : "learned" },
     pairWords(asPair(pair), openWord), element("span", { class: "value" }, signed(pair.difference))));
   const more = found.swap.length - shown.length;
   return element("div", { class: "swap" },
-    element("p", {}, "Without ", element("strong", {}, counted(found.swap.length, "pair")), `, “${below}” would stand above “${above}”:`),
+    element("p", {}, "Without ", element("strong", {}, counted(found.swap.length, "pair")), `, “${below}” would rank above “${above}”:`),
     element("ul", {}, ...shown, more > 0 && element("li", { class: "rest" }, `and ${more} more`)));
 }
 
@@ -42,7 +42,7 @@ function table(found, name) {
   const rest = found.pairs.slice(SHOWN);
   const total = (side) => signed(sum(rest.map((pair) => pair[side])));
   return element("table", { class: "butterfly" },
-    element("caption", { class: "hidden" }, "What each pair adds to the one and to the other"),
+    element("caption", { class: "hidden" }, "What each pair adds to each document"),
     element("thead", {}, element("tr", {},
       element("th", { scope: "col", colspan: "2" }, name(found.first.id)), element("th", { scope: "col" }, "pair"),
       element("th", { scope: "col", colspan: "2" }, name(found.second.id)))),
@@ -59,15 +59,15 @@ function chooser(label, id, chosen, choices, name, change) {
   return element("div", { class: "chooser" }, element("label", { for: id }, label), made);
 }
 
-/** Compare two documents for the query of an answer; any other two of its results can be chosen in place of them. */
+/** Compare two documents for a query; the user can choose other results. */
 export async function openCompare(answer, first, second) {
   const titles = new Map([...answer.lexical, ...answer.results].map((one) => [one.id, one.title || one.id]));
   const name = (id) => titles.get(id) ?? id;
   const choices = [...new Set([...answer.results, ...answer.lexical].map((one) => one.id))];
   const dialog = byId("compare");
   const choosers = element("div", { class: "choosers" },
-    chooser("This", "first", first, choices.filter((one) => one !== second), name, (id) => openCompare(answer, id, second)),
-    chooser("and that", "second", second, choices.filter((one) => one !== first), name, (id) => openCompare(answer, first, id)));
+    chooser("Document", "first", first, choices.filter((one) => one !== second), name, (id) => openCompare(answer, id, second)),
+    chooser("and document", "second", second, choices.filter((one) => one !== first), name, (id) => openCompare(answer, first, id)));
   let inside;
   try {
     const found = await compare(answer.query, first, second);
@@ -79,5 +79,5 @@ export async function openCompare(answer, first, second) {
   } catch (trouble) {
     inside = [element("p", { class: "empty", role: "alert" }, trouble.message)];
   }
-  openSheet(dialog, "Why is this above that?", choosers, ...inside);
+  openSheet(dialog, "Compare two results", choosers, ...inside);
 }

@@ -1,4 +1,4 @@
-// Elements and numbers as the page shows them. Text is always text: nothing here reads markup.
+// DOM elements and number formats. Text is never parsed as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -18,7 +18,7 @@ export function element(name, properties = {}, ...children) {
   return fill(document.createElement(name), properties, children);
 }
 
-/** The same for pictures. */
+/** An SVG element. */
 export function drawn(name, properties = {}, ...children) {
   return fill(document.createElementNS(SVG, name), properties, children);
 }
@@ -28,14 +28,14 @@ export function button(label, properties = {}, ...children) {
     children.length ? children : label);
 }
 
-/** Text for those who hear the page. */
+/** Text for screen readers. */
 export function heard(text) {
   return element("span", { class: "hidden" }, text);
 }
 
 export const byId = (id) => document.getElementById(id);
 
-/** +0.51, −0.08, +0.003: with a real minus sign, and a digit of what is small. */
+/** +0.51, −0.08, +0.003: with a minus sign, and one digit of small values. */
 export function signed(value) {
   const size = Math.abs(value);
   if (size < 0.00005) return "0.00";
@@ -59,7 +59,7 @@ export function ago(moment) {
   return "just now";
 }
 
-/** Open a dialog with this title and content; it closes by its button, by Escape, and by a press beside it. */
+/** Open a dialog; its button, Escape, or a click outside closes it. */
 export function openSheet(dialog, title, ...content) {
   const close = button("Close", { class: "close", onclick: () => dialog.close() }, "×");
   dialog.replaceChildren(

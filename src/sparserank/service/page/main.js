@@ -1,33 +1,33 @@
-// The page: a box, an answer, and everything that can be asked about it.
+// The page: the search box, the results, and the dialogs.
 
-import { drawBeside, linkLines } from "./beside.js";
+import { drawBeside, linkLines } from "./slopegraph.js";
 import { drawWelcome, openChanges, openModel } from "./changes.js";
 import { openCompare } from "./compare.js";
 import { button, byId, counted, element, openSheet } from "./elements.js";
 import { clear, note } from "./notes.js";
 import { drawResults, walkResults } from "./results.js";
-import { explain, health, search, setToken, takeToken } from "./service.js";
-import { Teacher } from "./teach.js";
+import { explain, health, search, setToken, takeToken } from "./api.js";
+import { FeedbackQueue } from "./feedback.js";
 import { openWord } from "./words.js";
 
-const PAUSE = 80; // milliseconds without a key before a search: below what a hand notices
-const LOOK = 4000; // milliseconds between two looks at the service
-const MOST = 100;
+const TYPING_PAUSE_MS = 80; // a search starts when no key was pressed for this time
+const HEALTH_INTERVAL_MS = 4000;
+const MAX_RESULTS = 100;
 
 const box = byId("query");
 const list = byId("results");
 const judged = new Map(); // "query\ndocument" -> grade
 const clicked = new Set();
-const withToken = new Set(); // what is asked again when a token is given
+const withToken = new Set(); // what runs again when the user gives a token
 let k = 10;
-let answer = null; // what is shown
+let answer = null; // the response on the page
 let version = null;
 let typing = null;
 let running = null;
 let looking = null;
 let gone = false;
 
-// ---- trouble, said kindly
+// ---- errors
 
 function failed(trouble, again) {
   if (trouble.name === "AbortError") return;
@@ -40,7 +40,7 @@ function failed(trouble, again) {
 function lost() {
   gone = true;
   document.body.classList.add("gone");
-  byId("version").textContent = "not there";
+  byId("version").textContent = "offline";
 }
 
 function askToken(sentence, again) {
@@ -57,9 +57,9 @@ function askToken(sentence, again) {
       withToken.clear();
       for (const run of waiting) run();
     },
-  }, element("label", { for: "token-input" }, "Token"), input, element("button", { type: "submit" }, "Use it"));
-  openSheet(dialog, "The service asks for its token", element("p", {}, sentence),
-    element("p", { class: "small" }, "It was printed where the service was started, and is kept for this tab only."), form);
+  }, element("label", { for: "token-input" }, "Token"), input, element("button", { type: "submit" }, "Use token"));
+  openSheet(dialog, "Enter the token", element("p", {}, sentence),
+    element("p", { class: "small" }, "The service printed it when it started. This tab forgets it when you close it."), form);
   input.focus();
 }
 
@@ -67,14 +67,14 @@ function askToken(sentence, again) {
 
 function countText(found) {
   const unknown = unknownText(found);
-  if (!found.results.length) return `Nothing found for “${found.query}”${unknown ? `: ${unknown}` : ""}. Fewer or other words may help.`;
+  if (!found.results.length) return `No results for “${found.query}”${unknown ? `: ${unknown}` : ""}. Try fewer or other words.`;
   return `${counted(found.results.length, "result")} in ${Math.max(1, Math.round(found.milliseconds))} ms${unknown && ` – ${unknown}`}`;
 }
 
 function unknownText(found) {
   if (!found.unknown.length) return "";
   const words = found.unknown.map((word) => `“${word}”`).join(", ");
-  return `no document has ${found.unknown.length === 1 ? `the word ${words} itself` : `the words ${words} themselves`}`;
+  return `no document contains the ${found.unknown.length === 1 ? "word" : "words"} ${words}`;
 }
 
 function draw(found) {
@@ -93,17 +93,17 @@ function draw(found) {
   byId("to-beside").hidden = byId("beside").hidden;
   byId("legend").hidden = !found.results.length;
   byId("welcome").hidden = true;
-  byId("more").hidden = found.results.length < k || k >= MOST;
+  byId("more").hidden = found.results.length < k || k >= MAX_RESULTS;
   byId("count").textContent = countText(found);
   byId("count").classList.toggle("nothing", !found.results.length);
   served(found.version);
 }
 
-/** All pairs of a result; null where they cannot be had, or another version made them. */
+/** Fetch all pairs of a result; null after an error, or if another version answers. */
 async function everyPair(found, id) {
   try {
-    const told = await explain(found.query, id);
-    return told.version === found.version ? told.pairs : null;
+    const response = await explain(found.query, id);
+    return response.version === found.version ? response.pairs : null;
   } catch (trouble) {
     failed(trouble);
     return null;
@@ -138,7 +138,7 @@ async function run() {
   }
 }
 
-/** The address keeps the query, so that a reload or a bookmark comes back to it. */
+/** Keep the query in the address, for reloads and bookmarks. */
 function remember(query) {
   const address = query ? `${location.pathname}?q=${encodeURIComponent(query)}` : location.pathname;
   if (address !== location.pathname + location.search) history.replaceState(null, "", address);
@@ -151,40 +151,40 @@ function showResult(id) {
   item?.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
 }
 
-// ---- teaching
+// ---- feedback
 
-const teacher = new Teacher(({ sent, waiting, trouble }) => {
+const feedbackQueue = new FeedbackQueue(({ sent, waiting, trouble }) => {
   const parts = [];
-  if (sent) parts.push(`${counted(sent, "lesson")} taught.`);
-  if (waiting) parts.push(`${counted(waiting, "lesson")} kept here until the service takes ${waiting === 1 ? "it" : "them"}.`);
-  byId("taught").textContent = parts.join(" ") || "Thumbs and clicks teach the ranking.";
+  if (sent) parts.push(`Feedback sent: ${sent}.`);
+  if (waiting) parts.push(`Waiting to be sent: ${waiting}.`);
+  byId("taught").textContent = parts.join(" ") || "Votes and clicks improve the ranking.";
   if (trouble?.kind === "token") askToken(trouble.message, sendAgain);
-  else if (trouble?.kind === "asked") note("trouble", trouble.message, { trouble: true });
+  else if (trouble?.kind === "rejected") note("trouble", trouble.message, { trouble: true });
 });
 
-const sendAgain = () => teacher.send();
+const sendAgain = () => feedbackQueue.send();
 const shown = () => answer.results.map((one) => one.id);
 
 function judge(id, grade) {
   judged.set(`${answer.query}\n${id}`, grade);
-  teacher.judge(answer.query, id, shown(), grade);
+  feedbackQueue.judge(answer.query, id, shown(), grade);
 }
 
-/** A press on a title is a click on the result, once a query. */
+/** Send a click when a title is opened, once per query. */
 function opened(id) {
   const key = `${answer.query}\n${id}`;
   if (clicked.has(key)) return;
   clicked.add(key);
-  teacher.click(answer.query, id, shown());
+  feedbackQueue.click(answer.query, id, shown());
 }
 
-// ---- the version being served
+// ---- the served version
 
 function served(number) {
   byId("version").textContent = `version ${number}`;
   if (version !== null && number !== version) {
     const again = answer && answer.version !== number ? [["Search again", run]] : [];
-    note("version", `Version ${number} is being served now.`, { actions: [...again, ["What changed", () => openChanges(1)]], seconds: again.length ? 0 : 12 });
+    note("version", `Version ${number} is now served.`, { actions: [...again, ["What changed", () => openChanges(1)]], seconds: again.length ? 0 : 12 });
   }
   version = number;
 }
@@ -194,40 +194,40 @@ function back() {
   if (!gone) return;
   gone = false;
   document.body.classList.remove("gone");
-  note("back", "The service is back.", { seconds: 4 });
-  teacher.send();
+  note("back", "The service is online again.", { seconds: 4 });
+  feedbackQueue.send();
   if (byId("welcome").childElementCount === 0) welcome();
 }
 
 async function look() {
   if (document.visibilityState === "visible") {
     try {
-      const told = await health();
+      const response = await health();
       const was = gone;
       if (was) back();
-      served(told.version);
+      served(response.version);
       if (was && box.value.trim() && answer?.query !== box.value.trim()) run();
     } catch (trouble) {
       if (trouble.kind === "gone" && !gone) failed(trouble, run);
     }
   }
-  clearTimeout(looking); // whoever looks between two looks does not begin a second row of them
-  looking = setTimeout(look, LOOK);
+  clearTimeout(looking); // a call between two timer events must not start a second timer
+  looking = setTimeout(look, HEALTH_INTERVAL_MS);
 }
 
 const welcome = () => drawWelcome(byId("welcome"), {
   words: () => openWord(), changes: () => openChanges(1),
-  failed: (trouble) => { if (trouble.kind === "token") failed(trouble, welcome); }, // the rest is said by whoever looks
+  failed: (trouble) => { if (trouble.kind === "token") failed(trouble, welcome); }, // `look` reports other errors
 });
 
-// ---- beginning
+// ---- start
 
 takeToken();
 box.value = new URLSearchParams(location.search).get("q") ?? "";
 box.addEventListener("input", () => {
   k = 10;
   clearTimeout(typing);
-  typing = setTimeout(run, PAUSE);
+  typing = setTimeout(run, TYPING_PAUSE_MS);
 });
 box.addEventListener("keydown", (event) => {
   if (event.key === "Enter") { clearTimeout(typing); run(); }
@@ -240,7 +240,7 @@ document.addEventListener("keydown", (event) => {
   box.focus();
   box.select();
 });
-byId("more").addEventListener("click", () => { k = Math.min(MOST, k + 20); run(); });
+byId("more").addEventListener("click", () => { k = Math.min(MAX_RESULTS, k + 20); run(); });
 byId("open-words").addEventListener("click", () => openWord());
 byId("open-changes").addEventListener("click", () => openChanges(1));
 byId("open-model").addEventListener("click", () => openModel({ failed, changed: look }));
@@ -249,4 +249,4 @@ linkLines(list);
 welcome();
 run();
 look();
-teacher.send();
+feedbackQueue.send();

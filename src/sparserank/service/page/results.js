@@ -1,11 +1,11 @@
-// The learned ranking: each result with its passage, its bars, where BM25 has it, and thumbs.
+// The results: passage, contributions, rank by BM25, and voting buttons.
 
 import { contributions, kindOf, strip, stripLength } from "./bars.js";
 import { button, drawn, element, heard, signed } from "./elements.js";
 
-/** Text with its marks; a mark is coloured by the pairs that met the word, and says them on hover. */
+/** A passage with marks; the colour of a mark and its tooltip show the pairs that matched the word. */
 function passage(result, openWord) {
-  const letters = Array.from(result.passage.text); // marks count code points, and so does this
+  const letters = Array.from(result.passage.text); // marks count code points
   const part = (start, end) => letters.slice(start, end).join("");
   const made = element("p", { class: "passage" });
   const most = Math.max(...result.pairs.filter((pair) => pair.learned).map((pair) => Math.abs(pair.contribution)), 1e-9);
@@ -14,9 +14,9 @@ function passage(result, openWord) {
     const pairs = mark.pairs.map((number) => result.pairs[number]);
     const kinds = new Set(pairs.map(kindOf));
     const total = pairs.reduce((sum, pair) => sum + pair.contribution, 0);
-    const told = pairs.map((pair) => `${pair.learned ? `${pair.query} → ` : ""}${pair.document} ${signed(pair.contribution)}`);
+    const tooltip = pairs.map((pair) => `${pair.learned ? `${pair.query} → ` : ""}${pair.document} ${signed(pair.contribution)}`);
     const word = element("mark", {
-      class: `${[...kinds].join(" ")}${total < 0 ? " away" : ""}`, title: told.join("\n"),
+      class: `${[...kinds].join(" ")}${total < 0 ? " away" : ""}`, title: tooltip.join("\n"),
       "data-pairs": mark.pairs.join(" "), onclick: () => openWord(pairs[0].document),
     }, part(mark.start, mark.end));
     word.style.setProperty("--strength", `${Math.round(100 * Math.min(1, Math.abs(total) / most))}%`);
@@ -27,16 +27,16 @@ function passage(result, openWord) {
   return made;
 }
 
-/** Where BM25 has this document, as against its place here. */
+/** The rank of a document by BM25, compared with its rank here. */
 function moved(place, before, answer) {
   const shown = answer.lexical.length;
-  if (before < 0) return { kind: "new", sign: "✦ new", text: shown < answer.results.length ? "BM25 does not find it" : `BM25 does not have it among its first ${shown}` };
-  if (before === place) return { kind: "same", sign: "=", text: "BM25 has it at the same place" };
+  if (before < 0) return { kind: "new", sign: "✦ new", text: shown < answer.results.length ? "BM25 does not find it" : `not among the first ${shown} of BM25` };
+  if (before === place) return { kind: "same", sign: "=", text: "same rank by BM25" };
   const kind = before > place ? "up" : "down";
-  return { kind, sign: `${kind === "up" ? "▲" : "▼"} ${Math.abs(before - place)}`, text: `BM25 has it at place ${before + 1}` };
+  return { kind, sign: `${kind === "up" ? "▲" : "▼"} ${Math.abs(before - place)}`, text: `rank ${before + 1} by BM25` };
 }
 
-/** Pointing at a bar shows its words in the passage, and the other way round. */
+/** Highlight the words of a bar in the passage, and the bars of a word. */
 function linkPairs(card) {
   const light = (event, on) => {
     const source = event.target.closest("[data-pair], [data-pairs]");
@@ -52,7 +52,7 @@ function linkPairs(card) {
   }
 }
 
-/** A thumb, drawn: not every machine has a picture for the sign. */
+/** A thumb as SVG: not every font has the symbol. */
 function thumbPicture() {
   return drawn("svg", { viewBox: "0 0 24 24", width: 19, height: 19, "aria-hidden": "true" },
     drawn("path", { d: "M3.5 11h3.6v9H3.5z" }),
@@ -106,18 +106,18 @@ function card(result, place, answer, act, before) {
     ...thumbs(result, act.judged(result.id), act),
     next && button(`Why is ${name} ${answer.results[place + 1] ? "above" : "below"} ${next.title || next.id}?`, {
       class: "why", onclick: () => act.compare(result.id, next.id),
-    }, answer.results[place + 1] ? "Why above the next?" : "Why below the one before?"),
+    }, answer.results[place + 1] ? "Why above the next result?" : "Why below the previous result?"),
     result.title && result.title !== result.id && element("span", { class: "id" }, result.id));
   const made = element("article", { class: "card", "aria-labelledby": titleId }, head,
     element("div", { class: "card-body" }, passage(result, act.word),
-      element("div", { class: "why-bars", role: "group", "aria-label": `What made the score of ${name}` },
+      element("div", { class: "why-bars", role: "group", "aria-label": `Contributions to the score of ${name}` },
         strip(result, act.most), bars.list),
       foot));
   linkPairs(made);
   return element("li", { "data-id": result.id }, made);
 }
 
-/** Draw an answer into the list; results that moved since the last version glide to their new places. */
+/** Draw results; those that moved since the last version are animated. */
 export function drawResults(list, answer, act, before) {
   const tops = new Map([...list.children].map((item) => [item.dataset.id, item.getBoundingClientRect().top]));
   const most = Math.max(...answer.results.map(stripLength), 0);
@@ -130,7 +130,7 @@ export function drawResults(list, answer, act, before) {
   }
 }
 
-/** Arrow keys through the results; up from the first one, or Escape, comes back to the box. */
+/** Arrow keys move between results; up from the first one, or Escape, returns to the search box. */
 export function walkResults(list, box) {
   const titles = () => [...list.querySelectorAll(".title")];
   box.addEventListener("keydown", (event) => {

@@ -1,15 +1,15 @@
-// W around one word, as a picture: on the left the query words that look for it, on the right what it looks for.
+// The learned pairs of a word: on the left query words that look for it, on the right document words it looks for.
 
 import { bar } from "./bars.js";
 import { button, byId, drawn, element, openSheet, signed } from "./elements.js";
-import { related } from "./service.js";
+import { related } from "./api.js";
 
 const ROW = 30;
-const AROUND = 12;
+const MAX_NEIGHBOURS = 12;
 let trail = [];
 let drawing = null;
 
-/** At most so many pixels of text; the whole word is in the name of its node. */
+/** Shorten a word to a width in pixels; the label of its node has the whole word. */
 function fit(word, width) {
   const letters = Math.max(4, Math.floor(width / 7.2));
   return word.length > letters ? `${word.slice(0, letters - 1)}…` : word;
@@ -57,7 +57,7 @@ function picture(found, width) {
     ...side({ word: found.word, rows: found.looked_for_by }, true, geometry, most),
     ...side({ word: found.word, rows: found.related }, false, geometry, most),
   ];
-  const svg = drawn("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `Learned pairs around ${found.word}` },
+  const svg = drawn("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `Learned pairs of ${found.word}` },
     ...parts.filter((part) => part.tagName === "path"), ...parts.filter((part) => part.tagName !== "path"),
     drawn("g", { class: "centre" },
       drawn("rect", { x: (width - centre) / 2, y: height / 2 - 20, width: centre, height: 40, rx: 20 }),
@@ -71,7 +71,7 @@ function table(found) {
   const rows = [
     ...found.looked_for_by.map(({ word, weight }) => [word, found.word, weight]),
     ...found.related.map(({ word, weight }) => [found.word, word, weight])];
-  return element("details", { class: "as-table" }, element("summary", {}, "The same as a table"),
+  return element("details", { class: "as-table" }, element("summary", {}, "Show as a table"),
     element("table", {},
       element("thead", {}, element("tr", {}, ...["query word", "looks for", "weight", ""].map((name) => element("th", { scope: "col" }, name)))),
       element("tbody", {}, ...rows.map(([query, document, weight]) => element("tr", { class: "learned" },
@@ -82,7 +82,7 @@ function table(found) {
 function asker(word) {
   const input = element("input", { id: "word", type: "search", value: word ?? "", autocomplete: "off", autocapitalize: "off", spellcheck: "false", maxlength: "100" });
   const form = element("form", { class: "word-form", onsubmit: (event) => { event.preventDefault(); if (input.value.trim()) openWord(input.value.trim()); } },
-    element("label", { for: "word" }, "A word"), input, element("button", { type: "submit" }, "Draw"));
+    element("label", { for: "word" }, "Word"), input, element("button", { type: "submit" }, "Show"));
   return form;
 }
 
@@ -96,30 +96,30 @@ function nothing(sentence) {
 }
 
 async function content(word) {
-  if (!word) return [nothing("Which words does a query word look for? Give one, or press a word in any result.")];
-  if (word === "." || word === "..") return [nothing(`“${word}” is no word.`)]; // in an address it would mean a place
+  if (!word) return [nothing("Enter a word, or select a word in a result, to see its learned pairs.")];
+  if (word === "." || word === "..") return [nothing(`“${word}” is not a word.`)]; // in a URL it would be a relative path
   let found;
   try {
-    found = await related(word, AROUND);
+    found = await related(word, MAX_NEIGHBOURS);
   } catch (trouble) {
     return [nothing(trouble.message)];
   }
   if (!found.related.length && !found.looked_for_by.length) {
-    return [nothing(`No pair has been learned around “${found.word}”: it looks for itself alone.`)];
+    return [nothing(`No pairs were learned for “${found.word}”.`)];
   }
   const frame = element("div", { class: "picture" });
-  const heads = element("div", { class: "picture-heads" }, element("span", {}, "what looks for it"), element("span", {}, "what it looks for"));
+  const heads = element("div", { class: "picture-heads" }, element("span", {}, "query words that look for it"), element("span", {}, "document words it looks for"));
   const draw = () => frame.clientWidth && frame.replaceChildren(picture(found, Math.max(frame.clientWidth, 240)));
   drawing = new ResizeObserver(draw);
   drawing.observe(frame);
-  return [heads, frame, element("p", { class: "small" }, "Words are shown as they are counted, by their stems. The thicker a line, the heavier the pair; a dashed one takes away. Press a word to go there."), table(found)];
+  return [heads, frame, element("p", { class: "small" }, "Words are shown as stems. A thicker line is a larger weight; a dashed line is negative. Select a word to see its pairs."), table(found)];
 }
 
-/** Open the picture of a word, or ask for one. */
+/** Show the pairs of a word, or a form to enter one. */
 export async function openWord(word) {
   drawing?.disconnect();
   const inside = await content(word);
   if (word && trail.at(-1) !== word) trail = [...trail.filter((one) => one !== word), word];
-  openSheet(byId("words"), word ? `Around “${word}”` : "Words", asker(word), path(), ...inside);
+  openSheet(byId("words"), word ? `Pairs of “${word}”` : "Words", asker(word), path(), ...inside);
   byId("words").querySelector(word ? ".close" : "#word").focus();
 }

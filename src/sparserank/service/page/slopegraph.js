@@ -1,4 +1,4 @@
-// BM25 beside the learned ranking: a line from every place of the one to its place in the other.
+// A slopegraph of the learned ranking and the ranking by BM25.
 
 import { button, byId, drawn, element, heard } from "./elements.js";
 
@@ -7,7 +7,7 @@ const WIDTH = 92;
 const LEFT = 24;
 
 function ordinalText(place) {
-  return place < 0 ? "not among those shown" : `at place ${place + 1}`;
+  return place < 0 ? "not shown" : `rank ${place + 1}`;
 }
 
 function line(from, to, kind, id) {
@@ -42,13 +42,13 @@ function says(answer) {
   const places = answer.results.map((one) => before.indexOf(one.id));
   const stayed = places.filter((old, place) => old === place).length;
   const fresh = places.filter((old) => old < 0).length;
-  if (stayed === places.length && before.length === places.length) return "Both rank these results alike: no learned pair moved one.";
+  if (stayed === places.length && before.length === places.length) return "Both rankings are the same.";
   const parts = [`${places.length - stayed - fresh} moved`, `${stayed} stayed`];
-  if (fresh) parts.push(before.length < places.length ? `${fresh} that BM25 does not find` : `${fresh} not among BM25’s first ${before.length}`);
+  if (fresh) parts.push(before.length < places.length ? `${fresh} not found by BM25` : `${fresh} not among the first ${before.length} of BM25`);
   return `${parts.join(", ")}.`;
 }
 
-/** Draw it. act.show(id) goes to a result; act.compare(id) sets a BM25 result against the best learned one. */
+/** Draw it. act.show(id) moves to a result; act.compare(id) compares a BM25 result with the best learned one. */
 export function drawBeside(answer, act) {
   const panel = byId("beside");
   panel.hidden = !answer.results.length || !answer.lexical.length;
@@ -69,7 +69,7 @@ export function drawBeside(answer, act) {
     element("div", { class: "slope-body" }, picture(answer, Math.max(ids.length, answer.lexical.length)), list));
 }
 
-/** Pointing at a result, or at a row here, lights its line. */
+/** Highlight the line of a result or row under the pointer. */
 export function linkLines(list) {
   const light = (id, on) => {
     for (const one of document.querySelectorAll("[data-line], [data-row]")) {

@@ -1,0 +1,86 @@
+// Requests to the service, and its errors as sentences.
+
+const KEY = "sparserank.token";
+const TIMEOUT_MS = 15_000;
+
+/** An error as a sentence. kind: gone | token | busy | rejected | broken */
+export class ServiceError extends Error {
+  constructor(kind, sentence, wait = 0) {
+    super(sentence);
+    this.kind = kind;
+    this.wait = wait; // seconds until a retry makes sense
+  }
+}
+
+/** Move the token from the address (#token=…) to the storage of this tab. */
+export function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given === null) return;
+  setToken(given);
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
+export function setToken(token) {
+  sessionStorage.setItem(KEY, token.trim());
+}
+
+export const hasToken = () => Boolean(sessionStorage.getItem(KEY));
+
+async function trouble(response) {
+  let sentence = "";
+  try {
+    const { detail } = await response.json();
+    sentence = typeof detail === "string" ? detail : "";
+  } catch {
+    // a proxy may answer without JSON; the status is enough
+  }
+  const wait = Number(response.headers.get("Retry-After")) || 1;
+  if (response.status === 401 || response.status === 403) {
+    return new ServiceError("token", hasToken() ? "The service does not accept this token." : "This needs the token.");
+  }
+  if (response.status === 429) {
+    return new ServiceError("busy", `Too many requests. Trying again in ${wait === 1 ? "a second" : `${wait} seconds`}.`, wait);
+  }
+  if (response.status >= 500) {
+    return new ServiceError("broken", sentence || `The service could not answer (${response.status}).`, wait);
+  }
+  return new ServiceError("rejected", sentence || `The service rejected the request (${response.status}).`);
+}
+
+/** Send a request; return the parsed body, or throw a ServiceError. An aborted request throws AbortError. */
+export async function send(method, path, body, signal) {
+  const headers = { Accept: "application/json" };
+  const token = sessionStorage.getItem(KEY);
+  if (token) headers.Authorization = `Bearer ${token}`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const signals = [AbortSignal.timeout(TIMEOUT_MS), ...(signal ? [signal] : [])];
+  let response;
+  try {
+    response = await fetch(path, {
+      method, headers, body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.any(signals), cache: "no-store", credentials: "omit", referrerPolicy: "no-referrer",
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ServiceError("gone", "The service does not answer. The page keeps trying.", 2);
+  }
+  if (!response.ok) throw await trouble(response);
+  try {
+    return await response.json();
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ServiceError("broken", "The response is not JSON. Another program may answer at this address.", 1);
+  }
+}
+
+/** Results with their largest pairs; `explain` returns all pairs. */
+export const search = (query, k, signal) =>
+  send("POST", "/search", { query, k, explain: true, pairs: 20, lexical: true }, signal);
+export const explain = (query, document) => send("POST", "/explain", { query, document });
+export const compare = (query, first, second) => send("POST", "/compare", { query, first, second });
+export const related = (word, k) => send("GET", `/related/${encodeURIComponent(word)}?k=${k}`);
+export const changes = (days, k) => send("GET", `/changes?days=${days}&k=${k}`);
+export const model = () => send("GET", "/model");
+export const health = () => send("GET", "/health");
+export const feedback = (body) => send("POST", "/feedback", body);
+export const rollback = (to) => send("POST", "/model/rollback", { to });
