@@ -132,11 +132,7 @@ def damaged(index, **changes):
         ({"starts": np.array([0, 2**63 - 1, -2, 2], np.int64)}, "does not increase"),
         ({"docs": np.array([1, 0], np.int32)}, "the documents of a term are not in ascending order"),
         ({"docs": np.array([1, 1], np.int32)}, "the documents of a term are not in ascending order"),
-<<<<<<< HEAD
-        ({"starts": np.array([0, 2], np.int32)}, "must be a vector of int64"),
-=======
         ({"starts": np.array([0, 2], np.int32)}, "does not match its digest"),
->>>>>>> f9b0408 (service page in plain words; deprecated names of search and versions; exclude_self of Index.run)
         ({"weights": np.array([1.0, np.nan], np.float32)}, "not finite"),
         ({"ids.utf8": np.frombuffer(b"ab", np.uint8)}, "not in order"),
         ({"ids.utf8": np.frombuffer(b"\xff\xfe", np.uint8)}, "not UTF-8"),

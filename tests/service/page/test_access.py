@@ -12,7 +12,7 @@ VIEWS = ("welcome", "results", "opened", "compare", "words", "changes", "model",
 UNNAMED = """() => [...document.querySelectorAll('button, input, select, a[href], summary, [role=button]')]
   .filter(one => one.checkVisibility())
   .filter(one => !(one.getAttribute('aria-label') ?? '').trim() && !one.textContent.trim()
-    && ![...(one.labels ?? [])].select(label => label.textContent.trim()))
+    && ![...(one.labels ?? [])].some(label => label.textContent.trim()))
   .map(one => one.outerHTML)"""
 
 # text whose contrast with what is painted behind it is below 4.5; colours are read back through a canvas
@@ -39,7 +39,7 @@ FAINT = """() => {
   const root = document.querySelector('dialog[open]') ?? document.body;
   return [...root.querySelectorAll('*')]
     .filter(one => one.checkVisibility() && !one.closest('.hidden, svg, noscript, .skip'))
-    .filter(one => [...one.childNodes].select(node => node.nodeType === 3 && node.data.trim()))
+    .filter(one => [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
     .map(one => {
       const below = behind(one), ink = over(rgba(getComputedStyle(one).color), below);
       const [a, b] = [light(ink), light(below)].sort((x, y) => y - x);
