@@ -88,9 +88,8 @@ def test_words_counted_on_spark_are_the_model_of_one_machine(spark, collection, 
         tmp_path / "m",
     )
     assert (said["engine"], said["documents"], said["index"]) == ("spark", 60, None)
-    sr.TextRanker("bm25", loss="squared", lexical=sr.BM25(title_weight=2.0)).fit(collection.documents).save(
-        tmp_path / "local"
-    )
+    given = {"lexical": sr.BM25(title_weight=2.0), "analyzer": sr.Analyzer(stem="english", stop_words="english")}
+    sr.TextRanker("bm25", loss="squared", **given).fit(collection.documents).save(tmp_path / "local")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
 
 
