@@ -52,7 +52,7 @@ def size_row(spark: Any, steps: int, words: int, pairs: int) -> dict[str, Any]:
 
     X, labels = collection(words, min(50_000, max(1_000, steps // 10)))
     prefs = Preferences.from_labels(labels)
-    settings = {"max_iter": steps, "max_pairs": pairs, "slack": 1.0, "random_state": 0, "watch": 1}
+    settings = {"max_iter": steps, "max_pairs": pairs, "slack": 1.0, "random_state": 0, "curve_points": 1}
     started = perf_counter()
     local = BilinearRanker(**settings).fit(X, X, prefs)
     here = perf_counter() - started
@@ -85,7 +85,7 @@ def newsgroups(spark: Any, steps: int, ways: tuple[tuple[int, int], ...]) -> lis
 
     given = load_labeled("20newsgroups")
     prefs, settings = Preferences.from_labels(given.train_classes), BilinearRanker.from_paper("Sparse").get_params()
-    settings |= {"max_iter": steps, "density": given.density, "random_state": 0, "watch": 1}
+    settings |= {"max_iter": steps, "density": given.density, "random_state": 0, "curve_points": 1}
     started = perf_counter()
     local = BilinearRanker(**settings).fit(given.train, given.train, prefs)
     here, found = perf_counter() - started, measure(given, local.W_)

@@ -79,7 +79,7 @@ def test_every_checkpoint_leads_to_the_same_bits(tmp_path, monkeypatch, refit, w
 def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
     from sparserank.bilinear.checkpoint import Checkpoint
 
-    monkeypatch.setattr(Checkpoint, "done", lambda self: None)
+    monkeypatch.setattr(Checkpoint, "remove", lambda self: None)
     BilinearRanker(**SETTINGS).fit(X, X, PREFS, checkpoint=tmp_path / "c", checkpoint_every=100)
     with pytest.raises(ModelError, match="other parameters or data"):
         BilinearRanker(**SETTINGS | {"alpha": 1e-3}).fit(X, X, PREFS, checkpoint=tmp_path / "c", checkpoint_every=100)

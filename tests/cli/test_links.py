@@ -72,7 +72,9 @@ def test_a_query_finds_its_own_document_unless_it_is_excluded(capsys, models, fo
 def test_training_leaves_a_querys_own_document_out_of_its_list(capsys, folder, tmp_path, monkeypatch):
     asked = []
     fit = sr.TextRanker.fit
-    monkeypatch.setattr(sr.TextRanker, "fit", lambda self, *a, **k: asked.append(k["drop_self"]) or fit(self, *a, **k))
+    monkeypatch.setattr(
+        sr.TextRanker, "fit", lambda self, *a, **k: asked.append(k["exclude_self"]) or fit(self, *a, **k)
+    )
     capsys.readouterr()
     on = printed(capsys, "train", folder, "--loss", "squared", "--output", tmp_path / "m", "--exclude-self")
     assert call("train", folder, "--loss", "squared", "--output", tmp_path / "m", "--json") == 0

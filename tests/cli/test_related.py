@@ -73,7 +73,7 @@ def test_it_has_help_that_teaches(capsys):
         (("pairs", "zebra"), "'zebra' is not among the 4 query words"),
         (("pairs", "Hocky"), "did you mean 'hockey'?"),
         (("text", "ice"), "this bm25 model has no word pairs"),
-        (("text.index", "ice"), "contains a 'index', not a"),
+        (("text.index", "ice"), "expected a model with word pairs, found one of kind 'index'"),
         (("noise", "ice"), "truncated, damaged or not a model file"),
         (("none", "ice"), "no such file"),
         (("pairs", "ice", "-k", "0"), "-k"),

@@ -19,8 +19,8 @@ FOUND = json.loads((Path(tuning.__file__).with_suffix(".json")).read_text())
 def test_the_constants_are_what_the_script_chose():
     assert FOUND["chosen"]["plus"] == PLUS_SETTINGS._asdict()
     assert (FOUND["chosen"]["full_enough"], FOUND["chosen"]["most_slack"]) == (
-        settings.FULL_ENOUGH,
-        settings.MOST_SLACK,
+        settings.WORKING_DENSITY,
+        settings.MAX_SLACK,
     )
     assert (FOUND["steps"], FOUND["seed"]) == (tuning.STEPS, tuning.SEED)
 
@@ -28,7 +28,7 @@ def test_the_constants_are_what_the_script_chose():
 def test_the_script_chose_the_best_mean_over_all_sets():
     rules = FOUND["tables"]["slack"]
     assert rules.keys() == {tuning.rule_name(rule) for rule in tuning.RULES}
-    assert tuning.chosen(rules) == tuning.rule_name((settings.FULL_ENOUGH, settings.MOST_SLACK))
+    assert tuning.chosen(rules) == tuning.rule_name((settings.WORKING_DENSITY, settings.MAX_SLACK))
     for title, rows in FOUND["tables"].items():
         if title != "slack":
             assert all(row.keys() == set(PAPER_DATASETS) for row in rows.values()), title
@@ -39,10 +39,10 @@ def test_the_script_chose_the_best_mean_over_all_sets():
 def test_the_default_slack_follows_the_rule():
     shape = (1_000, 1_000)
     for density in (0.5, 0.2, 0.095, 0.0095, 0.001):
-        rule = (settings.FULL_ENOUGH, settings.MOST_SLACK)
-        held = settings.held_pairs(None, round(density * 1_000_000), shape) * density
+        rule = (settings.WORKING_DENSITY, settings.MAX_SLACK)
+        held = settings.slack_factor(None, round(density * 1_000_000), shape) * density
         assert held == pytest.approx(tuning.held_density(rule, density))
-    assert settings.held_pairs(3, 10, shape) == 3
+    assert settings.slack_factor(3, 10, shape) == 3
 
 
 def test_held_out_items_are_training_items_that_nothing_is_learned_from():

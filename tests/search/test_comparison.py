@@ -80,5 +80,5 @@ def test_a_lexical_search_is_that_of_a_model_without_pairs():
 
 
 def test_a_document_is_not_compared_with_itself():
-    with pytest.raises(DataError, match="'a' was given twice"):
+    with pytest.raises(DataError, match="got 'a' twice"):
         sr.TextRanker().fit({"a": "x y", "b": "yy"}).compare("yy", "a", "a")

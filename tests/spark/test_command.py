@@ -143,7 +143,8 @@ def test_a_folder_with_clicks_of_its_own(spark, collection, tables, tmp_path, ca
 def test_a_folder_is_taken_as_well(spark, collection, tmp_path, capsys):
     write_beir(tmp_path / "fruit", collection)
     printed(capsys, "train", tmp_path / "fruit", *SPARK, "--ranker", "cosine", "--output", tmp_path / "m")
-    sr.TextRanker("cosine", loss="squared").fit(collection.documents).save(tmp_path / "local")
+    given = {"lexical": sr.Cosine(), "analyzer": sr.Analyzer(stem="english", stop_words="english")}
+    sr.TextRanker("cosine", loss="squared", **given).fit(collection.documents).save(tmp_path / "local")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
 
 
@@ -153,7 +154,7 @@ def test_exclude_self_leaves_a_querys_own_document_out(spark, collection, tmp_pa
 
     given, fit = [], SparkTextRanker.fit
     monkeypatch.setattr(
-        SparkTextRanker, "fit", lambda self, *a, **k: given.append(k["drop_self"]) or fit(self, *a, **k)
+        SparkTextRanker, "fit", lambda self, *a, **k: given.append(k["exclude_self"]) or fit(self, *a, **k)
     )
     same = {f"d{q[1:]}": q for q in collection.queries}
     queries = {d: collection.queries[q] for d, q in same.items()}

@@ -103,7 +103,7 @@ def test_an_index_that_was_made_again_is_the_one_that_is_kept(model):
 
 def test_an_index_that_is_named_or_damaged_is_not_passed_over(trained, model):
     versions = VersionRegistry.open(model)
-    with pytest.raises(ModelError, match=r"new\.index: made for another model"):
+    with pytest.raises(ModelError, match=r"new\.index: built for another model"):
         versions.load(index=trained / "new.index")
     Path(f"{model}.index").unlink()
     Path(f"{model}.index").write_bytes(b"nonsense")

@@ -132,7 +132,7 @@ def _train_changed(data: LabeledDataset, change: Change, steps: int, seed: int) 
     if change.method == PLUS:
         return train_plus(data, steps, seed, settings=PLUS_SETTINGS._replace(passes=1)).W
     n = 0 if change.method == "Identity" else round(steps * change.steps)
-    settings = {"random_state": seed, "watch": 0, "max_iter": n} | dict(change.settings)
+    settings = {"random_state": seed, "curve_points": 0, "max_iter": n} | dict(change.settings)
     if change.method == "Sparse-R":
         settings["density"] = data.density
     ranker = BilinearRanker.from_paper(change.method, **settings)

@@ -138,10 +138,10 @@ def test_what_a_process_has_switched_on_does_not_matter(docs: Collection) -> Non
     code = (
         "import hashlib; from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer; "
         "from sparserank.data.datasets import pydocs; "
-        "print(hashlib.sha256(pydocs._as_json(pydocs.build(pydocs.installed_versions()))).hexdigest())"
+        "print(hashlib.sha256(pydocs._to_json(pydocs.build(pydocs.installed_versions()))).hexdigest())"
     )
     done = in_a_new_process(code)
-    assert done.stdout.split() == [hashlib.sha256(pydocs._as_json(docs)).hexdigest()]
+    assert done.stdout.split() == [hashlib.sha256(pydocs._to_json(docs)).hexdigest()]
 
 
 def test_two_builds_in_two_processes_are_the_same_and_silent(docs: Collection, folder: Path) -> None:
@@ -149,11 +149,11 @@ def test_two_builds_in_two_processes_are_the_same_and_silent(docs: Collection, f
         "import hashlib, sys; from sparserank.data.datasets import pydocs; "
         "built = pydocs.build(pydocs.installed_versions()); "
         "assert not {'matplotlib', 'tkinter', 'pytest'} & set(sys.modules); "
-        "print(hashlib.sha256(pydocs._as_json(built)).hexdigest())"
+        "print(hashlib.sha256(pydocs._to_json(built)).hexdigest())"
     )
     done = in_a_new_process(code, "-W", "error", PYTHONHASHSEED="7")
     assert done.stderr == ""
-    assert done.stdout.split() == [hashlib.sha256(pydocs._as_json(docs)).hexdigest()]
+    assert done.stdout.split() == [hashlib.sha256(pydocs._to_json(docs)).hexdigest()]
 
 
 def test_what_is_cached_reads_back_as_it_was_built(docs: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,7 @@ def test_without_docstrings_it_says_so(tmp_path: Path) -> None:
 
 
 def test_where_hardly_anything_is_documented_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pydocs, "FEWEST_DOCUMENTS", 10**6)
+    monkeypatch.setattr(pydocs, "MIN_DOCUMENTS", 10**6)
     with pytest.raises(DataError, match=r"only .* objects of numpy, scipy and scikit-learn have one"):
         pydocs.build({})
 

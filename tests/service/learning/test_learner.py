@@ -245,7 +245,7 @@ def test_what_goes_wrong_is_said_and_looked_at_again(place):
     place.say(1)
     done = run(place.told(held_out=str(place.held_out / "absent")))
     assert done.outcome == "failed"
-    assert "no data set is called" in done.said
+    assert "unknown data set" in done.said
     learner = Learner(place.model, place.database)
     assert learner.state()["last"] == done.to_dict()
     assert run(place.told()).outcome == "learned"

@@ -137,7 +137,7 @@ def _load_folder(name: str, options: dict[str, Any]) -> Collection:
         close = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
         guess = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
         raise DataError(
-            f"unknown data set {name!r}; {guess}The names are: {', '.join(names)}, "
+            f"unknown data set {name!r}; {guess}the names are: {', '.join(names)}, "
             "and those of BEIR folders in $SPARSERANK_DATA"
         )
     if options:
