@@ -93,7 +93,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_ones() -> None:
         sr.data.load("minst")
     with pytest.raises(DataError, match=r"did you mean 'mq200[78]' or 'mq200[78]'"):
         sr.data.load("MQ2009")
-    with pytest.raises(DataError, match="The names are: 20newsgroups, mnist"):
+    with pytest.raises(DataError, match="the names are: 20newsgroups, mnist"):
         sr.data.load("zzz")
     with pytest.raises(DataError, match=r"unknown data set \['a'\]"):
         sr.data.load(["a"])  # type: ignore[arg-type]
