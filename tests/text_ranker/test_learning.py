@@ -404,14 +404,14 @@ def test_another_collection_is_searched_with_the_same_pairs(ranker):
 
 
 @pytest.mark.data
-def test_a_third_of_the_training_queries_of_nfcorpus_ranks_dev_far_better_than_bm25(real):
+def test_nfcorpus_dev_is_ranked_far_better_than_by_bm25(real):
     real("nfcorpus")
     collection = sr.data.load("nfcorpus")
     train, dev = collection.qrels["train"], collection.qrels["dev"]
-    qrels = {query: train[query] for query in sorted(train)[::3]}
-    ranker = sr.TextRanker(max_pairs=100_000).fit(collection.documents, collection.queries, qrels)
+    ranker = sr.TextRanker(max_pairs=100_000).fit(collection.documents, collection.queries, train)
     run = ranker.run({query: collection.queries[query] for query in dev}, 100)
-    assert sr.evaluation.evaluate_run(run, dev, "nDCG@10").to_dict()["nDCG@10"]["value"] > 0.325, "BM25 has .300"
+    value = sr.evaluation.evaluate_run(run, dev, "nDCG@10").to_dict()["nDCG@10"]["value"]
+    assert value > 0.36
 
 
 def test_steps_never_take_a_query_s_own_document_where_it_is_excluded():
