@@ -66,6 +66,21 @@ def test_where_reads_need_the_token_it_is_asked_for_at_once(run, visits):
     expect(page.locator(".card").first).to_be_visible()
 
 
+def test_a_request_sent_before_the_token_is_sent_again_with_it(run, visits):
+    visits.expected = "401"
+    running = run(host="0.0.0.0")
+    page = visits.open(f"{running.url}#")
+    held = []
+    page.route("**/search", lambda route: route.continue_() if held else held.append(route))
+    page.goto(f"{running.url}?q=red")
+    page.fill("#token-input", "secret")
+    page.click("text=Use token")
+    expect(page.locator("#token")).to_be_hidden()
+    held[0].fulfill(status=401, json={"detail": "needs the token"})
+    expect(page.locator(".card").first).to_be_visible()
+    expect(page.locator("#token")).to_be_hidden()
+
+
 def test_too_many_requests_are_said_and_asked_again(run, visits):
     visits.expected = "429"
     running = run()

@@ -64,6 +64,8 @@ export async function send(method, path, body, signal) {
     if (signal?.aborted) throw error;
     throw new ServiceError("gone", "The service does not answer. The page keeps trying.", 2);
   }
+  // the user may give a token while a request without it is under way
+  if (response.status === 401 && token !== sessionStorage.getItem(KEY)) return send(method, path, body, signal);
   if (!response.ok) throw await trouble(response);
   try {
     return await response.json();

@@ -45,6 +45,7 @@ function lost() {
 
 function askToken(sentence, again) {
   if (again) withToken.add(again);
+  if (byId("token").open) return void (byId("token").querySelector("p").textContent = sentence); // keeps what is typed
   const input = element("input", { id: "token-input", type: "password", autocomplete: "off", required: true });
   const dialog = byId("token");
   const form = element("form", {
