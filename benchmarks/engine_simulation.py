@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparserank.errors import ConfigError
-from sparserank.export.lucene import FIELD, LONGEST_TERM, MOST_WEIGHT, SCRIPT
+from sparserank.export.lucene import FIELD, MAX_TERM_BYTES, MAX_WEIGHT, SCRIPT
 from sparserank.export.synonyms import Rule
 
 CLAUSES = 1024
@@ -72,7 +72,7 @@ class LuceneEngine:
             sources.append(source.get(FIELD, {}))
         self.postings = Postings(ids, sources)
         for term, (at, weights) in self.postings.lists.items():
-            if "." in term or not 0 < len(term.encode()) <= LONGEST_TERM or weights.min() <= 0.0:
+            if "." in term or not 0 < len(term.encode()) <= MAX_TERM_BYTES or weights.min() <= 0.0:
                 raise ConfigError(f"a feature's name has no dots and its weights are above 0; got {term!r}")
             self.postings.lists[term] = (at, lucene_weights(weights))
 
@@ -82,43 +82,43 @@ class LuceneEngine:
         order = np.argsort(-scores, kind="stable")
         order = order[matched[order]]
         for rescorer in body.get("rescore", []):
-            order = self._rescored(order, scores, rescorer["window_size"], rescorer["query"])
+            order = self._rescore(order, scores, rescorer["window_size"], rescorer["query"])
         return [(self.postings.ids[i], float(scores[i])) for i in order[: body["size"]]]
 
-    def _rescored(
-        self, order: NDArray[np.int64], scores: NDArray[np.float32], window: int, told: Mapping[str, Any]
+    def _rescore(
+        self, order: NDArray[np.int64], scores: NDArray[np.float32], window: int, rescorer: Mapping[str, Any]
     ) -> NDArray[np.int64]:
-        if told["score_mode"] != "total":
-            raise ConfigError(f"scores are added up; got {told['score_mode']!r}")
-        second, matched = self._scores(told["rescore_query"])
+        if rescorer["score_mode"] != "total":
+            raise ConfigError(f"scores are added up; got {rescorer['score_mode']!r}")
+        second, matched = self._scores(rescorer["rescore_query"])
         first = order[:window]
-        added = np.where(matched[first], np.float32(told["rescore_query_weight"]) * second[first], np.float32(0))
-        scores[first] = np.float32(told["query_weight"]) * scores[first] + added
+        added = np.where(matched[first], np.float32(rescorer["rescore_query_weight"]) * second[first], np.float32(0))
+        scores[first] = np.float32(rescorer["query_weight"]) * scores[first] + added
         return np.concatenate([first[np.argsort(-scores[first], kind="stable")], order[window:]])
 
     def _scores(self, query: Mapping[str, Any]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Of every document its score, and whether it matches."""
-        ((kind, told),) = query.items()
+        ((kind, clause),) = query.items()
         n = len(self.postings.ids)
         if kind in ("match_none", "match_all"):
             return np.full(n, kind == "match_all", np.float32), np.full(n, kind == "match_all")
         if kind == "sparse_vector":
-            return self._features(told["query_vector"])
+            return self._features(clause["query_vector"])
         if kind == "neural_sparse":
-            return self._features(told[FIELD]["query_tokens"])
+            return self._features(clause[FIELD]["query_tokens"])
         if kind == "bool":
-            parts = [self._scores(part) for part in told["should"]]
-            filters = [self._scores(part)[1] for part in told["filter"]]
+            parts = [self._scores(part) for part in clause["should"]]
+            filters = [self._scores(part)[1] for part in clause["filter"]]
             return np.sum([scores for scores, _ in parts], axis=0, dtype=np.float32), np.all(filters, axis=0)
-        if kind == "script_score" and told["script"]["source"] == SCRIPT:
-            scores, matched = self._scores(told["query"])
-            bound = told["script"]["params"]["bound"]
+        if kind == "script_score" and clause["script"]["source"] == SCRIPT:
+            scores, matched = self._scores(clause["query"])
+            bound = clause["script"]["params"]["bound"]
             return np.maximum(0.0, bound - scores.astype(np.float64)).astype(np.float32), matched
         raise ConfigError(f"a query of kind {kind!r} is not known here")
 
     def _features(self, terms: Mapping[str, float]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        if len(terms) > CLAUSES - 2 or not all(0.0 < weight <= MOST_WEIGHT for weight in terms.values()):
-            raise ConfigError(f"a query has at most {CLAUSES} clauses, and weights in (0, {MOST_WEIGHT:g}]")
+        if len(terms) > CLAUSES - 2 or not all(0.0 < weight <= MAX_WEIGHT for weight in terms.values()):
+            raise ConfigError(f"a query has at most {CLAUSES} clauses, and weights in (0, {MAX_WEIGHT:g}]")
         scores = self.postings.scores(terms).astype(np.float32)
         return scores, scores > 0.0
 
@@ -175,6 +175,6 @@ def by_stem(rules: Iterable[Rule], stems: Any) -> dict[str, list[str]]:
     """{word as it is counted: what its rule writes}; `stems` makes counted forms of a list of words."""
     out: dict[str, list[str]] = {}
     for rule in rules:
-        written = [form for form in stems(list(rule.written)) if form is not None]
-        out |= {form: written for form in stems(list(rule.found)) if form is not None}
+        written = [form for form in stems(list(rule.replacements)) if form is not None]
+        out |= {form: written for form in stems(list(rule.words)) if form is not None}
     return out

@@ -18,7 +18,7 @@ import sparserank as sr
 from sparserank import data
 from sparserank.export import Vectors, lucene, qdrant, synonyms, trec, vectors_of, vespa
 from sparserank.export.impacts import Impacts
-from sparserank.export.stages import RESCORED
+from sparserank.export.stages import RESCORE_WINDOW
 
 from . import engine_simulation as simulation
 from .measure import peak_megabytes
@@ -29,21 +29,21 @@ PLOT = Path("reports/export_loss.png")
 Answers = dict[str, list[tuple[str, float]]]
 
 
-def lucene_answers(vectors: Vectors, texts: dict[str, str], target: str, rescored: tuple[int, ...]) -> list[Answers]:
+def lucene_answers(vectors: Vectors, texts: dict[str, str], target: str, windows: tuple[int, ...]) -> list[Answers]:
     """By the requests for one engine, for every K; K = 0 is without rescoring."""
     engine = simulation.LuceneEngine(lucene.bulk(vectors))
-    found: list[Answers] = [{} for _ in rescored]
+    found: list[Answers] = [{} for _ in windows]
     for name, text in texts.items():
         body = lucene.body(lucene.ENGINES[target], vectors, text, TOP, TOP)
-        for answers, K in zip(found, rescored, strict=True):
-            windows = [part | {"window_size": K} for part in body.get("rescore", []) if K]
-            answers[name] = engine.search(body | {"rescore": windows})
+        for answers, K in zip(found, windows, strict=True):
+            rescorers = [part | {"window_size": K} for part in body.get("rescore", []) if K]
+            answers[name] = engine.search(body | {"rescore": rescorers})
     return found
 
 
 def vespa_answers(vectors: Vectors, texts: dict[str, str]) -> Answers:
     engine = simulation.VespaEngine(vespa.feed(vectors))
-    return {name: engine.search(vespa.body(vectors, text, TOP, RESCORED)) for name, text in texts.items()}
+    return {name: engine.search(vespa.body(vectors, text, TOP, RESCORE_WINDOW)) for name, text in texts.items()}
 
 
 def impact_answers(vectors: Vectors, texts: dict[str, str]) -> Answers:
@@ -114,7 +114,7 @@ def plot(curve: list[dict[str, Any]], exact: float, path: Path) -> None:
     for panel, key, title in zip(panels, ("ndcg", "top10"), (MEASURE, "share of the exact top 10"), strict=True):
         panel.plot(CURVE, [row[key] for row in curve], marker="o", color="#2a6fdb")
         panel.axhline(exact if key == "ndcg" else 1.0, color="#6a7380", linewidth=0.8, linestyle="--")
-        panel.axvline(RESCORED, color="#d4691e", linewidth=0.8)
+        panel.axvline(RESCORE_WINDOW, color="#d4691e", linewidth=0.8)
         panel.set_xscale("log")
         panel.set_xlabel("K: documents scored again with signs")
         panel.set_title(title, loc="left", fontsize=10)
@@ -138,17 +138,17 @@ def run(quick: bool = False, report: Callable[[str], None] = lambda _: None) -> 
     }
     report("the curve")
     without, *by_K = lucene_answers(vectors, texts, "elasticsearch", (0, *CURVE))
-    (by_opensearch,) = lucene_answers(vectors, texts, "opensearch", (RESCORED,))
+    (by_opensearch,) = lucene_answers(vectors, texts, "opensearch", (RESCORE_WINDOW,))
     curve = [loss.row(f"within {K}", answers) for K, answers in zip(CURVE, by_K, strict=True)]
     plot(curve, loss.value, PLOT)
     report("the others")
     rows = [
         loss.row("exact", exact),
         loss.row("qdrant (run)", qdrant_answers(vectors, texts)),
-        loss.row(f"elasticsearch, K = {RESCORED}", by_K[CURVE.index(RESCORED)]),
-        loss.row(f"opensearch, K = {RESCORED}", by_opensearch),
+        loss.row(f"elasticsearch, K = {RESCORE_WINDOW}", by_K[CURVE.index(RESCORE_WINDOW)]),
+        loss.row(f"opensearch, K = {RESCORE_WINDOW}", by_opensearch),
         loss.row("elasticsearch, no rescoring", without),
-        loss.row(f"vespa, K = {RESCORED}", vespa_answers(vectors, texts)),
+        loss.row(f"vespa, K = {RESCORE_WINDOW}", vespa_answers(vectors, texts)),
         loss.row("trec and ciff, no signs", impact_answers(vectors, texts)),
         loss.row("BM25 of Lucene and synonyms", synonym_answers(vectors, texts, synonyms.rules(vectors))),
         loss.row("BM25 of Lucene", synonym_answers(vectors, texts, [])),

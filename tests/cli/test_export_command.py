@@ -90,7 +90,7 @@ def test_mistakes_are_one_line_each(capsys, model, beir, tmp_path):
     assert "no split 'train'" in refused(capsys, model, *to, *made, "--queries", beir, "--split", "train")
     assert "has no splits" in refused(capsys, model, *to, *made, "--queries", beir / "queries.jsonl", "--split", "dev")
     assert "only qdrant" in refused(capsys, model, "--to", "vespa", *made, "--embedded")
-    assert "are no export" in refused(capsys, model, *to, "--output", beir)
+    assert "are not an export" in refused(capsys, model, *to, "--output", beir)
     assert "no such file" in refused(capsys, tmp_path / "nothing", *to, *made)
     assert "solr" in refused(capsys, model, "--to", "solr", *made)
     assert not (tmp_path / "made").exists()

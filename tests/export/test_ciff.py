@@ -147,12 +147,12 @@ def test_what_does_not_fit_together_is_refused(tmp_path, messages):
             read_ciff(tmp_path / "x.ciff")
 
     header, record = messages["Header"], messages["DocRecord"]
-    refused("more behind", header(num_docs=1), record(collection_docid="a"), record(docid=1))
+    refused("more data follows", header(num_docs=1), record(collection_docid="a"), record(docid=1))
     refused("twice", header(num_docs=2), record(collection_docid="a"), record(collection_docid="b"))
-    refused("says 2 documents and lists 0", header(num_postings_lists=1), messages["PostingsList"](term="x", df=2))
+    refused("announces 2 documents and lists 0", header(num_postings_lists=1), messages["PostingsList"](term="x", df=2))
     far = messages["PostingsList"](term="x", df=1)
     far.postings.add(docid=7, tf=1)
-    refused("of document 7, and there are 1", header(num_postings_lists=1, num_docs=1), far, record())
+    refused("names document 7; the file has 1", header(num_postings_lists=1, num_docs=1), far, record())
     (tmp_path / "x.ciff").write_bytes(b"\x01\x0b")
     with pytest.raises(DataError, match="a field of kind 3"):
         read_ciff(tmp_path / "x.ciff")

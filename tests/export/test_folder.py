@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparserank.errors import ConfigError, DataError
-from sparserank.export.folder import Folder, _parts, exporting, json_line
+from sparserank.export.folder import Folder, _parts, export_folder, json_line
 
 
 @given(st.lists(st.binary(min_size=1, max_size=9)), st.integers(12, 40))
@@ -28,7 +28,7 @@ def test_a_record_above_the_limit_has_a_part_of_its_own():
 
 def test_an_export_replaces_an_export_and_nothing_of_the_old_one_stays(tmp_path):
     for name in ("old.txt", "new.txt"):
-        with exporting(tmp_path / "made") as folder:
+        with export_folder(tmp_path / "made") as folder:
             folder.text(name, "text")
             folder.json("export.json", {})
     assert sorted(path.name for path in (tmp_path / "made").iterdir()) == ["export.json", "new.txt"]
@@ -36,9 +36,9 @@ def test_an_export_replaces_an_export_and_nothing_of_the_old_one_stays(tmp_path)
 
 
 def test_where_writing_fails_the_old_export_stays_as_it_was(tmp_path):
-    with exporting(tmp_path / "made") as folder:
+    with export_folder(tmp_path / "made") as folder:
         folder.json("export.json", {})
-    with pytest.raises(DataError, match="surrogate"), exporting(tmp_path / "made") as folder:
+    with pytest.raises(DataError, match="surrogate"), export_folder(tmp_path / "made") as folder:
         folder.lines("lines", ["fine", "\ud800"])
     assert [path.name for path in (tmp_path / "made").iterdir()] == ["export.json"]
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
@@ -48,7 +48,7 @@ def test_a_link_stays_a_link_and_the_folder_it_leads_to_is_replaced(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real/made")
     for name in ("old.txt", "new.txt"):
-        with exporting(tmp_path / "link") as folder:
+        with export_folder(tmp_path / "link") as folder:
             folder.text(name, "text")
             folder.json("export.json", {})
     assert (tmp_path / "link").is_symlink()
@@ -58,7 +58,7 @@ def test_a_link_stays_a_link_and_the_folder_it_leads_to_is_replaced(tmp_path):
 
 
 def test_where_the_new_export_cannot_take_its_place_the_old_one_is_put_back(tmp_path, monkeypatch):
-    with exporting(tmp_path / "made") as folder:
+    with export_folder(tmp_path / "made") as folder:
         folder.json("export.json", {"old": True})
     replace = Path.replace
 
@@ -68,28 +68,28 @@ def test_where_the_new_export_cannot_take_its_place_the_old_one_is_put_back(tmp_
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", fails)
-    with pytest.raises(DataError, match="no room"), exporting(tmp_path / "made") as folder:
+    with pytest.raises(DataError, match="no room"), export_folder(tmp_path / "made") as folder:
         folder.json("export.json", {"old": False})
     assert json.loads((tmp_path / "made/export.json").read_text()) == {"old": True}
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
 
 def test_an_error_of_the_system_is_one_sentence(tmp_path):
-    with pytest.raises(DataError, match=r"made: cannot be written: no room"), exporting(tmp_path / "made"):
+    with pytest.raises(DataError, match=r"made: cannot be written: no room"), export_folder(tmp_path / "made"):
         raise OSError("no room")
 
 
 def test_what_is_no_export_is_not_replaced(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/letter.txt").touch()
-    with pytest.raises(ConfigError, match="no export; give a new folder"), exporting(tmp_path / "mine"):
+    with pytest.raises(ConfigError, match="not an export; give a new folder"), export_folder(tmp_path / "mine"):
         pass
-    with pytest.raises(ConfigError, match="is a file"), exporting(tmp_path / "mine/letter.txt"):
+    with pytest.raises(ConfigError, match="is a file"), export_folder(tmp_path / "mine/letter.txt"):
         pass
-    with pytest.raises(DataError, match="no such folder"), exporting(tmp_path / "away/made"):
+    with pytest.raises(DataError, match="no such folder"), export_folder(tmp_path / "away/made"):
         pass
     (tmp_path / "empty").mkdir()
-    with exporting(tmp_path / "empty") as folder:
+    with export_folder(tmp_path / "empty") as folder:
         folder.text("a", "b")
     assert (tmp_path / "empty/a").read_text() == "b"
 
@@ -98,6 +98,6 @@ def test_files_are_counted_in_bytes(tmp_path):
     folder = Folder(tmp_path)
     folder.text("deep/a.txt", "ä")
     folder.lines("b.jsonl", [{"x": "ö"}, 2])
-    folder.parts("c-{}.json", [json_line(1), json_line(2)], between=(b"[", b",", b"]"))
+    folder.parts("c-{}.json", [json_line(1), json_line(2)], delimiters=(b"[", b",", b"]"))
     assert folder.files == {name: (tmp_path / name).stat().st_size for name in folder.files}
     assert json.loads((tmp_path / "c-00000.json").read_bytes()) == [1, 2]

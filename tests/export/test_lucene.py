@@ -99,8 +99,8 @@ def test_the_engine_answers_as_exact_scoring_but_for_9_bits(target, seed):
 def test_a_query_of_many_terms_is_spread_over_rescorers_and_loses_nothing(monkeypatch):
     vectors, queries = vectors_and_queries(3)
     engine = LuceneEngine(lucene.bulk(vectors))
-    of = lucene.Signed.of
-    monkeypatch.setattr(lucene.Signed, "of", lambda query, largest: of(query, largest, most=3))
+    split = lucene.SignedQuery.split
+    monkeypatch.setattr(lucene.SignedQuery, "split", lambda query, largest: split(query, largest, max_terms=3))
     spread = 0
     for text in queries.values():
         body = lucene.body(lucene.ELASTICSEARCH, vectors, text, 100, 100)
@@ -148,9 +148,9 @@ def test_words_alone_need_no_rescoring():
     assert "rescore" not in body
 
 
-def test_k_above_the_rescored_widens_the_window():
+def test_k_above_the_rescore_window_widens_it():
     ranker, _ = world(5)
-    body = query_body(ranker, "opensearch", "alkan bemot", k=500, rescored=100)
+    body = query_body(ranker, "opensearch", "alkan bemot", k=500, rescore_window=100)
     assert [part["window_size"] for part in body["rescore"]] == [500]
 
 
@@ -170,7 +170,7 @@ def test_bulk_parts_are_whole_documents(tmp_path, monkeypatch):
     assert count == len(ranker.index_)
 
 
-def test_what_lucene_would_refuse_is_refused_before():
+def test_what_lucene_would_reject_raises_an_error_before():
     long = sr.TextRanker("bm25").fit({"d" * 513: "word"})
     with pytest.raises(DataError, match="1 to 512 bytes"):
         list(lucene.bulk(vectors_of(long)))
@@ -207,7 +207,7 @@ def test_a_document_outside_the_window_stays_below_those_inside():
             "script": {"source": lucene.SCRIPT, "params": {"bound": 5.0}},
         }
     }
-    body = {"size": 3, "query": clause({"x": 1.0}), "rescore": [{"window_size": 2, "query": lucene._added(less)}]}
+    body = {"size": 3, "query": clause({"x": 1.0}), "rescore": [{"window_size": 2, "query": lucene.add_score(less)}]}
     assert LuceneEngine(docs).search(body) == [("a", 7.0), ("b", 6.0), ("c", 1.0)]
 
 

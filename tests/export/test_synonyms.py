@@ -33,7 +33,7 @@ def ranker():
 
 
 def test_rules_write_words_as_documents_spell_them_and_keep_the_word_itself(ranker):
-    made = synonyms.rules(vectors_of(ranker), at_least=0.0)
+    made = synonyms.rules(vectors_of(ranker), min_weight=0.0)
     spelled = {word for text in DOCS.values() for word in text.lower().split()} | {
         "motor",
         "sweet",
@@ -43,16 +43,16 @@ def test_rules_write_words_as_documents_spell_them_and_keep_the_word_itself(rank
     }
     assert made
     for rule in made:
-        assert rule.written[0] in rule.found
-        assert 1 < len(rule.written) <= 1 + synonyms.MOST
-        assert {*rule.found, *rule.written} <= spelled
-    (motor,) = [rule for rule in made if "motor" in rule.found]
-    assert "engine" in motor.written or "engines" in motor.written
+        assert rule.replacements[0] in rule.words
+        assert 1 < len(rule.replacements) <= 1 + synonyms.MAX_WORDS
+        assert {*rule.words, *rule.replacements} <= spelled
+    (motor,) = [rule for rule in made if "motor" in rule.words]
+    assert "engine" in motor.replacements or "engines" in motor.replacements
 
 
 def test_heavy_pairs_alone_make_rules(ranker):
     vectors = vectors_of(ranker)
-    few, many = (synonyms.rules(vectors, most=1, at_least=share) for share in (1.0, 0.0))
+    few, many = (synonyms.rules(vectors, max_words=1, min_weight=share) for share in (1.0, 0.0))
     assert 0 < len(few) < len(many)
     pairs = {pair: weight for pair, weight in vectors.model.named_pairs().items() if pair[0] != pair[1]}
     assert len(few) == sum(weight == max(pairs.values()) for weight in pairs.values())
@@ -139,8 +139,8 @@ def test_the_rules_a_query_meets_are_told(ranker):
 def test_a_model_without_pairs_has_no_synonyms():
     with pytest.raises(ModelError, match="no word pairs"):
         synonyms.rules(vectors_of(sr.TextRanker("bm25").fit({"a": "word"})))
-    with pytest.raises(ConfigError, match="'most'"):
-        synonyms.rules(vectors_of(world(0)[0]), most=0)
+    with pytest.raises(ConfigError, match="'max_words'"):
+        synonyms.rules(vectors_of(world(0)[0]), max_words=0)
 
 
 def test_synonyms_count_as_one_word_as_common_as_the_commonest():

@@ -32,7 +32,7 @@ def test_weights_impacts_queries_topics_and_the_run_come_back(tmp_path):
         assert all(value == int(value) >= 1 for value in impacts[document.id].values())
     asked = trec.read_vectors(made / "queries.jsonl")
     for name, text in queries.items():
-        assert asked[name] == pytest.approx(vectors.named(vectors.query(text)))
+        assert asked[name] == pytest.approx(vectors.by_name(vectors.query(text)))
     topics = dict(line.split("\t") for line in (made / "topics.tsv").read_text().splitlines())
     assert "none" not in topics, "readers stumble over an empty topic"
     for name, line in topics.items():
@@ -104,8 +104,8 @@ def test_impacts_find_nearly_what_the_positive_weights_find():
 
 def test_a_topic_has_no_more_terms_than_lucene_takes(monkeypatch):
     vectors, queries = vectors_and_queries(4)
-    of = trec.Signed.of
-    monkeypatch.setattr(trec.Signed, "of", lambda query, largest: of(query, largest, most=2))
+    split = trec.SignedQuery.split
+    monkeypatch.setattr(trec.SignedQuery, "split", lambda query, largest: split(query, largest, max_terms=2))
     assert all(len(trec.topic(vectors, text)) <= 2 for text in queries.values())
 
 
@@ -115,7 +115,7 @@ def test_a_topic_has_no_more_terms_than_lucene_takes(monkeypatch):
         ("[]", "v.jsonl:1: not an object"),
         ('{"id": "a", "vector": {"x": "y"}}', "v.jsonl:1: not an object"),
         ('{"id": "a", "vector": {"x": NaN}}', "v.jsonl:1: a weight of 'a' is not finite"),
-        ('{"id": "a", "vector": {}}\n{"id": "a", "vector": {}}', "v.jsonl:2: 'a' is there a second time"),
+        ('{"id": "a", "vector": {}}\n{"id": "a", "vector": {}}', "v.jsonl:2: the id 'a' occurs twice"),
     ],
 )
 def test_a_file_of_other_lines_is_refused(tmp_path, line, match):
@@ -126,7 +126,7 @@ def test_a_file_of_other_lines_is_refused(tmp_path, line, match):
 
 def test_ids_that_a_topic_file_cannot_hold_are_refused(tmp_path):
     ranker, _ = world(5)
-    with pytest.raises(DataError, match="no colon"):
+    with pytest.raises(DataError, match="must have no colon"):
         export(ranker, "ciff", tmp_path / "made", {"a:b": "alkan"})
     with pytest.raises(DataError, match="white space"):
         export(ranker, "trec", tmp_path / "made", {"a b": "alkan"})

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import sparserank as sr
 from sparserank.errors import ConfigError, DataError, ModelError, NotFitted
-from sparserank.export import Vectors, example, vectors_of
+from sparserank.export import Vectors, example_query, vectors_of
 from sparserank.export.impacts import Impacts
-from sparserank.export.stages import Signed
+from sparserank.export.stages import SignedQuery
 from sparserank.export.vectors import short, term_name, term_word
 
 from .worlds import exact, vectors_and_queries, world
@@ -68,13 +68,13 @@ def test_the_bound_of_what_negative_weights_take_away_holds_for_every_document()
     for text in queries.values():
         less = {term: -weight for term, weight in vectors.query(text).items() if weight < 0.0}
         taken = [sum(weight * float(row[term]) for term, weight in less.items()) for row in vectors.matrix.toarray()]
-        assert max(taken) <= vectors.most_of(less) <= sum(less.values()) * vectors.largest.max() + 1e-9
+        assert max(taken) <= vectors.upper_bound(less) <= sum(less.values()) * vectors.largest.max() + 1e-9
 
 
 def test_an_index_of_another_model_is_refused():
     ranker, _ = world(5)
     words = sr.TextRanker("bm25").fit({"a": "one word"})
-    with pytest.raises(ModelError, match="not its own"):
+    with pytest.raises(ModelError, match="they do not match"):
         Vectors(ranker.model_, words.index_)
 
 
@@ -86,31 +86,31 @@ def test_what_cannot_be_exported_is_refused_by_name():
     ranker = sr.TextRanker("bm25").fit({"a": "word"})
     with pytest.raises(ConfigError, match="no documents; there is nothing"):
         vectors_of(ranker.remove(["a"]))
-    with pytest.raises(ConfigError, match="has a word the model knows"):
-        example(vectors_of(ranker.over({"b": "another"})))
+    with pytest.raises(ConfigError, match="has a word that the model knows"):
+        example_query(vectors_of(ranker.over({"b": "another"})))
 
 
 @given(st.dictionaries(st.integers(0, 99), st.floats(-80, 80).filter(bool), max_size=30), st.integers(1, 7))
 def test_the_parts_of_a_signed_query_are_the_query(query, most):
-    signed = Signed.of(query, np.ones(100), most)
+    signed = SignedQuery.split(query, np.ones(100), most)
     together = dict(signed.first)
-    for part in signed.more:
+    for part in signed.overflow:
         together |= part
-    for part in signed.less:
+    for part in signed.negative:
         together |= {term: -weight for term, weight in part.items()}
     assert together == query
-    assert all(0 < len(part) <= most for part in (*signed.more, *signed.less))
+    assert all(0 < len(part) <= most for part in (*signed.overflow, *signed.negative))
     assert len(signed.first) == min(most, sum(weight > 0 for weight in query.values()))
-    for part in signed.more:
+    for part in signed.overflow:
         assert max(part.values()) <= min(signed.first.values())
 
 
 @given(st.dictionaries(st.integers(0, 9), st.floats(0.01, 1e4), min_size=1))
 def test_weights_that_are_too_large_are_halved_until_they_fit(query):
-    scaled, by = Signed.of(query, np.ones(10)).scaled(64.0)
+    scaled, divisor = SignedQuery.split(query, np.ones(10)).scale(64.0)
     assert max(scaled.first.values()) <= 64.0
-    assert {term: weight * by for term, weight in scaled.first.items()} == query
-    assert by == 1.0 or max(query.values()) > 64.0
+    assert {term: weight * divisor for term, weight in scaled.first.items()} == query
+    assert divisor == 1.0 or max(query.values()) > 64.0
 
 
 @given(st.lists(st.floats(1e-6, 7.5), min_size=1), st.integers(2, 16))

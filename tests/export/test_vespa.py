@@ -46,7 +46,7 @@ def blocks(schema):
 
 
 def test_a_setting_of_another_block_is_another_schema():
-    ours = vespa.SCHEMA.format(type="doc", rescored=100)
+    ours = vespa.SCHEMA.format(type="doc", window=100)
     line = "            match: cased\n"
     moved = ours.replace(line, "").replace("indexing: summary\n", "indexing: summary\n" + line, 1)
     assert sorted(moved.split()) == sorted(ours.split())
@@ -72,7 +72,7 @@ def test_the_schema_is_the_one_that_vespas_own_package_writes():
     # it knows no dictionaries: https://docs.vespa.ai/en/reference/schema-reference.html#dictionary
     terms = theirs["schema doc"]["document doc"]["field terms type weightedset<string>"]
     terms["dictionary"] = {"hash": {}, "cased": {}}
-    assert blocks(vespa.SCHEMA.format(type="doc", rescored=100)) == theirs
+    assert blocks(vespa.SCHEMA.format(type="doc", window=100)) == theirs
 
 
 def profile_fields(xml):
@@ -101,7 +101,7 @@ def test_a_query_tensor_is_terms_and_weights_signs_and_all():
     signs = set()
     for text in queries.values():
         asked = vespa.body(vectors, text, 10, 100)["input.query(asked)"]
-        assert asked == vectors.named(vectors.query(text))
+        assert asked == vectors.by_name(vectors.query(text))
         signs |= {weight > 0.0 for weight in asked.values()}
     assert signs == {True, False}
     odd = sr.TextRanker("bm25", analyzer=sr.Analyzer("english", ngrams=2)).fit({"a": "heart attack", "b": "größe"})
@@ -112,7 +112,7 @@ def test_a_query_tensor_is_terms_and_weights_signs_and_all():
 
 def test_everything_written_fits_the_engines_format(tmp_path):
     ranker, queries = world(1)
-    export(ranker, "vespa", tmp_path / "made", queries, rescored=50)
+    export(ranker, "vespa", tmp_path / "made", queries, rescore_window=50)
     made = tmp_path / "made"
     assert "rerank-count: 50" in (made / "application/schemas/doc.sd").read_text()
     services = ElementTree.parse(made / "application/services.xml").getroot()

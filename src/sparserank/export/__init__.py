@@ -1,30 +1,47 @@
-"""What a text ranker has learned, for other engines: its documents, its index settings and its queries.
+"""Export of a text ranker to other engines: its documents, index settings and queries.
 
-A ranker's score is one inner product of a query's weights and a document's (`Vectors`). Each target gets what it can
-use of that; docs/guides/export.md has what each loses.
+A ranker's score is an inner product of query weights and document weights (`Vectors`). Each target gets as much of it
+as it supports; docs/guides/export.md lists what each one loses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from .. import validation
 from ..data.files import PathLike
+from ..deprecated import renamed_names, renamed_parameters
 from ..errors import ConfigError, NotFitted
 from ..text_ranker import TextRanker
 from . import lucene, qdrant, synonyms, trec, vespa
-from .folder import MANIFEST, Folder, check_free, exporting, utf8
-from .stages import RESCORED
+from .folder import MANIFEST, check_free, export_folder, utf8
+from .stages import RESCORE_WINDOW
 from .vectors import Vectors
 
 TARGETS = ("qdrant", "elasticsearch", "opensearch", "vespa", "trec", "ciff", "synonyms")
 
-__all__ = ["RESCORED", "TARGETS", "Vectors", "check_free", "export", "query_body", "vectors_of"]
+__all__ = ["RESCORE_WINDOW", "TARGETS", "Vectors", "check_free", "export", "query_body", "vectors_of"]
+__getattr__ = renamed_names(__name__, {"RESCORED": "RESCORE_WINDOW"})
 
 
 def vectors_of(ranker: TextRanker) -> Vectors:
-    """The term weights of a fitted ranker and its index; one without documents is refused."""
+    """Return the term weights of a fitted ranker and of the documents in its index.
+
+    Parameters
+    ----------
+    ranker : TextRanker
+        A ranker with an index. Another class, or an index without documents, raises ConfigError.
+
+    Returns
+    -------
+    vectors : Vectors
+
+    Examples
+    --------
+    >>> sorted(vectors_of(TextRanker().fit({"d1": "red apples", "d2": "a pear"})).names)
+    ['appl', 'pear', 'red']
+    """
     if not isinstance(ranker, TextRanker):
         raise ConfigError(
             f"only a text ranker has words and documents to export; got a {type(ranker).__name__}. "
@@ -40,88 +57,125 @@ def vectors_of(ranker: TextRanker) -> Vectors:
     return Vectors(ranker.model_, ranker.index_)
 
 
-def example(vectors: Vectors) -> dict[str, str]:
-    """A query to show: the beginning of a document that has words."""
+def example_query(vectors: Vectors) -> dict[str, str]:
+    """Return the first words of a document that contains known words, as {"example": text}."""
     records = vectors.index.documents
     for title, text in zip(records.titles, records.texts, strict=True):
         words = " ".join((title or text).encode(errors="ignore").decode().split()[:6])
         if vectors.query(words):
             return {"example": words}
-    raise ConfigError("no document of the index has a word the model knows; there is nothing to export")
+    raise ConfigError("no document of the index has a word that the model knows; there is nothing to export")
 
 
-def _asked(vectors: Vectors, queries: Mapping[str, str] | None) -> Mapping[str, str]:
-    """The queries to write; ids and queries that are no UTF-8 are refused before anything is."""
-    if queries is not None and not queries:
-        raise ConfigError("there are no queries: give at least one, or leave them out and one is made up")
+def _validate_texts(vectors: Vectors, queries: Mapping[str, str]) -> None:
+    """Raise DataError for an id or a query that is not UTF-8."""
     for number, doc_id in enumerate(vectors.index.documents.ids, start=1):
         utf8(f"the id of document {number} of {len(vectors.index)} in the index", doc_id)
-    asked = example(vectors) if queries is None else queries
-    for number, (name, text) in enumerate(asked.items(), start=1):
-        utf8(f"the id of query {number} of {len(asked)}", name)
+    for number, (name, text) in enumerate(queries.items(), start=1):
+        utf8(f"the id of query {number} of {len(queries)}", name)
         utf8(f"the text of query {name!r}", text)
-    return asked
 
 
+@renamed_parameters({"rescored": "rescore_window"})
 def export(
     ranker: TextRanker,
     target: str,
     output: PathLike,
     queries: Mapping[str, str] | None = None,
-    rescored: int = RESCORED,
+    rescore_window: int = RESCORE_WINDOW,
     embedded: bool = False,
 ) -> dict[str, Any]:
-    """Write a folder for one of TARGETS, with a README.md that tells how to use it; returns what export.json says.
+    """Write a folder for another engine, with a README.md that shows how to use it.
 
-    queries : {id: text}, each of which is written as the target wants it; where there is None, one is made up.
-    rescored : how many documents engines without signs score again, see `stages`.
-    embedded : for Qdrant, also the folder `shard`, which Qdrant Edge opens in a process of yours.
+    Parameters
+    ----------
+    ranker : TextRanker
+        A ranker with an index.
+    target : str
+        One of `TARGETS`.
+    output : path
+        The folder to write. An earlier export there is replaced; other files there raise ConfigError.
+    queries : mapping of str to str, optional
+        {id: text}; each query is written as a request for the target. By default, one example query.
+    rescore_window : int
+        How many documents Elasticsearch, OpenSearch and Vespa rescore with signed weights.
+    embedded : bool
+        For Qdrant: also write the folder `shard`, which Qdrant Edge opens within a process.
 
+    Returns
+    -------
+    summary : dict
+        The content of export.json in the folder.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> ranker = TextRanker().fit({"d1": "red apples", "d2": "a pear"})
     >>> with TemporaryDirectory() as folder:
-    ...     told = export(ranker, "elasticsearch", f"{folder}/made", {"q": "apple"})
-    >>> told["documents"], sorted(told["files"])
+    ...     summary = export(ranker, "elasticsearch", f"{folder}/exported", {"q": "apple"})
+    >>> summary["documents"], sorted(summary["files"])
     (2, ['README.md', 'bulk-00000.ndjson', 'index.json', 'queries.jsonl', 'query.json'])
     """
     validation.choice("to", target, TARGETS)
-    validation.count("rescored", rescored, low=10, high=10_000)
+    validation.count("rescore_window", rescore_window, low=10, high=10_000)
     if embedded and target != "qdrant":
         raise ConfigError(f"only qdrant can be embedded; got {target!r}")
     if embedded:
         validation.installed("qdrant_edge", extra="export")
     vectors = vectors_of(ranker)
-    asked = _asked(vectors, queries)
-    with exporting(output) as folder:
-        _writer(target, rescored)(folder, vectors, asked)
+    if queries is not None and not queries:
+        raise ConfigError("there are no queries: give at least one, or leave them out to write an example query")
+    queries = example_query(vectors) if queries is None else queries
+    _validate_texts(vectors, queries)
+    with export_folder(output) as folder:
+        if target in lucene.ENGINES:
+            lucene.write(target, folder, vectors, queries, rescore_window)
+        elif target == "vespa":
+            vespa.write(folder, vectors, queries, rescore_window)
+        else:
+            writers = {"qdrant": qdrant.write, "trec": trec.write, "ciff": trec.write_to_ciff}
+            writers.get(target, synonyms.write)(folder, vectors, queries)
         if embedded:
             qdrant.make_shard(vectors, folder.path / "shard").close()
-        told = {
+        summary = {
             "target": target,
             "documents": len(vectors.index),
             "terms": len(vectors.names),
             "weights": int(vectors.matrix.nnz),
             "pairs": vectors.model.n_pairs,
-            "queries": len(asked),
-            "rescored": rescored if target in ("elasticsearch", "opensearch", "vespa") else None,
+            "queries": len(queries),
+            "rescored": rescore_window if target in (*lucene.ENGINES, "vespa") else None,
             "files": dict(folder.files),
         }
-        folder.json(MANIFEST, told)
-    return told
+        folder.json(MANIFEST, summary)
+    return summary
 
 
-def _writer(target: str, rescored: int) -> Callable[[Folder, Vectors, Mapping[str, str]], None]:
-    if target in lucene.ENGINES:
-        return lambda folder, vectors, asked: lucene.write(target, folder, vectors, asked, rescored)
-    if target == "vespa":
-        return lambda folder, vectors, asked: vespa.write(folder, vectors, asked, rescored)
-    plain = {"qdrant": qdrant.write, "trec": trec.write, "ciff": trec.write_to_ciff, "synonyms": synonyms.write}
-    return plain[target]
+@renamed_parameters({"rescored": "rescore_window"})
+def query_body(
+    ranker: TextRanker, target: str, text: str, k: int = 10, rescore_window: int = RESCORE_WINDOW
+) -> dict[str, Any]:
+    """Return the request that an engine needs for one query.
 
+    Parameters
+    ----------
+    ranker : TextRanker
+        A ranker with an index.
+    target : str
+        One of `TARGETS`.
+    text : str
+        The query.
+    k : int
+        How many results to request.
+    rescore_window : int
+        How many documents Elasticsearch, OpenSearch and Vespa rescore with signed weights.
 
-def query_body(ranker: TextRanker, target: str, text: str, k: int = 10, rescored: int = RESCORED) -> dict[str, Any]:
-    """What to send to the engine for one text.
+    Returns
+    -------
+    body : dict
 
+    Examples
+    --------
     >>> ranker = TextRanker().fit({"d1": "red apples", "d2": "a pear"})
     >>> query_body(ranker, "opensearch", "apple")["query"]
     {'neural_sparse': {'sparserank': {'query_tokens': {'appl': 1.0}}}}
@@ -131,12 +185,12 @@ def query_body(ranker: TextRanker, target: str, text: str, k: int = 10, rescored
     utf8("the text of the query", text)
     vectors = vectors_of(ranker)
     if target in lucene.ENGINES:
-        return lucene.body(lucene.ENGINES[target], vectors, text, k, rescored)
+        return lucene.body(lucene.ENGINES[target], vectors, text, k, rescore_window)
     if target == "vespa":
-        return vespa.body(vectors, text, k, rescored)
+        return vespa.body(vectors, text, k, rescore_window)
     if target == "qdrant":
         return qdrant.body(vectors, text, k)
     if target == "synonyms":
-        met = synonyms.met(synonyms.rules(vectors), vectors, text)
-        return {"rules": [str(rule) for rule in met], "body": synonyms.body(text, k)}
-    return {"vector": vectors.named(vectors.query(text)), "topic": trec.topic(vectors, text)}
+        rules = synonyms.matching_rules(synonyms.rules(vectors), vectors, text)
+        return {"rules": [str(rule) for rule in rules], "body": synonyms.body(text, k)}
+    return {"vector": vectors.by_name(vectors.query(text)), "topic": trec.topic(vectors, text)}

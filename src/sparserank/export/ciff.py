@@ -1,7 +1,7 @@
-"""CIFF, the Common Index File Format of open-source research engines, both ways.
+"""Read and write CIFF, the Common Index File Format of open-source research engines.
 
-A file is protobuf messages, each behind its length: a Header, as many PostingsLists as it says, as many DocRecords.
-Numbers of documents in a list are gaps from the one before, the first from 0. `tf` holds impacts, whole and above 0.
+A file is a sequence of protobuf messages, each after its length: a Header, PostingsLists and DocRecords. The document
+numbers of a postings list are differences from the previous one. `tf` contains impacts, which are positive integers.
 The messages are those of https://github.com/osirrc/ciff (src/main/protobuf/CommonIndexFileFormat.proto).
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 VERSION = 1
-MOST_IMPACT = 2**31 - 1
+MAX_IMPACT = 2**31 - 1
 """`tf` is an int32."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _WIDTHS = {_FIXED64: 8, _FIXED32: 4}
@@ -29,7 +29,7 @@ _WIDTHS = {_FIXED64: 8, _FIXED32: 4}
 
 @dataclass(frozen=True)
 class Ciff:
-    """An index: impacts[i, j] is what term j counts in document i."""
+    """An index: impacts[i, j] is the impact of term j in document i."""
 
     terms: tuple[str, ...]
     ids: tuple[str, ...]
@@ -41,7 +41,7 @@ class Ciff:
 
 
 def varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first.
+    """Encode an integer with seven bits per byte, the lowest first.
 
     >>> varint(300)
     b'\\xac\\x02'
@@ -55,7 +55,7 @@ def varint(value: int) -> bytes:
 
 
 def _number(field: int, value: int) -> bytes:
-    """A whole number; 0 is what a reader takes where there is none."""
+    """Encode an integer field; 0 is the default and is left out."""
     return varint(field << 3 | _VARINT) + varint(value) if value else b""
 
 
@@ -68,18 +68,18 @@ def _delimited(message: bytes) -> bytes:
 
 
 def write_ciff(path: PathLike, index: Ciff) -> None:
-    """Write an index; terms that no document has are left out, the others come in the order of their bytes."""
+    """Write an index; terms are sorted by their bytes, and terms without documents are left out."""
     columns = index.impacts.tocsc()
     columns.sort_indices()
-    if columns.nnz and not (columns.data.min() >= 1 and columns.data.max() <= MOST_IMPACT):
-        raise DataError("impacts in a CIFF file are whole numbers above 0 and below 2**31")
+    if columns.nnz and not (columns.data.min() >= 1 and columns.data.max() <= MAX_IMPACT):
+        raise DataError("impacts in a CIFF file must be integers above 0 and below 2**31")
     order = sorted(np.flatnonzero(np.diff(columns.indptr)).tolist(), key=lambda term: index.terms[term].encode())
     lengths = np.asarray(index.impacts.sum(axis=1)).ravel().astype(np.int64).tolist()
     with atomic_write(path, compress=False) as file:
         file.write(_delimited(_header(len(order), lengths, index.description)))
         for term in order:
             part = slice(columns.indptr[term], columns.indptr[term + 1])
-            file.write(_delimited(_list(index.terms[term], columns.indices[part], columns.data[part])))
+            file.write(_delimited(_postings_list(index.terms[term], columns.indices[part], columns.data[part])))
         for number, (doc_id, length) in enumerate(zip(index.ids, lengths, strict=True)):
             record = _number(1, number) + _bytes(2, doc_id.encode()) + _number(3, length)
             file.write(_delimited(record))
@@ -88,11 +88,11 @@ def write_ciff(path: PathLike, index: Ciff) -> None:
 def _header(lists: int, lengths: Sequence[int], description: str) -> bytes:
     numbers = (VERSION, lists, len(lengths), lists, len(lengths), sum(lengths))
     mean = varint(7 << 3 | _FIXED64) + struct.pack("<d", sum(lengths) / max(len(lengths), 1))
-    counted = b"".join(_number(field, value) for field, value in enumerate(numbers, start=1))
-    return counted + mean + _bytes(8, description.encode())
+    counts = b"".join(_number(field, value) for field, value in enumerate(numbers, start=1))
+    return counts + mean + _bytes(8, description.encode())
 
 
-def _list(term: str, documents: Sequence[int], impacts: Sequence[int]) -> bytes:
+def _postings_list(term: str, documents: Sequence[int], impacts: Sequence[int]) -> bytes:
     gaps = np.diff(np.asarray(documents, np.int64), prepend=0).tolist()
     values = np.asarray(impacts, np.int64).tolist()
     pairs = (_number(1, gap) + _number(2, impact) for gap, impact in zip(gaps, values, strict=True))
@@ -104,7 +104,7 @@ def _list(term: str, documents: Sequence[int], impacts: Sequence[int]) -> bytes:
 
 
 def read_ciff(path: PathLike) -> Ciff:
-    """Read an index; a file that is cut short, or whose numbers do not fit together, is refused by name."""
+    """Read an index; a truncated or inconsistent file raises DataError with its path."""
     from scipy.sparse import csr_array
 
     raw = memoryview(read_bytes(path))
@@ -115,24 +115,24 @@ def read_ciff(path: PathLike) -> Ciff:
             raise ValueError("it is empty")
         numbers, texts = _message(header)
         lists, documents = numbers.get(2, 0), numbers.get(3, 0)
-        terms, rows, columns, values = _postings(messages, lists)
-        ids = _records(messages, documents)
+        terms, rows, columns, values = _read_postings(messages, lists)
+        ids = _read_ids(messages, documents)
         if next(messages, None) is not None:
-            raise ValueError("there is more behind its last document")
+            raise ValueError("more data follows the last document")
         if rows and max(rows) >= len(ids):
-            raise ValueError(f"a posting is of document {max(rows)}, and there are {len(ids)}")
+            raise ValueError(f"a posting names document {max(rows)}; the file has {len(ids)} documents")
         matrix = csr_array((values, (rows, columns)), shape=(len(ids), len(terms)), dtype=np.int64)
         return Ciff(tuple(terms), tuple(ids), matrix, texts.get(8, b"").decode())
     except ValueError as error:
         raise DataError(f"{path}: not a complete CIFF file: {error}") from None
 
 
-def _postings(messages: Iterator[memoryview], lists: int) -> tuple[list[str], list[int], list[int], list[int]]:
+def _read_postings(messages: Iterator[memoryview], lists: int) -> tuple[list[str], list[int], list[int], list[int]]:
     terms: list[str] = []
     rows: list[int] = []
     columns: list[int] = []
     values: list[int] = []
-    for message in _exactly(messages, lists, "postings lists"):
+    for message in _take(messages, lists, "postings lists"):
         numbers, texts = _message(message)
         term, frequency = texts.get(1, b"").decode(), numbers.get(2, 0)
         document, before = 0, len(rows)
@@ -141,36 +141,32 @@ def _postings(messages: Iterator[memoryview], lists: int) -> tuple[list[str], li
                 posting, _ = _message(content)
                 document += posting.get(1, 0)
                 rows.append(document)
-                values.append(_impact(term, posting.get(2, 0)))
+                values.append(posting.get(2, 0))
+                if values[-1] > MAX_IMPACT:
+                    raise ValueError(f"{term!r} has an impact of {values[-1]}; the largest is 2**31 - 1")
         if len(rows) - before != frequency:
-            raise ValueError(f"{term!r} says {frequency} documents and lists {len(rows) - before}")
+            raise ValueError(f"{term!r} announces {frequency} documents and lists {len(rows) - before}")
         columns += [len(terms)] * frequency
         terms.append(term)
     return terms, rows, columns, values
 
 
-def _impact(term: str, value: int) -> int:
-    if value > MOST_IMPACT:
-        raise ValueError(f"{term!r} has an impact of {value}, which is no number of 31 bits")
-    return value
-
-
-def _records(messages: Iterator[memoryview], documents: int) -> list[str]:
+def _read_ids(messages: Iterator[memoryview], documents: int) -> list[str]:
     ids: dict[int, str] = {}
-    for message in _exactly(messages, documents, "documents"):
+    for message in _take(messages, documents, "documents"):
         numbers, texts = _message(message)
         number = numbers.get(1, 0)
         if number >= documents or number in ids:
-            raise ValueError(f"document {number} is there twice, or one too many")
+            raise ValueError(f"document {number} occurs twice, or exceeds the announced number")
         ids[number] = texts.get(2, b"").decode()
     return [ids[number] for number in range(documents)]
 
 
-def _exactly(messages: Iterator[memoryview], wanted: int, what: str) -> Iterator[memoryview]:
-    for got in range(wanted):
+def _take(messages: Iterator[memoryview], count: int, what: str) -> Iterator[memoryview]:
+    for number in range(count):
         message = next(messages, None)
         if message is None:
-            raise ValueError(f"{wanted} {what} are announced; it ends after {got}")
+            raise ValueError(f"{count} {what} are announced; it ends after {number}")
         yield message
 
 
@@ -178,12 +174,12 @@ def _messages(raw: memoryview) -> Iterator[memoryview]:
     at = 0
     while at < len(raw):
         length, at = _read_varint(raw, at)
-        yield _taken(raw, at, length)
+        yield _slice(raw, at, length)
         at += length
 
 
 def _message(message: memoryview) -> tuple[dict[int, int], dict[int, bytes]]:
-    """{field: number} and {field: bytes}; of a field that is repeated, the last."""
+    """Return {field: number} and {field: bytes}; the last value of a repeated field counts."""
     numbers, texts = {}, {}
     for field, number, content in _fields(message):
         numbers[field], texts[field] = number, bytes(content)
@@ -191,7 +187,7 @@ def _message(message: memoryview) -> tuple[dict[int, int], dict[int, bytes]]:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int, memoryview]]:
-    """(field, its number or 0, its bytes or none)"""
+    """Yield (field, its number or 0, its bytes)."""
     at = 0
     while at < len(message):
         key, at = _read_varint(message, at)
@@ -204,11 +200,11 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int, memoryview]]:
             length = _WIDTHS[kind]
         else:
             raise ValueError(f"a field of kind {kind}")
-        yield key >> 3, number, _taken(message, at, length)
+        yield key >> 3, number, _slice(message, at, length)
         at += length
 
 
-def _taken(raw: memoryview, at: int, length: int) -> memoryview:
+def _slice(raw: memoryview, at: int, length: int) -> memoryview:
     if at + length > len(raw):
         raise ValueError("it ends in the middle of a message")
     return raw[at : at + length]

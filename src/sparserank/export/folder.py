@@ -1,6 +1,6 @@
-"""A folder that is there whole or not at all: files are written beside it and take its place at the end.
+"""A folder that is written atomically: files go to a temporary folder beside it, which takes its place at the end.
 
-`export.json` in it tells what it holds. A folder without one is never replaced: it is somebody else's.
+`export.json` lists its content. A folder without this file is never replaced, because something else wrote it.
 """
 
 from __future__ import annotations
@@ -19,68 +19,69 @@ from ..errors import ConfigError, DataError
 
 MANIFEST = "export.json"
 PART_BYTES = 8 << 20
-"""Of one bulk request: engines refuse 100 MB and are quickest between 5 and 15."""
+"""Size of a bulk request: engines reject 100 MB and are fastest between 5 and 15 MB."""
 
 
 class Folder:
-    """Where an export is written."""
+    """A folder and the sizes of the files written to it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.files: dict[str, int] = {}
 
     def text(self, name: str, content: str) -> None:
-        """A text file."""
+        """Write a text file."""
         raw = content.encode()
-        write_bytes(self._place(name), raw, compress=False)
+        write_bytes(self.file(name), raw, compress=False)
         self.files[name] = len(raw)
 
     def json(self, name: str, content: Any) -> None:
-        """One JSON value, to be read by people as well."""
+        """Write one JSON value, indented."""
         self.text(name, json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
 
     def lines(self, name: str, lines: Iterable[Any]) -> None:
-        """One JSON value a line."""
-        with atomic_write(self._place(name), compress=False) as file:
+        """Write one JSON value per line."""
+        with atomic_write(self.file(name), compress=False) as file:
             for line in lines:
                 file.write(json_line(line))
-        self.files[name] = self._place(name).stat().st_size
+        self.files[name] = self.file(name).stat().st_size
 
     def parts(
         self,
         name: str,
         records: Iterable[bytes],
-        most: int = PART_BYTES,
-        between: tuple[bytes, bytes, bytes] = (b"", b"", b""),
+        max_bytes: int = PART_BYTES,
+        delimiters: tuple[bytes, bytes, bytes] = (b"", b"", b""),
     ) -> None:
-        """Records in numbered files (`name` has a {}), none of more than `most` bytes unless one record alone is.
+        """Write records to numbered files (`name` has a {}); only a single record may exceed `max_bytes`.
 
-        between : what a file begins with, what parts two records, what it ends with.
+        delimiters : the start of a file, the separator of two records, the end of a file.
         """
-        for number, part in enumerate(_parts(records, most, *between)):
+        for number, part in enumerate(_parts(records, max_bytes, *delimiters)):
             numbered = name.format(f"{number:05d}")
-            write_bytes(self._place(numbered), part, compress=False)
+            write_bytes(self.file(numbered), part, compress=False)
             self.files[numbered] = len(part)
 
-    def _place(self, name: str) -> Path:
-        place = self.path / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        return place
+    def file(self, name: str) -> Path:
+        """Return the path of a file; its folder is created."""
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
 
-def _parts(records: Iterable[bytes], most: int, begin: bytes, comma: bytes, end: bytes) -> Iterator[bytes]:
+def _parts(records: Iterable[bytes], max_bytes: int, start: bytes, separator: bytes, end: bytes) -> Iterator[bytes]:
     part = bytearray()
     for record in records:
-        if part and len(part) + len(comma) + len(record) + len(end) > most:
+        if part and len(part) + len(separator) + len(record) + len(end) > max_bytes:
             yield bytes(part + end)
             part = bytearray()
-        part += comma + record if part else begin + record
+        part += separator + record if part else start + record
     if part:
         yield bytes(part + end)
 
 
 def json_line(content: Any) -> bytes:
-    """One JSON value and a line feed.
+    """Encode one JSON value and a line feed.
 
     >>> json_line({"a": 1})
     b'{"a":1}\\n'
@@ -90,7 +91,7 @@ def json_line(content: Any) -> bytes:
 
 
 def utf8(what: str, text: str) -> bytes:
-    """A text's bytes; one that has none, `what` names it, is refused."""
+    """Encode a text; a lone surrogate raises DataError, in which `what` names the text."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -98,48 +99,63 @@ def utf8(what: str, text: str) -> bytes:
 
 
 def check_free(path: PathLike) -> Path:
-    """Refuse a place that an export may not take."""
+    """Raise an error if an export cannot be written to a path.
+
+    Parameters
+    ----------
+    path : path
+        A new folder, an empty one, or an earlier export.
+
+    Returns
+    -------
+    path : Path
+
+    Examples
+    --------
+    >>> check_free("exported").name
+    'exported'
+    """
     path = Path(path)
     if path.exists() and not path.is_dir():
         raise ConfigError(f"{path}: is a file; an export is a folder")
     if path.is_dir() and any(path.iterdir()) and not (path / MANIFEST).is_file():
-        raise ConfigError(f"{path}: has files in it that are no export; give a new folder")
+        raise ConfigError(f"{path}: contains files that are not an export; give a new folder")
     if not path.absolute().parent.is_dir():
         raise DataError(f"{path.absolute().parent}: no such folder")
     return path
 
 
 @contextmanager
-def exporting(path: PathLike) -> Iterator[Folder]:
-    """A folder that appears under `path` when the block ends well; an earlier export there is replaced.
+def export_folder(path: PathLike) -> Iterator[Folder]:
+    """Yield a folder that appears at `path` when the block succeeds; it replaces an earlier export.
 
-    Where `path` is a link, the folder it leads to is replaced and the link stays.
+    If `path` is a link, the target of the link is replaced and the link stays.
     """
     path = Path(os.path.realpath(check_free(path)))
     try:
-        made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror}") from None
     try:
-        yield Folder(made)
-        made.chmod(0o755)
-        _take_place(made, path)
+        yield Folder(temporary)
+        temporary.chmod(0o755)
+        _replace(path, temporary)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _take_place(made: Path, path: Path) -> None:
-    """Put a folder where another may be; where that fails, the other one is there again."""
-    old = made.with_name(made.name + ".old")
-    there = path.exists()
-    if there:
+def _replace(path: Path, new: Path) -> None:
+    """Move a folder to `path`; if that fails, restore the folder that was there."""
+    old = new.with_name(new.name + ".old")
+    exists = path.exists()
+    if exists:
         path.replace(old)
     try:
-        made.replace(path)
+        new.replace(path)
     except OSError:
-        if there:
+        if exists:
             old.replace(path)
         raise
     shutil.rmtree(old, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Weights as small whole numbers, as research engines and integer-weighted sets take them: impact = ⌈weight · scale⌉.
+"""Weights quantized to small integers, for research engines and weighted sets: impact = ⌈weight · scale⌉.
 
 Rounding up keeps every posting: an impact is at least 1.
 """
@@ -16,14 +16,14 @@ from ..errors import DataError
 
 @dataclass(frozen=True)
 class Impacts:
-    """How weights become impacts: `scale` is what one unit of weight counts."""
+    """A quantization of weights: `scale` is the impact of one unit of weight."""
 
     scale: float
     bits: int
 
     @classmethod
     def over(cls, largest: float, bits: int = 8) -> Impacts:
-        """So that the largest weight is the largest number of so many bits.
+        """Map the largest weight to the largest integer of so many bits.
 
         >>> Impacts.over(2.0).of(np.array([0.001, 1.0, 2.0])).tolist()
         [1, 128, 255]
@@ -32,12 +32,12 @@ class Impacts:
         return cls((2**bits - 1) / largest if largest > 0.0 else 1.0, bits)
 
     def of(self, weights: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.int64]:
-        """The impacts of weights that are above 0 and not above the largest."""
+        """Return the impacts of weights in (0, largest]."""
         scaled = np.asarray(weights, np.float64) * self.scale
         if len(scaled) and (scaled.min() <= 0.0 or scaled.max() > 2**self.bits - 1 + 1e-6):
-            raise DataError("an impact is of a weight above 0 and not above the largest")
+            raise DataError("weights must be above 0 and not above the largest one")
         return np.clip(np.ceil(scaled - 1e-9), 1, 2**self.bits - 1).astype(np.int64)
 
     def weights(self, impacts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The middle of what each impact may have been."""
+        """Return the middle of the interval that each impact stands for."""
         return (np.asarray(impacts, np.float64) - 0.5) / self.scale

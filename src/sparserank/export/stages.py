@@ -1,9 +1,9 @@
-"""Signed queries for engines that know no signs: the positive part finds K documents, all weights score those.
+"""Signed queries for engines that support only positive weights.
 
-    first stage    Σ max(q, 0) · d    over as many terms as one query may have, the weightiest first
-    second stage   Σ q · d            of the best K alone
+    first stage    Σ max(q, 0) · d    over at most MAX_CLAUSES terms, the heaviest first; it retrieves K documents
+    second stage   Σ q · d            of these K documents
 
-A document that only negative weights meet is not found by the first stage, and need not be: its score is below 0.
+The first stage misses a document that matches negative weights only. Its score would be below 0.
 """
 
 from __future__ import annotations
@@ -14,51 +14,47 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-RESCORED = 100
-"""K. Measured on NFCorpus dev (benchmarks/export_loss.py): nothing changes from K = 50 on; this is twice that."""
-MOST_CLAUSES = 1000
-"""Terms of one Lucene query: 1,024 are allowed everywhere, and some clauses go around them."""
+RESCORE_WINDOW = 100
+"""K. On NFCorpus dev (benchmarks/export_loss.py) nothing changes from K = 50 on; this is twice that."""
+MAX_CLAUSES = 1000
+"""Terms of one Lucene query: Lucene allows 1,024 clauses, and some clauses enclose the terms."""
 
 
 @dataclass(frozen=True)
-class Signed:
-    """A query in parts; each part is {number of a term: weight above 0} and holds at most `most` terms.
+class SignedQuery:
+    """A query in parts of limited size; each part is {number of a term: absolute weight}.
 
-    `first` finds documents; `more` adds what it had no room for, `less` is taken away.
+    `first` retrieves documents, `overflow` has the positive terms beyond the limit, `negative` is subtracted.
     """
 
     first: dict[int, float]
-    more: tuple[dict[int, float], ...]
-    less: tuple[dict[int, float], ...]
+    overflow: tuple[dict[int, float], ...]
+    negative: tuple[dict[int, float], ...]
 
     @classmethod
-    def of(cls, query: Mapping[int, float], largest: NDArray[np.float64], most: int = MOST_CLAUSES) -> Signed:
-        """Split a query; terms that can add most to a score come first.
+    def split(
+        cls, query: Mapping[int, float], largest: NDArray[np.float64], max_terms: int = MAX_CLAUSES
+    ) -> SignedQuery:
+        """Split a query; the terms that can change a score most come first.
 
-        >>> Signed.of({0: 2.0, 1: -1.0, 2: 3.0}, np.ones(3), most=1)
-        Signed(first={2: 3.0}, more=({0: 2.0},), less=({1: 1.0},))
+        >>> SignedQuery.split({0: 2.0, 1: -1.0, 2: 3.0}, np.ones(3), max_terms=1)
+        SignedQuery(first={2: 3.0}, overflow=({0: 2.0},), negative=({1: 1.0},))
         """
         by_size = sorted(query, key=lambda term: (-abs(query[term]) * largest[term], term))
-        found = _chunks({term: query[term] for term in by_size if query[term] > 0}, most)
-        less = _chunks({term: -query[term] for term in by_size if query[term] < 0}, most)
-        return cls(found[0] if found else {}, tuple(found[1:]), tuple(less))
+        positive = _chunks({term: query[term] for term in by_size if query[term] > 0}, max_terms)
+        negative = _chunks({term: -query[term] for term in by_size if query[term] < 0}, max_terms)
+        return cls(positive[0] if positive else {}, tuple(positive[1:]), tuple(negative))
 
-    def scaled(self, most: float) -> tuple[Signed, float]:
-        """With no weight above `most`, and what all were divided by: a power of two, so no digit is lost."""
-        parts = (self.first, *self.more, *self.less)
-        highest = max((weight for part in parts for weight in part.values()), default=0.0)
-        by = 1.0 if highest <= most else 2.0 ** np.ceil(np.log2(highest / most))
-        return Signed(
-            _divided(self.first, by),
-            tuple(_divided(part, by) for part in self.more),
-            tuple(_divided(part, by) for part in self.less),
-        ), float(by)
+    def scale(self, max_weight: float) -> tuple[SignedQuery, float]:
+        """Divide all weights by the least power of two, which loses no digit, that makes them fit; return it too."""
+        parts = (self.first, *self.overflow, *self.negative)
+        heaviest = max((weight for part in parts for weight in part.values()), default=0.0)
+        divisor = 1.0 if heaviest <= max_weight else float(2.0 ** np.ceil(np.log2(heaviest / max_weight)))
+        first, *others = ({term: weight / divisor for term, weight in part.items()} for part in parts)
+        n = len(self.overflow)
+        return SignedQuery(first, tuple(others[:n]), tuple(others[n:])), divisor
 
 
-def _chunks(weights: dict[int, float], most: int) -> list[dict[int, float]]:
+def _chunks(weights: dict[int, float], size: int) -> list[dict[int, float]]:
     pairs = list(weights.items())
-    return [dict(pairs[at : at + most]) for at in range(0, len(pairs), most)]
-
-
-def _divided(weights: dict[int, float], by: float) -> dict[int, float]:
-    return {term: weight / by for term, weight in weights.items()}
+    return [dict(pairs[i : i + size]) for i in range(0, len(pairs), size)]

@@ -1,10 +1,10 @@
-"""Learned pairs as a synonym file in Solr's format, for engines that take nothing else.
+"""Learned pairs as a synonym file in Solr's format, for engines that support nothing else.
 
     motor, motors => motor, engine
 
-A rule stands before the engine's stemmer, so it is spelled as documents spell its words: on the left every spelling of
-a query word, on the right one spelling of it and one of each word it has learned to look for. Weights, signs and pairs
-of neighbouring words do not fit into such a file and are left out, as are light pairs.
+The engine applies rules before its stemmer, so rules have words as documents spell them: on the left all spellings of a
+query word, on the right its commonest spelling and that of each paired word. The format has no weights, signs or word
+n-grams. Light pairs are left out.
 """
 
 from __future__ import annotations
@@ -24,58 +24,56 @@ from .folder import Folder
 from .lucene import LOADING, bulk
 from .vectors import Vectors
 
-MOST, AT_LEAST = 5, 1 / 6
-"""Words a rule adds at most, and what a pair must weigh, the heaviest being 1. Chosen on NFCorpus dev;
+MAX_WORDS, MIN_WEIGHT = 5, 1 / 6
+"""Words that a rule adds, and the weight of a pair relative to the heaviest one. Tuned on NFCorpus dev;
 benchmarks/synonym_defaults.py varies them on training queries."""
 _SPECIAL = re.compile(r"([,\\#]|=>)")
 README = """# Synonyms
 
-{rules:,} rules in Solr's format, which Lucene, Solr, Elasticsearch and OpenSearch read. They only widen a query:
-weights and signs are lost, so expect far less than the model itself gives (docs/guides/export.md has figures).
+{rules:,} rules in Solr's format, which Lucene, Solr, Elasticsearch and OpenSearch read. They only expand queries:
+weights and signs are lost, so results are much worse than the model's (docs/guides/export.md has figures).
 
-`index.json` makes an index of Elasticsearch or OpenSearch whose queries, and only those, go through the rules, before
-stop words and the {stem} stemmer, which documents go through as well. Put `synonyms.txt` under `config/analysis/` of
-every node, then make the index and load the {documents:,} documents:
+`index.json` creates an index of Elasticsearch or OpenSearch. It applies the rules to queries only, and stop words and
+the {stem} stemmer to queries and documents. Put `synonyms.txt` under `config/analysis/` of every node, then create the
+index and load the {documents:,} documents:
 
 {loading}
 
-A query – here {example!r} – finds something only when the documents are loaded:
+Then send a query, here {example!r}:
 
     curl -X POST $ENGINE/sparserank/_search -H 'content-type: application/json' -d @query.json
 
-`queries.jsonl` has every query that was given, one a line: its `id`, and the `body` to send.
+`queries.jsonl` has one query per line: its `id`, and the `body` to send.
 
-In Solr, use the same order: SynonymGraphFilterFactory with synonyms="synonyms.txt" in the query analyzer, behind
-LowerCaseFilterFactory and before the stemmer. Which rules a query meets is what
+In Solr, use the same order: SynonymGraphFilterFactory with synonyms="synonyms.txt" in the query analyzer, after
+LowerCaseFilterFactory and before the stemmer. This command prints the rules that match a query:
 
     sparserank export MODEL --to synonyms --query {quoted}
-
-prints.
 """
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What is written for what is found."""
+    """Any of the words is replaced by all of the replacements."""
 
-    found: tuple[str, ...]
-    written: tuple[str, ...]
+    words: tuple[str, ...]
+    replacements: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{', '.join(map(_quoted, self.found))} => {', '.join(map(_quoted, self.written))}"
+        return f"{', '.join(map(_escape, self.words))} => {', '.join(map(_escape, self.replacements))}"
 
 
-def _quoted(word: str) -> str:
+def _escape(word: str) -> str:
     return _SPECIAL.sub(lambda special: "".join("\\" + c for c in special[0]), word)
 
 
 def spellings(vectors: Vectors) -> dict[str, list[str]]:
-    """{word as it is counted: its spellings in the documents, the commonest first}."""
+    """Return {word of the vocabulary: its spellings in the documents, the commonest first}."""
     analyzer = replace(vectors.model.lexical.analyzer, ngrams=1)
-    written = replace(analyzer, stem=None, stop_words=None)
+    unstemmed = replace(analyzer, stem=None, stop_words=None)
     counts: Counter[str] = Counter()
     for texts in (vectors.index.documents.titles, vectors.index.documents.texts):
-        for names, tokens, _ in tokenize(written, texts):
+        for names, tokens, _ in tokenize(unstemmed, texts):
             counts.update({names[token]: n for token, n in Counter(tokens.tolist()).items()})
     words = sorted(counts, key=lambda word: (-counts[word], word))
     out: dict[str, list[str]] = {}
@@ -85,37 +83,37 @@ def spellings(vectors: Vectors) -> dict[str, list[str]]:
     return out
 
 
-def rules(vectors: Vectors, most: int = MOST, at_least: float = AT_LEAST) -> list[Rule]:
-    """A rule for every word that looks for others, by falling weight of the pairs; a model without pairs is refused."""
-    validation.count("most", most, low=1)
-    validation.number("at_least", at_least, low=0.0, high=1.0)
+def rules(vectors: Vectors, max_words: int = MAX_WORDS, min_weight: float = MIN_WEIGHT) -> list[Rule]:
+    """Return a rule for every query word with pairs, by descending weight; a model without pairs raises ModelError."""
+    validation.count("max_words", max_words, low=1)
+    validation.number("min_weight", min_weight, low=0.0, high=1.0)
     if vectors.model.W is None:
-        raise ModelError("this model has learned no word pairs; there is nothing to make synonyms of")
-    spelled = spellings(vectors)
-    looked_for: dict[str, list[tuple[float, str]]] = {}
+        raise ModelError("this model has no word pairs, so it has no synonyms to export")
+    by_word = spellings(vectors)
+    paired: dict[str, list[tuple[float, str]]] = {}
     pairs = {pair: weight for pair, weight in vectors.model.named_pairs().items() if pair[0] != pair[1]}
-    enough = at_least * max(pairs.values(), default=0.0)
+    threshold = min_weight * max(pairs.values(), default=0.0)
     for (query, document), weight in pairs.items():
-        if weight > 0.0 and weight >= enough and " " not in query and " " not in document:
-            looked_for.setdefault(query, []).append((-weight, document))
+        if weight > 0.0 and weight >= threshold and " " not in query and " " not in document:
+            paired.setdefault(query, []).append((-weight, document))
     out = []
-    for query in sorted(looked_for, key=lambda word: (min(looked_for[word]), word)):
-        chosen = [word for _, word in sorted(looked_for[query]) if word in spelled][:most]
-        if chosen:
-            own = spelled.get(query, [query])
-            out.append(Rule(tuple(own), (own[0], *(spelled[word][0] for word in chosen))))
+    for query in sorted(paired, key=lambda word: (min(paired[word]), word)):
+        added = [by_word[word][0] for _, word in sorted(paired[query]) if word in by_word][:max_words]
+        if added:
+            own = by_word.get(query, [query])
+            out.append(Rule(tuple(own), (own[0], *added)))
     return out
 
 
 def read_synonyms(path: PathLike) -> list[Rule]:
-    """Rules of a file, explicit ones alone: `a, b => c, d`."""
+    """Read the explicit rules of a file: `a, b => c, d`."""
     out = []
     for number, line in numbered_lines(path):
         if line.lstrip().startswith("#"):
             continue
         sides = re.split(r"(?<!\\)=>", line)
         if len(sides) != 2 or not all(side.strip() for side in sides):
-            raise DataError(f"{path}:{number}: a rule is 'found, found => written, written'; got {line[:60]!r}")
+            raise DataError(f"{path}:{number}: a rule is 'word, word => replacement, replacement'; got {line[:60]!r}")
         out.append(Rule(*(_words(side) for side in sides)))
     return out
 
@@ -124,17 +122,17 @@ def _words(side: str) -> tuple[str, ...]:
     return tuple(re.sub(r"\\(.)", r"\1", word.strip()) for word in re.split(r"(?<!\\),", side))
 
 
-def met(made: Iterable[Rule], vectors: Vectors, text: str) -> list[Rule]:
-    """The rules that a query meets."""
+def matching_rules(rules: Iterable[Rule], vectors: Vectors, text: str) -> list[Rule]:
+    """Return the rules that match a query."""
     analyzer = replace(vectors.model.lexical.analyzer, ngrams=1, stem=None, stop_words=None)
     words = set(analyzer.tokens(text))
-    return [rule for rule in made if words.intersection(rule.found)]
+    return [rule for rule in rules if words.intersection(rule.words)]
 
 
 def index_body(vectors: Vectors) -> dict[str, Any]:
-    """An index that analyses words as the model does, and queries through the rules first.
+    """Return an index that analyzes words as the model does and applies the rules to queries.
 
-    Java's own word class knows no letter beyond ASCII, or combining marks too; letters and digits are what ours has.
+    Java's word class has ASCII letters only, or combining marks too, so the pattern lists letters and digits.
     """
     analyzer = vectors.model.lexical.analyzer
     filters: dict[str, Any] = {"pairs": {"type": "synonym_graph", "synonyms_path": "analysis/synonyms.txt"}}
@@ -150,27 +148,29 @@ def index_body(vectors: Vectors) -> dict[str, Any]:
     tokens = {"word": {"type": "pattern", "pattern": r"[^\p{L}\p{N}_]+"}}
     kinds = {"written": [*before, *after], "asked": [*before, "pairs", *after]}
     analyzers = {name: {"type": "custom", "tokenizer": "word", "filter": chain} for name, chain in kinds.items()}
-    searched = {"type": "text", "analyzer": "written", "search_analyzer": "asked"}
+    content = {"type": "text", "analyzer": "written", "search_analyzer": "asked"}
     analysis = {"tokenizer": tokens, "filter": filters, "analyzer": analyzers}
     stored = {"type": "text", "index": False, "copy_to": "content"}
-    properties = {"id": {"type": "keyword"}, "title": stored, "text": stored, "content": searched}
+    properties = {"id": {"type": "keyword"}, "title": stored, "text": stored, "content": content}
     return {"settings": {"analysis": analysis}, "mappings": {"dynamic": "strict", "properties": properties}}
 
 
 def body(text: str, k: int = 10) -> dict[str, Any]:
-    """A search in titles and texts together; the rules are the engine's part."""
+    """Return a search in titles and texts; the engine applies the rules."""
     return {"size": k, "_source": ["id", "title"], "query": {"match": {"content": {"query": text}}}}
 
 
 def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
-    """Rules, an index that uses them, its documents and queries."""
-    made = rules(vectors)
-    folder.text("synonyms.txt", "".join(f"{rule}\n" for rule in made))
+    """Write the rules, the settings of an index that uses them, its documents and queries."""
+    synonyms = rules(vectors)
+    folder.text("synonyms.txt", "".join(f"{rule}\n" for rule in synonyms))
     folder.json("index.json", index_body(vectors))
     folder.parts("bulk-{}.ndjson", bulk(vectors, weighted=False))
     first = next(iter(queries.values()))
     folder.json("query.json", body(first))
     folder.lines("queries.jsonl", ({"id": name, "body": body(text)} for name, text in queries.items()))
-    numbers = {"rules": len(made), "documents": len(vectors.index)}
-    told = {"stem": vectors.model.lexical.analyzer.stemmer or "missing", "loading": LOADING}
-    folder.text("README.md", README.format(example=first, quoted=shlex.quote(first), **told, **numbers))
+    readme = README.format(
+        rules=len(synonyms), documents=len(vectors.index), example=first, quoted=shlex.quote(first),
+        stem=vectors.model.lexical.analyzer.stemmer or "missing", loading=LOADING,
+    )  # fmt: skip
+    folder.text("README.md", readme)

@@ -1,7 +1,7 @@
-"""Documents and queries as term → weight in one space: score = Σ over terms of query weight · document weight.
+"""Documents and queries as sparse vectors: score = Σ over terms of query weight · document weight.
 
-A model has two columns a word: the word itself, and what learned pairs look for. So a word is two terms, `word` and
-`word~`, whose names and numbers do not depend on the documents. Document weights are above 0; a query's have signs.
+A model has two columns per word: the word itself, and the target of learned pairs. So a word is two terms, `word` and
+`word~`; their names and numbers do not depend on the documents. Document weights are positive, query weights signed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deprecated import renamed_attribute
 from ..errors import ModelError
 from ..search import Index
 from ..text_ranker.model import TextModel
@@ -24,28 +25,28 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 LEARNED = "~"
-"""What the term of a word's learned column ends in."""
-MOST_TERMS = 1 << 32
+"""Suffix of the term of a word's learned column."""
+MAX_TERMS = 1 << 32
 """Engines number terms in 32 bits."""
-_PLAIN = re.compile(r"[^\w ]")
+_SPECIAL = re.compile(r"[^\w ]")
 
 
 def term_name(word: str, learned: bool = False) -> str:
-    """The name of a word's term: no dots, which engines take for paths, and no blanks, which part terms in files.
+    """Name the term of a word without dots, which engines read as paths, and without blanks, which separate terms.
 
     >>> term_name("heart attack"), term_name("rank", learned=True), term_name("a.b")
     ('heart+attack', 'rank~', 'a%2Eb')
     """
-    escaped = _PLAIN.sub(lambda found: _escaped(found[0]), word).replace(" ", "+")
+    escaped = _SPECIAL.sub(lambda match: _escape(match[0]), word).replace(" ", "+")
     return escaped + LEARNED if learned else escaped
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return "%2E" if character == "." else "%7E" if character == "~" else quote(character, safe="")
 
 
 def term_word(name: str) -> tuple[str, bool]:
-    """The word of a term, and whether it is the learned column's.
+    """Return the word of a term, and whether the term is of the learned column.
 
     >>> term_word("heart+attack~")
     ('heart attack', True)
@@ -55,7 +56,7 @@ def term_word(name: str) -> tuple[str, bool]:
 
 
 class Document(NamedTuple):
-    """A document and its weights; `terms` are numbers, rising."""
+    """A document and its weights; `terms` are ascending term numbers."""
 
     id: str
     title: str
@@ -66,27 +67,45 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True)
 class Vectors:
-    """A model and an index made for it."""
+    """The sparse vectors of a model's queries and of the documents in its index.
+
+    Parameters
+    ----------
+    model : TextModel
+        The model of a `TextRanker`.
+    index : Index
+        An index of the same model; another one raises ModelError.
+
+    Examples
+    --------
+    >>> from sparserank import TextRanker
+    >>> ranker = TextRanker().fit({"a": "red apple", "b": "pear"})
+    >>> vectors = Vectors(ranker.model_, ranker.index_)
+    >>> vectors.by_name(vectors.query("An apple, or plums"))
+    {'appl': 1.0}
+    """
 
     model: TextModel
     index: Index
 
     def __post_init__(self) -> None:
         if self.index.n_terms != self.model.n_terms:
-            raise ModelError(f"the index has {self.index.n_terms} terms, the model {self.model.n_terms}: not its own")
-        if self.model.n_terms >= MOST_TERMS:
-            raise ModelError(f"{self.model.n_terms} terms are more than 32 bits can number")
+            raise ModelError(
+                f"the index has {self.index.n_terms} terms, the model {self.model.n_terms}; they do not match"
+            )
+        if self.model.n_terms >= MAX_TERMS:
+            raise ModelError(f"{self.model.n_terms} terms; engines number at most 2**32")
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The term of every column."""
+        """The term name of every column."""
         words = self.model.lexical.words
         names = tuple(map(term_name, words))
         return names if self.model.W is None else names + tuple(term_name(word, learned=True) for word in words)
 
     @cached_property
     def matrix(self) -> csr_array:
-        """Documents × terms, in the order of `index.documents`, terms rising, without zeros."""
+        """Documents × terms, in the order of `index.documents`, with ascending terms and without zeros."""
         out = self.index.matrix()
         out.eliminate_zeros()
         out.sort_indices()
@@ -94,33 +113,58 @@ class Vectors:
 
     @cached_property
     def largest(self) -> NDArray[np.float64]:
-        """The largest weight any document has for each term."""
+        """The largest weight of each term in any document."""
         out = np.zeros(self.model.n_terms)
         np.maximum.at(out, self.matrix.indices, self.matrix.data)
         return out
 
     @cached_property
-    def longest(self) -> float:
-        """The largest length of any document's weights, learned columns alone where there are any: then it is 1."""
+    def max_norm(self) -> float:
+        """The largest norm of a document, over the learned columns (then it is 1) if the model has pairs."""
         learned = self.model.W is not None
         rows = self.matrix[:, len(self.model.lexical.words) :] if learned else self.matrix
         return float(np.sqrt(rows.multiply(rows).sum(axis=1).max(initial=0.0)))
 
-    def most_of(self, weights: Mapping[int, float]) -> float:
-        """A bound on Σ weight · d for weights of learned terms: by the largest d of each, or by lengths."""
+    longest, most_of = renamed_attribute("longest", "max_norm"), renamed_attribute("most_of", "upper_bound")
+    named = renamed_attribute("named", "by_name")
+
+    def upper_bound(self, weights: Mapping[int, float]) -> float:
+        """Return an upper bound on Σ weight · d over all documents d.
+
+        Parameters
+        ----------
+        weights : mapping of int to float
+            {number of a learned term: positive weight}.
+
+        Returns
+        -------
+        bound : float
+            The smaller of two bounds: by the largest weight of each term, and by the norms (Cauchy–Schwarz).
+        """
         terms, values = np.array(list(weights), np.int64), np.array(list(weights.values()), np.float64)
         by_term = float(values @ self.largest[terms])
-        return min(by_term, float(np.linalg.norm(values)) * self.longest * (1 + 1e-5))
+        return min(by_term, float(np.linalg.norm(values)) * self.max_norm * (1 + 1e-5))
 
     def documents(self) -> Iterator[Document]:
-        """Every document, by falling id."""
+        """Iterate over the documents in the order of the index."""
         rows, records = self.matrix, self.index.documents
-        for i, told in enumerate(zip(records.ids, records.titles, records.texts, strict=True)):
+        for i, record in enumerate(zip(records.ids, records.titles, records.texts, strict=True)):
             part = slice(rows.indptr[i], rows.indptr[i + 1])
-            yield Document(*told, rows.indices[part].astype(np.int64), rows.data[part])
+            yield Document(*record, rows.indices[part].astype(np.int64), rows.data[part])
 
     def queries(self, texts: Iterable[str]) -> csr_array:
-        """Queries × terms, with signs, in 64 bits; terms that no document has are left out: they meet nothing."""
+        """Encode queries.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The queries.
+
+        Returns
+        -------
+        Q : csr_array of shape (n_queries, n_terms)
+            Signed weights, without the terms that no document has.
+        """
         out = self.model.encode_queries(texts).expand()
         out.data[self.largest[out.indices] == 0.0] = 0.0
         out.eliminate_zeros()
@@ -128,24 +172,39 @@ class Vectors:
         return out
 
     def query(self, text: str) -> dict[int, float]:
-        """One query, {number of a term: weight}.
+        """Encode one query.
 
-        >>> from sparserank import TextRanker
-        >>> ranker = TextRanker().fit({"a": "red apple", "b": "pear"})
-        >>> vectors = Vectors(ranker.model_, ranker.index_)
-        >>> {vectors.names[term]: weight for term, weight in vectors.query("An apple, or plums").items()}
-        {'appl': 1.0}
+        Parameters
+        ----------
+        text : str
+            The query.
+
+        Returns
+        -------
+        weights : dict of int to float
+            {number of a term: weight}.
         """
         row = self.queries([text])
         return dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
 
-    def named(self, weights: Mapping[int, float]) -> dict[str, float]:
-        """{term: weight}, numbers as short as 32 bits need."""
+    def by_name(self, weights: Mapping[int, float]) -> dict[str, float]:
+        """Replace the numbers of terms by their names.
+
+        Parameters
+        ----------
+        weights : mapping of int to float
+            {number of a term: weight}.
+
+        Returns
+        -------
+        weights : dict of str to float
+            {term: weight}; weights have the fewest digits that identify a 32-bit number.
+        """
         return {self.names[term]: short(weight) for term, weight in weights.items()}
 
 
 def short(weight: float) -> float:
-    """A weight in as few digits as tell it from other numbers of 32 bits.
+    """Round a weight to the fewest digits that identify it among 32-bit numbers.
 
     >>> import numpy as np
     >>> short(np.float32(0.1)), float(np.float32(0.1))
@@ -155,5 +214,5 @@ def short(weight: float) -> float:
 
 
 def shorts(weights: Sequence[float] | NDArray[np.float32]) -> list[float]:
-    """`short` of many."""
+    """Apply `short` to many weights."""
     return [short(weight) for weight in np.asarray(weights, np.float32)]

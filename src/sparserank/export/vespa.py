@@ -1,7 +1,7 @@
-"""Vespa: `wand` over a weighted set finds, a product of two mapped tensors scores.
+"""Vespa: `wand` over a weighted set retrieves documents, and a product of two mapped tensors scores them.
 
-A weighted set has whole numbers above 0: the positive part of a query, rounded, is the first phase. The second phase
-scores the best K of each node with the weights themselves, signs and all.
+A weighted set has positive integers, so the first phase uses the positive part of a query, quantized. The second phase
+scores the best K of each node with the exact signed weights.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .vectors import Vectors, shorts
 
 TYPE = "doc"
 DOCUMENT_BITS, QUERY_BITS = 8, 10
-"""Of the first phase; 255 · 1023 · 8,000 terms stay below 2³¹."""
+"""Of the first phase: the scores of 8,000 terms, 255 · 1023 each, stay below 2³¹."""
 SCHEMA = """schema {type} {{
     document {type} {{
         field id type string {{
@@ -52,7 +52,7 @@ SCHEMA = """schema {type} {{
             expression: rawScore(terms)
         }}
         second-phase {{
-            rerank-count: {rescored}
+            rerank-count: {window}
             expression: sum(query(asked) * attribute(weights))
         }}
     }}
@@ -75,39 +75,39 @@ SERVICES = """<?xml version="1.0" encoding="utf-8" ?>
   </content>
 </services>
 """
-MOST_HITS = 10_000
+MAX_HITS = 10_000
 QUERY_PROFILE = """<query-profile id="default">
-  <field name="maxHits">{most}</field>
-  <field name="maxOffset">{most}</field>
+  <field name="maxHits">{max_hits}</field>
+  <field name="maxOffset">{max_hits}</field>
 </query-profile>
 """
-"""Without it a query for more than 400 hits is refused."""
+"""Without it, Vespa rejects a query for more than 400 hits."""
 README = """# For Vespa
 
-`application/` is an application package: a schema with {documents:,} documents' weighted terms twice, as a weighted set
-to find by and as a mapped tensor to score by.
+`application/` is an application package. Its schema has the weighted terms of the {documents:,} documents twice: as a
+weighted set to retrieve by, and as a mapped tensor to score by.
 
     vespa config set target local
     vespa deploy --wait 300 application
     vespa feed feed.jsonl
 
-A query – here {example!r}:
+Send a query, here {example!r}:
 
     vespa query --file query.json
 
-Any other one is made by the model:
+The model encodes any other query:
 
     sparserank export MODEL --to vespa --query {quoted} > query.json
 
-`wand` finds the best {rescored} by the positive weights, in whole numbers; the second phase scores those with all
-weights: `sum(query(asked) * attribute(weights))`. Up to {most:,} hits may be asked for: `search/query-profiles` in the
-application says so. A relevance of 0 is no result: contributions cancel. `word` is the word itself, `word~` what
-learned pairs look for. `queries.jsonl` has every query that was given, one a line.
+`wand` retrieves the best {window} by the positive weights, as integers. The second phase scores these with all weights:
+`sum(query(asked) * attribute(weights))`. A query may request {max_hits:,} hits, as `search/query-profiles` in the
+application allows. Ignore hits of relevance 0: their contributions cancel. `word` is the word itself, `word~` is the
+target of learned pairs. `queries.jsonl` has one query per line.
 """
 
 
 def feed(vectors: Vectors) -> Iterator[dict[str, Any]]:
-    """Every document as a put."""
+    """Yield a put operation for every document."""
     impacts = Impacts.over(float(vectors.largest.max(initial=0.0)), DOCUMENT_BITS)
     for document in vectors.documents():
         fields: dict[str, Any] = {"id": document.id, "title": document.title, "text": document.text}
@@ -119,41 +119,41 @@ def feed(vectors: Vectors) -> Iterator[dict[str, Any]]:
 
 
 def tokens(vectors: Vectors, weights: Mapping[int, float]) -> dict[str, int]:
-    """What `wand` looks for: positive weights in whole numbers."""
+    """Return the tokens of `wand`: the positive weights as integers."""
     positive = {term: weight for term, weight in weights.items() if weight > 0.0}
     values = np.array(list(positive.values()), np.float64)
     impacts = Impacts.over(float(values.max(initial=0.0)), QUERY_BITS).of(values)
     return dict(zip((vectors.names[term] for term in positive), impacts.tolist(), strict=True))
 
 
-def body(vectors: Vectors, text: str, k: int, rescored: int) -> dict[str, Any]:
-    """The query for the best k.
+def body(vectors: Vectors, text: str, k: int, window: int) -> dict[str, Any]:
+    """Return the query for the best k.
 
-    The tensor is an object, {term: weight}. Vespa reads labels between quotes as they stand, escapes and all; a term
-    has neither quotes nor backslashes in it (`vectors.term_name`).
+    The tensor is an object, {term: weight}. Vespa does not unescape quoted labels; `vectors.term_name` writes neither
+    quotes nor backslashes.
     """
     weights = vectors.query(text)
-    found = tokens(vectors, weights)
-    target = max(k, rescored)
-    where = f"({{targetHits: {target}}}wand(terms, {json.dumps(found, ensure_ascii=False)}))" if found else "false"
+    positive = tokens(vectors, weights)
+    hits = max(k, window)
+    where = f"({{targetHits: {hits}}}wand(terms, {json.dumps(positive, ensure_ascii=False)}))" if positive else "false"
     return {
         "yql": f"select id, title from {TYPE} where {where}",
         "ranking.profile": "sparserank",
-        "ranking.rerankCount": target,
+        "ranking.rerankCount": hits,
         "hits": k,
-        "input.query(asked)": vectors.named(weights),
+        "input.query(asked)": vectors.by_name(weights),
     }
 
 
-def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str], rescored: int) -> None:
-    """An application package, the documents and queries."""
-    folder.text(f"application/schemas/{TYPE}.sd", SCHEMA.format(type=TYPE, rescored=rescored))
+def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str], window: int) -> None:
+    """Write an application package, the documents and the queries."""
+    folder.text(f"application/schemas/{TYPE}.sd", SCHEMA.format(type=TYPE, window=window))
     folder.text("application/services.xml", SERVICES)
-    folder.text("application/search/query-profiles/default.xml", QUERY_PROFILE.format(most=MOST_HITS))
+    folder.text("application/search/query-profiles/default.xml", QUERY_PROFILE.format(max_hits=MAX_HITS))
     folder.lines("feed.jsonl", feed(vectors))
     first = next(iter(queries.values()))
-    folder.json("query.json", body(vectors, first, 10, rescored))
-    bodies = ({"id": name, "body": body(vectors, text, 10, rescored)} for name, text in queries.items())
+    folder.json("query.json", body(vectors, first, 10, window))
+    bodies = ({"id": name, "body": body(vectors, text, 10, window)} for name, text in queries.items())
     folder.lines("queries.jsonl", bodies)
-    told = {"documents": len(vectors.index), "rescored": rescored, "most": MOST_HITS}
-    folder.text("README.md", README.format(example=first, quoted=shlex.quote(first), **told))
+    numbers = {"documents": len(vectors.index), "window": window, "max_hits": MAX_HITS}
+    folder.text("README.md", README.format(example=first, quoted=shlex.quote(first), **numbers))
