@@ -1,23 +1,23 @@
-"""Every mistake SparseRank reports on purpose: what was found, where, and what to do.
+"""The errors that SparseRank raises on purpose: each message says what was found, where, and what to do.
 
-Each is also the built-in exception a Python user would expect (`ValueError`, …), so `except ValueError` keeps working.
+Each class also derives from the matching built-in exception, so `except ValueError` works.
 """
 
 
 class SparseRankError(Exception):
-    """The root of all errors raised on purpose; the command line turns one into a single line and exit code 2."""
+    """Base class of all errors; the command line prints one as a single line and exits with code 2."""
 
 
 class DataError(SparseRankError, ValueError):
-    """The data – a file, an array, an id – is not what it should be."""
+    """The data, such as a file, an array or an id, is invalid."""
 
 
 class ConfigError(SparseRankError, ValueError):
-    """A setting is out of its range, or two settings contradict one another."""
+    """A setting is out of its range, or two settings contradict each other."""
 
 
 class ModelError(SparseRankError, ValueError):
-    """A model or index file is truncated, foreign, damaged or of another version."""
+    """A model or index file is truncated, damaged, of another version or another kind of file."""
 
 
 class NotFitted(SparseRankError, AttributeError):
@@ -25,4 +25,4 @@ class NotFitted(SparseRankError, AttributeError):
 
 
 class NotInstalled(SparseRankError, ImportError):
-    """An optional part of SparseRank is wanted and its extra is not installed."""
+    """An optional part of SparseRank needs an extra that is not installed."""

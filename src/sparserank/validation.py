@@ -1,7 +1,7 @@
-"""The one place where parameters are judged.
+"""Validation of parameters, for the whole package.
 
-Every function returns the value it was given, made canonical, or raises a `ConfigError` that names the parameter,
-the range and what came instead.
+Each function returns the value in canonical form, or raises a `ConfigError` that names the parameter, its range and the
+invalid value.
 """
 
 from __future__ import annotations
@@ -17,66 +17,66 @@ from .errors import ConfigError, NotInstalled
 T = TypeVar("T")
 
 
-def _refuse(name: str, wanted: str, value: object) -> ConfigError:
-    return ConfigError(f"The {name!r} parameter must be {wanted}. Got {value!r} instead.")
+def _error(name: str, expected: str, value: object) -> ConfigError:
+    return ConfigError(f"The {name!r} parameter must be {expected}. Got {value!r} instead.")
 
 
 def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False) -> float:
-    """A real number in [low, high], or in (low, high] where `open_low`; NaN and bools are refused.
+    """Validate a real number in [low, high], or in (low, high] if `open_low`; NaN and bools raise ConfigError.
 
     >>> number("alpha", 1, low=0)
     1.0
     """
-    wanted = (
+    expected = (
         f"a number in {'(' if open_low or math.isinf(low) else '['}{low:g}, {high:g}{')' if math.isinf(high) else ']'}"
     )
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise _refuse(name, wanted, value)
+        raise _error(name, expected, value)
     try:
-        given = float(value)
+        converted = float(value)
     except OverflowError:
-        given = math.inf
-    if not (low <= given <= high) or (open_low and given == low) or math.isinf(given):
-        raise _refuse(name, wanted, value)
-    return given
+        converted = math.inf
+    if not (low <= converted <= high) or (open_low and converted == low) or math.isinf(converted):
+        raise _error(name, expected, value)
+    return converted
 
 
 def count(name: str, value: Any, low: int = 0, high: int | None = None) -> int:
-    """A whole number in [low, high].
+    """Validate an integer in [low, high].
 
     >>> count("k", 10, low=1)
     10
     """
-    given = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
-    if given is None or given < low or (high is not None and given > high):
-        raise _refuse(name, f"a whole number in [{low}, {'inf)' if high is None else f'{high}]'}", value)
-    return given
+    converted = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    if converted is None or converted < low or (high is not None and converted > high):
+        raise _error(name, f"a whole number in [{low}, {'inf)' if high is None else f'{high}]'}", value)
+    return converted
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False, and nothing that merely counts as one of them.
+    """Validate a bool; other truthy or falsy values raise ConfigError.
 
     >>> flag("lowercase", True)
     True
     """
     if not isinstance(value, bool):
-        raise _refuse(name, "True or False", value)
+        raise _error(name, "True or False", value)
     return value
 
 
 def choice(name: str, value: T, options: Collection[T]) -> T:
-    """One of the options.
+    """Validate that a value is one of the options.
 
     >>> choice("penalty", "l1", ["l1", "l2"])
     'l1'
     """
     if value not in options:
-        raise _refuse(name, "one of " + ", ".join(map(repr, options)), value)
+        raise _error(name, "one of " + ", ".join(map(repr, options)), value)
     return value
 
 
 def threads(n_jobs: int | None) -> int:
-    """How many threads to use: None means every core this process may run on, -1 the same, n means n.
+    """Return the number of threads: None and -1 mean every core that this process may use.
 
     >>> threads(2)
     2
@@ -88,7 +88,7 @@ def threads(n_jobs: int | None) -> int:
 
 
 def installed(module: str, extra: str) -> None:
-    """Refuse, with the install command, where an optional library is missing.
+    """Raise NotInstalled, with the install command, if an optional library is missing.
 
     >>> installed("math", extra="plot")
     """

@@ -75,6 +75,6 @@ def test_two_documents_are_compared(capsys, model):
     assert sum(pair["difference"] for pair in said["pairs"]) == pytest.approx(said["difference"], abs=1e-6)
     assert said["swap"]
     assert call("explain", model, "motor", "a", "--against", "c") == 0
-    assert "they would change places without: motor" in capsys.readouterr().out
+    assert "the two documents would swap without: motor" in capsys.readouterr().out
     assert call("explain", model, "nothing", "d", "--against", "c") == 0
-    assert "no pairs could go" in capsys.readouterr().out
+    assert "removing pairs cannot swap" in capsys.readouterr().out

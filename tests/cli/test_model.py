@@ -59,7 +59,7 @@ def test_rollback_serves_another_version(capsys, model):
     ("words", "complaint"),
     [
         (["rollback", "--to", "9"], "there is no version 9; the versions are: 1, 2"),
-        (["diff", "--to", "1"], "version 1 was learned from no other; name one with --from"),
+        (["diff", "--to", "1"], "version 1 has no parent; name a version with --from"),
         (["diff", "--from", "7"], "there is no version 7; the versions are: 1, 2"),
     ],
 )

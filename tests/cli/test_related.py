@@ -52,7 +52,7 @@ def test_people_get_a_table_or_a_sentence(capsys, models):
     assert call("related", models / "pairs", "hockey") == 0
     assert "puck" in capsys.readouterr().out
     assert call("related", models / "pairs", "piano") == 0
-    assert capsys.readouterr().out == "'piano' looks for no word: its row of W is empty\n"
+    assert capsys.readouterr().out == "'piano' has no pairs: its row of W is empty\n"
     assert call("related", models / "pairs", "piano", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {"word": "piano", "related": []}
 

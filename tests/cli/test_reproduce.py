@@ -27,7 +27,7 @@ def test_people_get_table_2_the_words_that_are_unknown_and_where_the_files_are(c
     assert call("reproduce", "chen2010", "--dataset", "digits", "--steps", 200, "--output", tmp_path, *words) == 0
     out = capsys.readouterr().out
     assert "Sparse-R" in out
-    assert "not among the columns' names: zebra" in out
+    assert "unknown words: zebra" in out
     assert "figure1-digits.png" in out
 
 

@@ -147,7 +147,7 @@ def test_a_lexical_ranker_needs_the_documents_alone(world, tables, tmp_path, cap
     sr.TextRanker("bm25", **given).fit(world.documents).save(tmp_path / "n")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
     assert call("train", tables("docs"), "-o", tmp_path / "m") == 0
-    assert "no word pairs: there is no split 'train' to learn from" in capsys.readouterr().out
+    assert "no word pairs: the data has no split 'train' to learn from" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -186,11 +186,11 @@ def test_watching_changes_no_bit_and_tells_the_truth(square):
     assert last.change > 0
 
 
-def literal_at_density(world, wanted, alpha, every, *, eta0=5.0, settle_every=16):
+def literal_at_density(world, target, alpha, every, *, eta0=5.0, settle_every=16):
     """Algorithm 1 with an alpha that follows the number of nonzeros; returns W before its last shrinking, and alpha.
 
     At every settling (after 1, 2, 4 and 8 batches and at multiples of `settle_every` batches), with
-    e = log(nonzeros / wanted) and e' the one before:  alpha *= exp(0.2 e + 0.6 (e - e')), the exponent within ± 0.7.
+    e = log(nonzeros / target) and e' the one before:  alpha *= exp(0.2 e + 0.6 (e - e')), the exponent within ± 0.7.
     """
     Q, D, W = (a.toarray().astype(np.float64) for a in (world.Q, world.D, world.start))
     owed, last, steps = 0.0, 0.0, len(world.triples.query)
@@ -202,7 +202,7 @@ def literal_at_density(world, wanted, alpha, every, *, eta0=5.0, settle_every=16
         if t % every == 0 and t < steps:
             W, owed = np.sign(W) * np.maximum(np.abs(W) - owed, 0.0), 0.0
             if t // every in (1, 2, 4, 8) or t // every % settle_every == 0:
-                error = np.log(np.count_nonzero(W) / wanted)
+                error = np.log(np.count_nonzero(W) / target)
                 alpha *= np.exp(np.clip(0.2 * error + 0.6 * (error - last), -0.7, 0.7))
                 last = error
     return W, alpha
@@ -211,7 +211,7 @@ def literal_at_density(world, wanted, alpha, every, *, eta0=5.0, settle_every=16
 @pytest.mark.parametrize("every", [1, 2, 7])
 def test_the_thermostat_moves_alpha_by_its_rule(square, every):
     training = SparseSGD(5.0, "decay", every, n_jobs=1).training(
-        square.score, Hinge(), L1(1e-5), square.start, wanted=9_000
+        square.score, Hinge(), L1(1e-5), square.start, max_pairs=9_000
     )
     training.advance(square.triples)
     W, alpha = literal_at_density(square, 9_000, 1e-5, every)
@@ -220,15 +220,15 @@ def test_the_thermostat_moves_alpha_by_its_rule(square, every):
     assert np.abs(training.weights().toarray() - W).max() <= 2e-3 * np.abs(W).max()
 
 
-def test_the_thermostat_finds_the_wanted_number_of_nonzeros(square):
-    wanted, seen = 9_000, []
+def test_the_thermostat_finds_the_target_number_of_nonzeros(square):
+    target, seen = 9_000, []
     training = SparseSGD(5.0, "decay", 1, n_jobs=1).training(
-        square.score, Hinge(), L1(0.0), square.start, wanted=wanted
+        square.score, Hinge(), L1(0.0), square.start, max_pairs=target
     )
     training.advance(square.triples, on_settle=lambda now: seen.append(now.rows.nonzeros))
-    assert training.weights().nnz >= wanted
-    assert seen[-8:] == pytest.approx([wanted] * 8, rel=0.1)
-    assert np.mean(seen[-8:]) == pytest.approx(wanted, rel=0.03)
+    assert training.weights().nnz >= target
+    assert seen[-8:] == pytest.approx([target] * 8, rel=0.1)
+    assert np.mean(seen[-8:]) == pytest.approx(target, rel=0.03)
     assert DensityController(10, 1.0).update(20) == pytest.approx(2**0.8)
     assert DensityController(10, 1.0).update(5) == pytest.approx(0.5**0.8)
     assert DensityController(10, 1.0).update(1000) == pytest.approx(np.exp(0.7))
@@ -238,10 +238,10 @@ def test_slack_holds_more_while_W_is_learned(square):
     held = []
     for slack in (1.0, 4.0):
         training = SparseSGD(5.0, "decay", 2, n_jobs=1).training(
-            square.score, Hinge(), L1(0.0), square.start, wanted=3_000, slack=slack
+            square.score, Hinge(), L1(0.0), square.start, max_pairs=3_000, slack=slack
         )
         training.advance(square.triples)
-        assert training.wanted == 3_000
+        assert training.max_pairs == 3_000
         held.append(training.weights().nnz)
     assert held[1] > 2 * held[0]
 
@@ -250,7 +250,7 @@ def test_pieces_of_a_training_with_a_thermostat_give_the_same_bits(square):
     ends = []
     for pieces in ((), (20, 40, 160, 320)):
         solver = SparseSGD(5.0, "decay", 20, n_jobs=1)
-        training = solver.training(square.score, Hinge(), L1(0.0), square.start, wanted=9_000)
+        training = solver.training(square.score, Hinge(), L1(0.0), square.start, max_pairs=9_000)
         for a, b in pairwise([0, *pieces, 600]):
             training.advance(Triples(*(column[a:b] for column in square.triples)))
         ends.append((training.alpha, training.weights().toarray()))
@@ -286,7 +286,7 @@ def test_impossible_combinations_are_refused_with_what_would_work(square):
     with pytest.raises(ConfigError, match="SparseSGD needs the penalty NoPenalty or L1 or GroupL1"):
         solver.training(square.score, Hinge(), "l2", square.start)
     with pytest.raises(ConfigError, match="use L1"):
-        solver.training(square.score, Hinge(), GroupL1(0.1), square.start, wanted=10)
+        solver.training(square.score, Hinge(), GroupL1(0.1), square.start, max_pairs=10)
     with pytest.raises(ConfigError, match="'eta0'"):
         SparseSGD(eta0=-1)
     with pytest.raises(ConfigError, match="each of the 5 rows"):

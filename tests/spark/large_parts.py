@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array, random_array
 
 import sparserank as sr
-from sparserank.cli.spark import _counted, _frame
+from sparserank.cli.spark import fit_lexical, to_frame
 from sparserank.data.records import Documents
 from sparserank.optim.pattern_ridge import PatternRidge
 from sparserank.optim.penalties import Ridge
@@ -49,7 +49,7 @@ def folders(spark):
     texts = tuple(f"word{i} " * 120 for i in range(4000))
     assert sum(map(len, texts)) > 3 * LIMIT
     docs = Documents(tuple(map(str, range(4000))), ("",) * 4000, texts)
-    found = _counted(sr.TextRanker("bm25"), _frame(spark, docs), lambda _: None).model_.lexical.features
+    found = fit_lexical(sr.TextRanker("bm25"), to_frame(spark, docs), lambda _: None).model_.lexical.features
     assert (found.documents_, len(found.words_)) == (4000, 4000)
 
 

@@ -96,7 +96,7 @@ def new_training(ranker: BilinearRanker, score: Bilinear, W: csr_array | None = 
     slack = 1.0 if pairs is None else slack_factor(ranker.slack, pairs, shape)
     return make_solver(ranker).training(
         score, make_loss(ranker.loss), penalty, diagonal(init) if ranker.diagonal else init, prior,
-        pattern=ranker.diagonal, wanted=pairs, slack=slack,
+        pattern=ranker.diagonal, max_pairs=pairs, slack=slack,
     )  # fmt: skip
 
 

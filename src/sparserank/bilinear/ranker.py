@@ -447,6 +447,6 @@ BilinearRanker.__signature__ = _init.replace(parameters=list(_init.parameters.va
 
 
 def _pruned(training: Training | PatternTraining) -> csr_array:
-    """W with the number of entries that was asked for."""
+    """Return W with its largest entries, at most `max_pairs`."""
     W = training.weights()
-    return W if training.wanted is None else keep_largest(W, training.wanted)
+    return W if training.max_pairs is None else keep_largest(W, training.max_pairs)

@@ -1,4 +1,4 @@
-"""The commands, gathered."""
+"""The typer application with all commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .model import model
 
 app = typer.Typer(
     name="sparserank",
-    help="Learn to rank from raw words on a CPU, and keep what is learned sparse and readable.",
+    help="Learn to rank from raw words on a CPU, with sparse and readable models.",
     epilog="Start with: sparserank demo",
     no_args_is_help=True,
     add_completion=False,
@@ -20,8 +20,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(option: bool) -> None:
+    if option:
         typer.echo(f"sparserank {__version__}")
         raise typer.Exit
 
@@ -29,7 +29,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     pass

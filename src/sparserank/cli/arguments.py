@@ -35,28 +35,28 @@ DataOrNone = Annotated[
 ]
 
 
-def _table(says: str, metavar: str = "TABLE") -> Any:
-    return typer.Option(metavar=metavar, help=says, show_default=False)
+def _table(text: str, metavar: str = "TABLE") -> Any:
+    return typer.Option(metavar=metavar, help=text, show_default=False)
 
 
-QueriesTable = Annotated[str | None, _table("Beside a table of documents: a table id, text.")]
-JudgmentsTable = Annotated[str | None, _table("In place of a split: a table query, document, grade.")]
+QueriesTable = Annotated[str | None, _table("With a table of documents: a table with the columns id, text.")]
+JudgmentsTable = Annotated[str | None, _table("Instead of a split: a table with the columns query, document, grade.")]
 ClicksTable = Annotated[
-    str | None, _table("Learn from a click log: a table session, query, document, position, clicked.")
+    str | None, _table("Learn from a click log: a table with the columns session, query, document, position, clicked.")
 ]
 TriplesTable = Annotated[
-    str | None, _table("Learn from preferences: a table query, better, worse and, if wanted, weight.")
+    str | None, _table("Learn from preferences: a table with the columns query, better, worse and, optionally, weight.")
 ]
 Texts = Annotated[
     str | None,
-    _table("Where the documents are, if DATA itself is a table of clicks, triples or judgments.", "TEXTS"),
+    _table("The documents, if DATA is a table of clicks, triples or judgments.", "TEXTS"),
 ]
 ExcludeSelf = Annotated[
     bool | None,
     typer.Option(
         "--exclude-self/--no-exclude-self",
-        help="Leave the document that has a query's id out of that query's ranking, as BEIR's evaluator does; on by "
-        "itself for pydocs only.",
+        help="Leave the document that has a query's id out of that query's ranking, as BEIR's evaluator does; the "
+        "default for pydocs only.",
         show_default=False,
     ),
 ]
@@ -65,7 +65,7 @@ FoldsFolder = Annotated[
     typer.Option(
         "--folds",
         metavar="DIR",
-        help="LETOR: all folds of a folder with Fold1/train.txt, vali.txt, test.txt, …; or mq2008 or ohsumed.",
+        help="LETOR: a folder with Fold1/train.txt, vali.txt, test.txt, …; or mq2008 or ohsumed.",
         show_default=False,
     ),
 ]
@@ -76,7 +76,7 @@ PairsFile = Annotated[
 IndexFile = Annotated[
     Path | None, typer.Option("--index", help="Search this index instead of MODEL.index.", show_default=False)
 ]
-Words = Annotated[str, typer.Argument(metavar="WORDS", help="What to search for, in quotes.")]
+Words = Annotated[str, typer.Argument(metavar="WORDS", help="The query, in quotes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 

@@ -8,9 +8,9 @@ from .arguments import Json
 
 
 def datasets(as_json: Json = False) -> None:
-    """List the named data sets, where each one is on this machine, and how to get the others.
+    """List the named data sets, their paths on this machine, and how to get the missing ones.
 
-    A data set is searched for in $SPARSERANK_DATA/NAME, then in the user's cache, then downloaded from its public home.
+    A data set is read from $SPARSERANK_DATA/NAME or from the user's cache; else it is downloaded from its public home.
     """
     from ..data import list_datasets
     from .output import print_json, print_table

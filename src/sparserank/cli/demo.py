@@ -14,66 +14,67 @@ if TYPE_CHECKING:
 MEASURES = "nDCG@10 AP R@100"
 SPLIT = "dev"
 MAX_PAIRS = 200_000
-SHOWN, DEEP = 3, 10
-"""Searches and results that are shown; a search counts as failed where nothing relevant is among so many results."""
+SHOWN, DEPTH = 3, 10
+"""Searches and results to show; a search fails if no relevant document is among the first DEPTH results."""
 
 
 def demo(as_json: Json = False) -> None:
-    """The main job on the embedded collection, pydocs: train, measure, search. No network.
+    """Train, evaluate and search on the embedded collection pydocs, without a network.
 
-    The documents are the docstrings of the numpy, scipy and scikit-learn installed here; a query is the first line of
-    one of them, and what its "See Also" section names is what should be found. Word pairs are learned from the train
-    queries; what is shown is measured on others. See Also is often mutual, so the figures are also measured without the
+    The documents are the docstrings of the installed numpy, scipy and scikit-learn. A query is the first line of a
+    docstring, and the objects in its "See Also" section are relevant. The model learns word pairs from the train
+    queries and is measured on other queries. See Also is often mutual, so the figures are also measured without the
     judgments whose reverse is in training.
 
-    Nothing but the cached collection is left behind.
+    The command leaves nothing but the cached collection.
     """
     from ..data import load
     from ..evaluation import Reverses, evaluate_run
     from ..text_ranker import TextRanker
+    from .model_evaluation import fit_bm25, rank_queries
     from .output import phase, print_json, progress
-    from .systems import bm25_for, ranking
 
     with phase("reading the docstrings of numpy, scipy and scikit-learn"):
         collection = load("pydocs")
     qrels = collection.split(SPLIT)
     with progress() as report:
-        bm25 = bm25_for(collection)
+        bm25 = fit_bm25(collection)
         learned = TextRanker(max_pairs=MAX_PAIRS).fit(
             collection.documents, collection.queries, collection.split("train"), exclude_self=True, callback=report
         )
         report("measuring")
-        runs = {"BM25": ranking(bm25, collection, qrels, 1000), "learned": ranking(learned, collection, qrels, 1000)}
-        measured = {name: evaluate_run(run, qrels, MEASURES).to_dict() for name, run in runs.items()}
+        rankers = {"BM25": bm25, "learned": learned}
+        runs = {name: rank_queries(ranker, collection, qrels, 1000) for name, ranker in rankers.items()}
+        measures = {name: evaluate_run(run, qrels, MEASURES).to_dict() for name, run in runs.items()}
         reverses = Reverses.between(qrels, collection.split("train"))
         without = {name: reverses.evaluate(run, qrels, MEASURES) for name, run in runs.items()}
-    found = {
+    summary = {
         "data": collection.name,
         "versions": dict(collection.versions),
         "documents": len(collection.documents),
         "split": SPLIT,
         "queries": len(qrels),
         "pairs": learned.model_.n_pairs,
-        "measures": measured,
+        "measures": measures,
         "reverse_in_training": reverses.to_dict()
         | {"measures_without": {name: one and one.to_dict() for name, one in without.items()}},
-        "searches": _rescued(learned, collection, qrels, runs),
+        "searches": _rescued_searches(learned, collection, qrels, runs),
     }
     if as_json:
-        print_json(found)
+        print_json(summary)
     else:
-        show(found, reverses.sentences(without))
+        _print_summary(summary, reverses.sentences(without))
 
 
-def _rescued(
+def _rescued_searches(
     learned: TextRanker, collection: Collection, qrels: Qrels, runs: dict[str, dict[str, dict[str, float]]]
 ) -> list[dict[str, Any]]:
-    """Queries whose relevant documents are not among BM25's first ten and come first in the learned ranking."""
+    """Return queries with a relevant document first in the learned ranking and none among BM25's first ten."""
     cases = []
     for query in qrels:
         relevant = {d for d, grade in qrels[query].items() if grade > 0}
         first = {name: list(run.get(query, {})) for name, run in runs.items()}
-        if relevant.isdisjoint(first["BM25"][:DEEP]) and first["learned"][0] in relevant:
+        if relevant.isdisjoint(first["BM25"][:DEPTH]) and first["learned"][0] in relevant:
             best = first["learned"][0]
             before = first["BM25"].index(best) + 1 if best in first["BM25"] else None
             cases.append((-(before or 10_000), query, best, before, first))
@@ -94,24 +95,23 @@ def _rescued(
     return out
 
 
-def show(found: dict[str, Any], notes: Sequence[str] = ()) -> None:
-    """The same for people."""
+def _print_summary(summary: dict[str, Any], notes: Sequence[str]) -> None:
     from .output import print_table
 
-    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    print(f"pydocs: {found['documents']:,} docstrings of {versions}; {found['queries']} {SPLIT} queries\n")
+    versions = ", ".join(f"{name} {version}" for name, version in summary["versions"].items())
+    print(f"pydocs: {summary['documents']:,} docstrings of {versions}; {summary['queries']} {SPLIT} queries\n")
     rows = [
         (name, *(f"{v['value']:.3f} [{v['low']:.3f}, {v['high']:.3f}]" for v in values.values()))
-        for name, values in found["measures"].items()
+        for name, values in summary["measures"].items()
     ]
-    title = f"BM25 against BM25 and {found['pairs']:,} learned word pairs (95 % intervals)"
-    print_table(title, ("", *found["measures"]["BM25"]), rows, right=(1, 2, 3))
+    title = f"BM25 against BM25 and {summary['pairs']:,} learned word pairs (95 % intervals)"
+    print_table(title, ("", *summary["measures"]["BM25"]), rows, right=(1, 2, 3))
     print("\n".join([*notes, ""]))
-    print("Searches where BM25 has nothing right among its first ten, and the learned ranking has it first:\n")
-    for case in found["searches"]:
-        place = "nowhere" if case["bm25_rank"] is None else f"on place {case['bm25_rank']}"
+    print("Searches whose first learned result is relevant and whose first ten BM25 results are not:\n")
+    for case in summary["searches"]:
+        place = "does not rank it" if case["bm25_rank"] is None else f"ranks it {case['bm25_rank']}"
         pairs = ", ".join(f"{p['query']} → {p['document']} {p['contribution']:+.2f}" for p in case["pairs"])
         print(f"“{case['query']}”")
         print(f"  BM25     {', '.join(case['bm25'])}")
         print(f"  learned  {', '.join(case['learned'])}")
-        print(f"  {case['found']} is right; BM25 has it {place}. Largest pairs: {pairs}\n")
+        print(f"  {case['found']} is relevant; BM25 {place}. Largest pairs: {pairs}\n")

@@ -24,12 +24,12 @@ def evaluate(
     folds: FoldsFolder = None,
     queries: QueriesTable = None,
     judgments: JudgmentsTable = None,
-    split: Annotated[str, typer.Option(help="Which judgments to measure against.")] = "dev",
-    measures: Annotated[str, typer.Option(help="Names as in ir-measures, with blanks between.")] = "nDCG@10 AP R@100",
+    split: Annotated[str, typer.Option(help="The split to evaluate on.")] = "dev",
+    measures: Annotated[str, typer.Option(help="ir-measures names, separated by blanks.")] = "nDCG@10 AP R@100",
     report: Annotated[
         Path | None,
         typer.Option(
-            help="Also write a report; by its ending .txt, .md, .json or .html (which needs the extra `plot`).",
+            help="Also write a report to this .txt, .md, .json or .html file; .html needs the extra `plot`.",
             show_default=False,
         ),
     ] = None,
@@ -41,17 +41,17 @@ def evaluate(
         Path | None,
         typer.Option(
             metavar="MODEL",
-            help="Compare with this model on the same queries: paired test, and the queries that got worse.",
+            help="Compare with this model on the same queries: a paired test and the queries that got worse.",
             show_default=False,
         ),
     ] = None,
     worse: Annotated[
-        int, typer.Option(min=0, help="With --against: how many of the queries that got worse are shown as text.")
+        int, typer.Option(min=0, help="With --against: how many of the queries that got worse to show.")
     ] = 5,
-    seed: Annotated[int, typer.Option(help="Seed of the intervals and the test.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the intervals and the test.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Measure MODEL on one split of DATA, with 95 % intervals, beside BM25 on the same documents.
+    """Evaluate MODEL on one split of DATA, with 95 % intervals, beside BM25 on the same documents.
 
     Example: sparserank evaluate model.safetensors nfcorpus --split dev --measures "nDCG@10 AP R@100"
 
@@ -59,11 +59,11 @@ def evaluate(
 
     Example: sparserank evaluate new.safetensors nfcorpus --against old.safetensors --worse 10
 
-    A model of graded rows is measured on a LETOR file, or with --folds on the test parts of all folds.
+    Evaluate a LETOR model on a LETOR file, or with --folds on the test files of all folds.
 
     Example: sparserank evaluate model.safetensors test.txt --measures "nDCG-letor4@10 AP"
     """
-    if folds is not None or (model.is_file() and of_rows(model)):
+    if folds is not None or (model.is_file() and is_letor_model(model)):
         from .letor import evaluate_rows
 
         if queries is not None or judgments is not None:
@@ -83,22 +83,21 @@ def evaluate(
     from ..evaluation.measures import parse_all
     from ..evaluation.report import report_suffix
     from .arguments import apply_exclude_self
-    from .measured import Measured, training_split
+    from .model_evaluation import ModelEvaluation, fit_bm25, rank_queries, training_split
     from .output import phase, print_json
-    from .systems import bm25_for, ranking
 
-    wanted = parse_all(measures)
-    depth = max([DEPTH, *(int(cutoff) for cutoff in re.findall(r"@(\d+)", " ".join(map(str, wanted))))])
+    parsed = parse_all(measures)
+    depth = max([DEPTH, *(int(cutoff) for cutoff in re.findall(r"@(\d+)", " ".join(map(str, parsed))))])
     if report is not None:
         report_suffix(report)
-    rankers = {path: _ranker(path) for path in (model, against) if path is not None}
+    rankers = {path: _load(path) for path in (model, against) if path is not None}
     with phase(f"reading {data}"):
         collection, table, _ = open_sources(Sources(data, queries=queries, judgments=judgments), learns=False)
         qrels = collection.split(split) if table is None else cast("Qrels", table)
     collection = apply_exclude_self(collection, qrels, exclude_self)
     with phase(f"searching for {len(qrels)} queries"):
-        runs = {path: ranking(ranker, collection, qrels, depth) for path, ranker in rankers.items()}
-        lexical = ranking(bm25_for(collection), collection, qrels, depth)
+        runs = {path: rank_queries(ranker, collection, qrels, depth) for path, ranker in rankers.items()}
+        lexical = rank_queries(fit_bm25(collection), collection, qrels, depth)
     about = {
         "data": collection.name,
         "split": split if judgments is None else judgments,
@@ -111,23 +110,23 @@ def evaluate(
         other = None if against is None else runs[against]
         splits = {path: training_split(ranker, collection) for path, ranker in rankers.items()}
         seen = tuple(path for path in rankers if judgments is None and splits[path] == split)
-        found = Measured(
-            collection, qrels, wanted, seed, model, runs[model], lexical, against, other, splits[model] or "train", seen
+        evaluation = ModelEvaluation(
+            collection, qrels, parsed, seed, model, runs[model], lexical, against, other, splits[model] or "train", seen
         )
-        whole = found.report(about)
+        full_report = evaluation.report(about)
     if report is not None:
-        whole.write(report)
+        full_report.write(report)
     if run is not None:
         write_run(run, runs[model])
     if as_json:
         del about["depth"]
-        print_json({"model": str(model)} | about | found.to_dict())
+        print_json({"model": str(model)} | about | evaluation.to_dict())
     else:
-        print(whole.text() + found.worse_queries(worse), end="")
+        print(full_report.text() + evaluation.worse_queries(worse), end="")
 
 
-def of_rows(model: Path) -> bool:
-    """Whether the file holds a ranker of graded rows; a file that cannot be read is left to those who say why."""
+def is_letor_model(model: Path) -> bool:
+    """Return whether the file contains a LETOR ranker; for an unreadable file, a later step raises the error."""
     from ..data.formats.tensors import read_tensors
     from ..errors import ModelError
 
@@ -137,12 +136,12 @@ def of_rows(model: Path) -> bool:
         return False
 
 
-def _ranker(model: Path) -> TextRanker:
-    """The model, with its index where there is a good one; without, the collection's documents are indexed anew."""
+def _load(model: Path) -> TextRanker:
+    """Load the model with its index, or without one if the index is damaged or missing."""
     from ..errors import ModelError
     from ..text_ranker import load_model, load_text
 
     try:
         return load_text(model)
     except ModelError:
-        return load_model(model)  # refuses a bad model once more, but not a bad index
+        return load_model(model)  # raises the error again if the model itself is damaged

@@ -18,7 +18,7 @@ def explain(
     document: Annotated[str, typer.Argument(metavar="DOC", help="The id of a document.")],
     against: Annotated[
         str | None,
-        typer.Option(metavar="OTHER", help="Why DOC is above this one, or below: the difference, pair by pair."),
+        typer.Option(metavar="OTHER", help="Compare with this document: the difference of the scores, pair by pair."),
     ] = None,
     index: IndexFile = None,
     as_json: Json = False,
@@ -36,16 +36,15 @@ def explain(
     if against is not None:
         _print_comparison(ranker.compare(words, document, against), words, as_json)
         return
-    why = ranker.explain(words, document)
+    explanation = ranker.explain(words, document)
     if as_json:
-        print_json(why.to_dict())
+        print_json(explanation.to_dict())
         return
-    bars = _bars([pair.contribution for pair in why.pairs])
-    rows = [
-        (pair.query, pair.document, f"{pair.contribution:+.3f}", bar) for pair, bar in zip(why.pairs, bars, strict=True)
-    ]
+    bars = _bars([pair.contribution for pair in explanation.pairs])
+    pairs = zip(explanation.pairs, bars, strict=True)
+    rows = [(pair.query, pair.document, f"{pair.contribution:+.3f}", bar) for pair, bar in pairs]
     print_table(
-        f"{document} scores {why.score:.3f} for {words!r}",
+        f"{document} scores {explanation.score:.3f} for {words!r}",
         ("query word", "document word", "adds", ""),
         rows,
         right=(2,),
@@ -57,25 +56,26 @@ def _bars(values: list[float]) -> list[str]:
     return ["█" * max(1, round(24 * abs(value) / largest)) for value in values]
 
 
-def _print_comparison(found: Comparison, words: str, as_json: bool) -> None:
+def _print_comparison(comparison: Comparison, words: str, as_json: bool) -> None:
     from .output import print_json, print_table
 
     if as_json:
-        print_json(found.to_dict())
+        print_json(comparison.to_dict())
         return
-    bars = _bars([pair.difference for pair in found.pairs])
+    bars = _bars([pair.difference for pair in comparison.pairs])
     rows = [
         (pair.query, pair.document, f"{pair.first:+.3f}", f"{pair.second:+.3f}", f"{pair.difference:+.3f}", bar)
-        for pair, bar in zip(found.pairs, bars, strict=True)
+        for pair, bar in zip(comparison.pairs, bars, strict=True)
     ]
     print_table(
-        f"{found.first} scores {found.first_score:.3f}, {found.second} {found.second_score:.3f} for {words!r}",
+        f"{comparison.first} scores {comparison.first_score:.3f}, "
+        f"{comparison.second} {comparison.second_score:.3f} for {words!r}",
         ("query word", "document word", "first", "second", "difference", ""),
         rows,
         right=(2, 3, 4),
     )
-    if found.swap is None:
-        print("no pairs could go so that they change places")
+    if comparison.swap is None:
+        print("removing pairs cannot swap the two documents")
     else:
-        named = ", ".join(f"{pair.query} → {pair.document}" for pair in found.swap)
-        print(f"they would change places without: {named}")
+        removed = ", ".join(f"{pair.query} → {pair.document}" for pair in comparison.swap)
+        print(f"the two documents would swap without: {removed}")

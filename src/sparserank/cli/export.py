@@ -12,7 +12,7 @@ from .arguments import IndexFile, Json, ModelFile
 
 
 class Target(StrEnum):
-    """Who is to serve the model."""
+    """The engine to export to."""
 
     qdrant = "qdrant"
     elasticsearch = "elasticsearch"
@@ -28,9 +28,9 @@ def export(
     to: Annotated[
         Target,
         typer.Option(
-            help="qdrant: exact. elasticsearch, opensearch, vespa: found by positive weights, the best scored again "
-            "with signs. trec, ciff: term weights and impacts for research engines. synonyms: rules for engines that "
-            "take nothing else."
+            help="qdrant: exact. elasticsearch, opensearch, vespa: positive weights retrieve documents, signed weights "
+            "rescore the best. trec, ciff: term weights and impacts for research engines. synonyms: rules for engines "
+            "that support nothing else."
         ),
     ],
     output: Annotated[
@@ -46,31 +46,29 @@ def export(
     index: IndexFile = None,
     query: Annotated[
         str | None,
-        typer.Option("--query", metavar="WORDS", help="Print the request for these words.", show_default=False),
+        typer.Option("--query", metavar="WORDS", help="Print the request for this query.", show_default=False),
     ] = None,
     queries: Annotated[
         str | None,
         typer.Option(
             metavar="DATA",
-            help="Write these queries too: a queries.jsonl, a BEIR folder or a known collection.",
+            help="Also write these queries: a queries.jsonl, a BEIR folder or a known collection.",
             show_default=False,
         ),
     ] = None,
     split: Annotated[
-        str | None, typer.Option(metavar="SPLIT", help="Of --queries, those judged in this split.", show_default=False)
+        str | None, typer.Option(metavar="SPLIT", help="The split of --queries to write.", show_default=False)
     ] = None,
     rescore: Annotated[
-        int, typer.Option(metavar="K", help="How many documents are scored again with signs.", min=10, max=10_000)
+        int, typer.Option(metavar="K", help="How many documents to rescore with signed weights.", min=10, max=10_000)
     ] = 100,
-    embedded: Annotated[
-        bool, typer.Option("--embedded", help="qdrant: also a shard that Qdrant Edge opens in your own process.")
-    ] = False,
-    k: Annotated[int, typer.Option("-k", help="How many results --query asks for.", min=1, max=10_000)] = 10,
+    embedded: Annotated[bool, typer.Option("--embedded", help="qdrant: also write a shard for Qdrant Edge.")] = False,
+    k: Annotated[int, typer.Option("-k", help="With --query: how many results to request.", min=1, max=10_000)] = 10,
     as_json: Json = False,
 ) -> None:
-    """Serve MODEL from another engine: writes its documents, index settings and queries to DIR, and how to use them.
+    """Export MODEL to another engine: write its documents, index settings and queries to DIR.
 
-    DIR/README.md has commands to copy. Without --output, --query prints the one request for those words.
+    DIR/README.md has commands to copy. With --query instead of --output, print the request for one query.
 
     Example: sparserank export model.safetensors --to qdrant --output for-qdrant
 
@@ -86,30 +84,30 @@ def export(
     if split is not None and queries is None:
         raise ConfigError("--split chooses among --queries: give both")
     with phase(f"reading {model}"):
-        from .. import export as exporting
+        from ..export import check_free, query_body
+        from ..export import export as write_export
         from ..text_ranker import load_text
 
         if output is not None:
-            exporting.check_free(output)
+            check_free(output)
         ranker = load_text(model, index)
     if query is not None:
-        request = exporting.query_body(ranker, to.value, query, k, rescore)
-        print_json(request)
+        print_json(query_body(ranker, to.value, query, k, rescore))
         return
-    asked = None if queries is None else _queries(queries, split)
+    texts = None if queries is None else _read_queries(queries, split)
     assert output is not None
     with phase(f"writing {output}"):
-        told = exporting.export(ranker, to.value, output, asked, rescore, embedded)
-    told = {"output": str(output)} | told | {"bytes": sum(told["files"].values())}
+        summary = write_export(ranker, to.value, output, texts, rescore, embedded)
+    summary = {"output": str(output)} | summary | {"bytes": sum(summary["files"].values())}
     if as_json:
-        print_json(told)
+        print_json(summary)
         return
-    size = f"{told['documents']:,} documents, {told['terms']:,} terms, {told['bytes'] / 1e6:.1f} MB"
+    size = f"{summary['documents']:,} documents, {summary['terms']:,} terms, {summary['bytes'] / 1e6:.1f} MB"
     print(f"{size} for {to.value}: {output}\nread {output / 'README.md'}")
 
 
-def _queries(data: str, split: str | None) -> dict[str, str]:
-    """{id: text} of a file of queries, or of a collection."""
+def _read_queries(data: str, split: str | None) -> dict[str, str]:
+    """Read {id: text} from a file of queries or from a collection."""
     from ..data.formats.beir import read_queries
     from ..data.open import open_collection
     from ..errors import ConfigError

@@ -36,16 +36,16 @@ def index(
         typer.Option("--output", "-o", metavar="INDEX", help="Where to write the index.", show_default="MODEL.index"),
     ] = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Keep the documents INDEX has; those of DATA are added or replace them.")
+        bool, typer.Option("--update", help="Add the documents of DATA to INDEX; equal ids are replaced.")
     ] = False,
     remove: Annotated[
-        list[str] | None, typer.Option("--remove", metavar="ID", help="Take this document out of INDEX; repeatable.")
+        list[str] | None, typer.Option("--remove", metavar="ID", help="Remove this document from INDEX; repeatable.")
     ] = None,
     plan: Annotated[
         Plan,
         typer.Option(
-            help="query: expand queries through W. documents: expand the documents, once, now. "
-            f"auto: documents, if that answers their titles {MIN_SPEEDUP} times as fast in < 512 MB."
+            help="query: expand queries through W at search time. documents: expand the documents now. "
+            f"auto: documents, if searches become {MIN_SPEEDUP} times as fast and it takes < 512 MB."
         ),
     ] = Plan.auto,
     as_json: Json = False,
@@ -64,20 +64,20 @@ def index(
     where = index_path(model) if output is None else output
     changes = update or bool(remove)
     if data is None and not changes:
-        raise ConfigError("give DATA to index, or --remove documents from an index that is there")
+        raise ConfigError("give DATA to index, or --remove documents from an existing index")
     if remove and data is not None and not update:
-        raise ConfigError("--remove changes the index that is there: with DATA, say --update as well")
+        raise ConfigError("--remove changes an existing index: with DATA, say --update as well")
     with phase("indexing"), file_lock(where) if changes else nullcontext():
         ranker = _updated_index(model, data, where, list(remove or [])) if changes else _new_index(model, str(data))
         ranker.index_ = replace(ranker.index_, expansion=None)
         expanded = plan is not Plan.query and _expand(ranker, always=plan is Plan.documents)
-        made = ranker.index_
-        made.save(where)
-    summary = {"index": str(where), "documents": len(made), "postings": made.postings, "expanded": expanded}
+        ranker.index_.save(where)
+    n_documents = len(ranker.index_)
+    summary = {"index": str(where), "documents": n_documents, "postings": ranker.index_.postings, "expanded": expanded}
     if as_json:
         print_json(summary)
     else:
-        print(f"{len(made):,} documents for {model}: {where}{' (documents expanded)' if expanded else ''}")
+        print(f"{n_documents:,} documents for {model}: {where}{' (documents expanded)' if expanded else ''}")
 
 
 def _new_index(model: Path, data: str) -> TextRanker:

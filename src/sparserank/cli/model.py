@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 model = typer.Typer(
     name="model",
-    help="The versions of a model that is served: see them, compare them, go back.",
+    help="List, compare and roll back the versions of a served model.",
     no_args_is_help=True,
 )
 
 
 @model.command("list")
 def list_versions(file: ModelFile, as_json: Json = False) -> None:
-    """List the versions of MODEL, when and why each was made; a star marks the served one.
+    """List the versions of MODEL with the time and reason of each; a star marks the served one.
 
     Example: sparserank model list model.safetensors
     """
@@ -39,10 +39,13 @@ def list_versions(file: ModelFile, as_json: Json = False) -> None:
 def diff_versions(
     file: ModelFile,
     before: Annotated[
-        int | None, typer.Option("--from", metavar="N", help="From this version: by default the other's parent.")
+        int | None,
+        typer.Option(
+            "--from", metavar="N", help="The version to compare from; by default the parent of the other one."
+        ),
     ] = None,
     after: Annotated[
-        int | None, typer.Option("--to", metavar="N", help="To this one: by default what is served.")
+        int | None, typer.Option("--to", metavar="N", help="The version to compare to; by default the served one.")
     ] = None,
     k: Annotated[int, typer.Option("-k", help="How many word pairs at most.", min=1)] = 20,
     as_json: Json = False,
@@ -56,18 +59,18 @@ def diff_versions(
     from .output import print_json, print_table
 
     versions = _open(file)
-    new = _version(versions, after)
+    new = versions.get(after)
     start = new.parent if before is None else before
     if start is None:
-        raise DataError(f"version {new.number} was learned from no other; name one with --from")
-    old = _version(versions, start)
-    found = diff(load_model(versions.path(old.number)), load_model(versions.path(new.number)), k)
+        raise DataError(f"version {new.number} has no parent; name a version with --from")
+    old = versions.get(start)
+    changes = diff(load_model(versions.path(old.number)), load_model(versions.path(new.number)), k)
     if as_json:
-        print_json({"before": old.number, "after": new.number, "changes": [change._asdict() for change in found]})
-    elif not found:
+        print_json({"before": old.number, "after": new.number, "changes": [change._asdict() for change in changes]})
+    elif not changes:
         print(f"no pair differs between versions {old.number} and {new.number}")
     else:
-        rows = [(c.query, c.document, f"{c.before:+.3f}", f"{c.after:+.3f}") for c in found]
+        rows = [(c.query, c.document, f"{c.before:+.3f}", f"{c.after:+.3f}") for c in changes]
         columns = ("query word", "document word", f"version {old.number}", f"version {new.number}")
         print_table("", columns, rows, right=(2, 3))
 
@@ -77,12 +80,12 @@ def rollback(
     file: ModelFile,
     to: Annotated[
         int | None,
-        typer.Option("--to", metavar="N", help="Serve this version: by default the parent of the one served."),
+        typer.Option("--to", metavar="N", help="The version to serve; by default the parent of the served one."),
     ] = None,
     index: IndexFile = None,
     as_json: Json = False,
 ) -> None:
-    """Serve another version of MODEL; a running service takes it up within a second, and no version is lost.
+    """Serve another version of MODEL; a running service switches within a second, and no version is lost.
 
     Example: sparserank model rollback model.safetensors --to 1
     """
@@ -94,23 +97,19 @@ def rollback(
     if as_json:
         print_json({"before": before.number, "current": now.number, "version": now.to_dict()})
     else:
-        print(f"version {now.number} is served, made {_when(now)}: {now.why} (before: version {before.number})")
+        print(f"version {now.number} is served, made {_time(now)}: {now.why} (before: version {before.number})")
 
 
 def _open(file: ModelFile) -> VersionRegistry:
     from ..versions import VersionRegistry
 
-    return VersionRegistry.open(file, register=False)  # to ask, or to go back, is not to serve what was trained since
-
-
-def _version(versions: VersionRegistry, number: int | None) -> Version:
-    return versions.get(number)
+    return VersionRegistry.open(file, register=False)  # do not serve a model that was trained since
 
 
 def _row(one: Version, served: bool) -> tuple[str, str, str, str, str]:
     number = f"* {one.number}" if served else str(one.number)
-    return number, _when(one), "" if one.parent is None else str(one.parent), f"{one.pairs:,}", one.why
+    return number, _time(one), "" if one.parent is None else str(one.parent), f"{one.pairs:,}", one.why
 
 
-def _when(one: Version) -> str:
+def _time(one: Version) -> str:
     return one.made[:19].replace("T", " ")

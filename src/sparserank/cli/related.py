@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 def related(
     model: PairsFile,
-    word: Annotated[str, typer.Argument(metavar="WORD", help="A query word; where words have no names, a number.")],
+    word: Annotated[
+        str, typer.Argument(metavar="WORD", help="A query word; its number if the model has no vocabulary.")
+    ],
     k: Annotated[int, typer.Option("-k", help="How many words at most.", min=1)] = 5,
     as_json: Json = False,
 ) -> None:
-    """Print the document words that a query word has learned to look for, by descending weight.
+    """Print the document words that are paired with a query word, by descending weight.
 
     Example: sparserank related pairs.safetensors hockey
     """
@@ -30,7 +32,7 @@ def related(
     if as_json:
         print_json({"word": word, "related": [{"word": other, "weight": weight} for other, weight in found]})
     elif not found:
-        print(f"{word!r} looks for no word: its row of W is empty")
+        print(f"{word!r} has no pairs: its row of W is empty")
     else:
         print_table("", ("document word", "weight"), [(other, f"{weight:+.3f}") for other, weight in found], right=(1,))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Paper(StrEnum):
-    """The papers whose tables are here as code."""
+    """The papers that can be reproduced."""
 
     chen2010 = "chen2010"
     stevens2010 = "stevens2010"
@@ -28,7 +28,7 @@ class Paper(StrEnum):
 
 
 def reproduce(
-    paper: Annotated[Paper, typer.Argument(help="Which paper.")],
+    paper: Annotated[Paper, typer.Argument(help="The paper.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write JSON, Markdown, page and PNG to.")
     ],
@@ -40,23 +40,25 @@ def reproduce(
         ),
     ] = "all",
     steps: Annotated[int, typer.Option(help="chen2010: training steps of every method.")] = 100_000,
-    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     words: Annotated[
-        str, typer.Option(help="chen2010: more words for Table III, with commas between.", show_default=False)
+        str, typer.Option(help="chen2010: more words for Table III, separated by commas.", show_default=False)
     ] = "",
     items: Annotated[
         int | None,
-        typer.Option(help="stevens2010's topics, letor-regression: so many items only, to try.", show_default=False),
+        typer.Option(
+            help="stevens2010 (topics), letor-regression: use only so many items, for a trial.", show_default=False
+        ),
     ] = None,
     ablation: Annotated[
         bool,
         typer.Option(
-            "--ablation", help="chen2010: also change one setting at a time, and choose C by the training objective."
+            "--ablation", help="chen2010: also change one setting at a time and tune C by the training objective."
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Make a paper's tables and figures anew, with the paper's own numbers beside them.
+    """Reproduce the tables and figures of a paper beside the published numbers.
 
     Example: sparserank reproduce chen2010 --dataset digits --steps 2000 --output reports
 
@@ -116,7 +118,7 @@ def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, abl
         if one["order"]:
             print(one["order"])
         if one["unknown_words"]:
-            print(f"not among the columns' names: {', '.join(one['unknown_words'])}")
+            print(f"unknown words: {', '.join(one['unknown_words'])}")
         print(f"{one['differs']}\n{', '.join(map(str, written[name]))}\n")
 
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 TOKEN = "SPARSERANK_TOKEN"
 
 
-Host = Annotated[str, typer.Option(help="Where to listen; a loopback address is reached from this machine alone.")]
-Port = Annotated[int, typer.Option(help="Where to listen; 0: any that is free.", min=0, max=65535)]
-Workers = Annotated[int, typer.Option(help="Processes that answer.", min=1, max=64)]
+Host = Annotated[str, typer.Option(help="Address to listen on; only this machine reaches a loopback address.")]
+Port = Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.", min=0, max=65535)]
+Workers = Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)]
 DatabaseUrl = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Where feedback is kept: sqlite:///FILE or postgresql+psycopg://…; unless given, a file beside MODEL.",
+        help="Database for feedback: sqlite:///FILE or postgresql+psycopg://…; by default a file beside MODEL.",
         show_default=False,
     ),
 ]
@@ -35,7 +35,7 @@ TokenFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help=f"Holds the token that writes need; or set ${TOKEN}. Unless given, one is made and printed.",
+        help=f"File with the token for writes; or set ${TOKEN}. By default a new token is printed.",
         show_default=False,
     ),
 ]
@@ -43,15 +43,15 @@ HeldOut = Annotated[
     str | None,
     typer.Option(
         metavar="DATA",
-        help="Judged queries, a BEIR folder or a known name: a model that is worse on them is never served.",
+        help="Judged queries, as a BEIR folder or a known name: a model that is worse on them is never served.",
         show_default=False,
     ),
 ]
-Split = Annotated[str, typer.Option(metavar="SPLIT", help="Which judgments of --held-out.")]
+Split = Annotated[str, typer.Option(metavar="SPLIT", help="The split of --held-out.")]
 Learn = Annotated[bool, typer.Option("--learn/--no-learn", help="Learn from feedback.")]
-LearnEvery = Annotated[float, typer.Option(metavar="SECONDS", help="How often to look for feedback.")]
-Rate = Annotated[float, typer.Option(help="Requests a second that a worker takes from one address.")]
-OpenReads = Annotated[bool, typer.Option("--open-reads", help="Let other machines search without the token.")]
+LearnEvery = Annotated[float, typer.Option(metavar="SECONDS", help="Seconds between two checks for feedback.")]
+Rate = Annotated[float, typer.Option(help="Requests per second that a worker accepts from one address.")]
+OpenReads = Annotated[bool, typer.Option("--open-reads", help="Let other machines search without a token.")]
 
 
 def serve(
@@ -70,7 +70,7 @@ def serve(
     open_reads: OpenReads = False,
     as_json: Json = False,
 ) -> None:
-    """Serve MODEL over HTTP, with a page, and learn from what users click and judge.
+    """Serve MODEL over HTTP, with a search page, and learn from clicks and ratings.
 
     Example: sparserank serve pydocs.safetensors --held-out pydocs
     """
@@ -81,38 +81,38 @@ def serve(
     from ..service.config import ServiceConfig
     from ..service.server import listen, prepare, run, url_of
 
-    given = _token(token_file)
+    token = _read_token(token_file)
     settings = ServiceConfig(
-        str(model), given or secrets.token_urlsafe(24), None if index is None else str(index), database or "", host,
+        str(model), token or secrets.token_urlsafe(24), None if index is None else str(index), database or "", host,
         held_out, held_out_split, learn, learn_every, rate, open_reads,
     )  # fmt: skip
     with ExitStack() as closing:
         sockets = [closing.enter_context(one) for one in listen(host, port, workers)]
         service = prepare(settings, workers)
-        _tell(settings, url_of(sockets[0]), workers, made=given is None, as_json=as_json)
+        _print_address(settings, url_of(sockets[0]), workers, new_token=token is None, as_json=as_json)
         run(service, sockets)
 
 
-def _token(file: Path | None) -> str | None:
-    """The token that was given, if any."""
+def _read_token(file: Path | None) -> str | None:
+    """Read the token from the file or the environment, if there is one."""
     if file is None:
         return os.environ.get(TOKEN) or None
     from ..data.files import read_text
 
     token = read_text(file).strip()
     if not token:
-        raise ConfigError(f"{file}: is empty; a token is wanted")
+        raise ConfigError(f"{file}: is empty; it must contain a token")
     return token
 
 
-def _tell(settings: ServiceConfig, address: str, workers: int, made: bool, as_json: bool) -> None:
-    """Where it can be opened. A token that was given is not printed: whoever gave it has it."""
+def _print_address(settings: ServiceConfig, address: str, workers: int, new_token: bool, as_json: bool) -> None:
+    """Print where to open the service; the token only if it is new."""
     from ..service.database import hide_password
     from .output import print_json
 
     database = hide_password(settings.database)
     if as_json:
-        token = {"token": settings.token} if made else {}
+        token = {"token": settings.token} if new_token else {}
         print_json({"address": address, "workers": workers, "database": database, "pid": os.getpid()} | token)
     else:
         from rich.console import Console
@@ -120,7 +120,7 @@ def _tell(settings: ServiceConfig, address: str, workers: int, made: bool, as_js
 
         console = Console(highlight=False, soft_wrap=True)
         reads = "open to this machine" if settings.loopback else "open to all" if settings.open_reads else "by token"
-        page = f"{address}#token={settings.token}" if made else address
+        page = f"{address}#token={settings.token}" if new_token else address
         console.print(Text.assemble("SparseRank serves ", (settings.model, "bold")))
         console.print(Text.assemble("  open      ", (page, "bold cyan")))
         console.print(Text(f"  reads     {reads}; writes by token"))

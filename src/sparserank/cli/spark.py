@@ -1,8 +1,7 @@
-"""sparserank train --engine spark: tables in Parquet, wherever Spark reads, or a BEIR folder, to an ordinary model.
+"""sparserank train --engine spark: train on Parquet tables or a BEIR folder and write an ordinary model.
 
-Words are counted where the documents lie; `bm25` and `cosine` need no more, and their documents never come here. Word
-pairs (`text`) are learned with the matrix products on the cluster, from documents and judgments that this machine
-holds: there the index is written too.
+The cluster counts words. For `bm25` and `cosine` this is all, and documents never reach the driver. For word pairs
+(`text`) the driver collects documents and judgments and writes the index; the cluster computes the matrix products.
 """
 
 from __future__ import annotations
@@ -31,30 +30,30 @@ def train_on_spark(
     ranker: TextRanker, sources: Sources, split: str | None, output: Path, master: str, conf: list[str], as_json: bool,
     exclude_self: bool | None = None,
 ) -> None:  # fmt: skip
-    """Train the ranker that `ranker` describes, and write it."""
+    """Train the ranker and save it."""
     from ..spark.session import temporary_session
 
     started = perf_counter()
-    given = dict(_setting(one) for one in conf)
-    collection, left_out = _judged(ranker, sources, split), 0
+    settings = dict(_parse_conf(one) for one in conf)
+    collection, n_dropped = _validate(ranker, sources, split), 0
     excluded = bool(exclude_self) or (exclude_self is None and collection is not None and collection.drop_self)
     with progress() as report:
         report(f"starting Spark on {master}")
-        with temporary_session(master, **given) as spark:
+        with temporary_session(master, **settings) as spark:
             if ranker.ranker == "text":
-                known, left_out = _collected(spark, sources, collection, split)
-                known = apply_exclude_self(known, known.split("train"), exclude_self)
-                trained = _learned(spark, ranker, known, report)
+                data, n_dropped = _collect(spark, sources, collection, split)
+                data = apply_exclude_self(data, data.split("train"), exclude_self)
+                trained = _fit_pairs(spark, ranker, data, report)
             elif collection is None:
-                trained = _counted(ranker, _documents(spark, sources.documents), report)
+                trained = fit_lexical(ranker, _read_documents(spark, sources.documents), report)
             else:
-                trained = _counted(ranker, _frame(spark, collection.documents), report)
+                trained = fit_lexical(ranker, to_frame(spark, collection.documents), report)
         trained.save(output)
-    _say(trained, output, master, left_out, excluded, round(perf_counter() - started, 3), as_json)
+    _print_summary(trained, output, master, n_dropped, excluded, round(perf_counter() - started, 3), as_json)
 
 
-def _judged(ranker: TextRanker, sources: Sources, split: str | None) -> Collection | None:
-    """Refuse what can be refused without a cluster; the collection, where the documents are a folder's."""
+def _validate(ranker: TextRanker, sources: Sources, split: str | None) -> Collection | None:
+    """Check everything that needs no cluster; return the collection if the documents are in a folder."""
     from ..spark import SparkTextRanker
 
     learns = ranker.ranker == "text"
@@ -78,73 +77,73 @@ def _judged(ranker: TextRanker, sources: Sources, split: str | None) -> Collecti
     return collection
 
 
-def _setting(text: str) -> tuple[str, str]:
+def _parse_conf(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.startswith("spark."):
         raise ConfigError(f"--conf must be spark.NAME=VALUE; got {text!r}")
     return name, value
 
 
-def _documents(spark: SparkSession, path: str) -> DataFrame:
-    """id, title, text: ids as text, and empty titles where there are none."""
+def _read_documents(spark: SparkSession, path: str) -> DataFrame:
+    """Read id, title and text; ids become strings and missing titles empty."""
     from pyspark.sql import functions as F  # noqa: N812
 
     from ..spark.frames import check_no_nulls, check_unique_ids, read_parquet, select_columns
 
-    found = read_parquet(spark, path)
-    titled = {"title": "text"} if "title" in found.columns else {}
-    documents = select_columns(found, {"id": "id"} | titled | {"text": "text"}, path)
-    title = F.coalesce("title", F.lit("")) if titled else F.lit("")
-    named = documents.select(F.col("id").cast("string").alias("id"), title.alias("title"), "text")
-    check_no_nulls(named, path)
-    check_unique_ids(named)
-    return named
+    table = read_parquet(spark, path)
+    titles = {"title": "text"} if "title" in table.columns else {}
+    documents = select_columns(table, {"id": "id"} | titles | {"text": "text"}, path)
+    title = F.coalesce("title", F.lit("")) if titles else F.lit("")
+    documents = documents.select(F.col("id").cast("string").alias("id"), title.alias("title"), "text")
+    check_no_nulls(documents, path)
+    check_unique_ids(documents)
+    return documents
 
 
-def _frame(spark: SparkSession, documents: Documents) -> DataFrame:
+def to_frame(spark: SparkSession, documents: Documents) -> DataFrame:
+    """Send documents to the cluster."""
     rows = list(zip(documents.ids, documents.titles, documents.texts, strict=True))
-    return _sent(spark, rows, "id string, title string, text string")
+    return _send(spark, rows, "id string, title string, text string")
 
 
-def _sent(spark: SparkSession, rows: Sequence[tuple[str, ...]], schema: str) -> DataFrame:
+def _send(spark: SparkSession, rows: Sequence[tuple[str, ...]], schema: str) -> DataFrame:
     from ..spark.broadcast import BroadcastParts
 
-    parts = spark.sparkContext.defaultParallelism
-    sent = BroadcastParts(spark, [rows[part::parts] for part in range(parts)])
-    return spark.createDataFrame(sent.flat_map(lambda _, part: part), schema)
+    n_parts = spark.sparkContext.defaultParallelism
+    parts = BroadcastParts(spark, [rows[part::n_parts] for part in range(n_parts)])
+    return spark.createDataFrame(parts.flat_map(lambda _, part: part), schema)
 
 
-def _collected(
+def _collect(
     spark: SparkSession, sources: Sources, known: Collection | None, split: str | None
 ) -> tuple[Collection, int]:
-    """All that word pairs are learned from, on this machine; schemas are judged before any row is moved.
+    """Collect the training data, as split 'train' of the result, and the number of dropped rows.
 
-    known : the collection, where the documents are a folder's. What is learned from is the split 'train' of what is
-    handed back, with how many rows are left out of it.
+    Schemas are validated before rows are moved. known : the collection, if the documents are in a folder.
     """
     from ..spark.frames import check_no_nulls, read_parquet, select_columns
 
     sources = sources.resolve(lambda path: read_parquet(spark, path).columns)
-    documents = None if known else _documents(spark, sources.data)
+    documents = None if known else _read_documents(spark, sources.data)
     queries = None
     if sources.queries:
         queries = select_columns(read_parquet(spark, sources.queries), {"id": "id", "text": "text"}, sources.queries)
         check_no_nulls(queries, sources.queries)
-    told = _told(spark, sources)
+    relevance = _read_relevance(spark, sources)
     if known is None:
-        found = cast("DataFrame", documents).toArrow()
-        columns = (tuple(found.column(name).to_pylist()) for name in ("id", "title", "text"))
+        table = cast("DataFrame", documents).toArrow()
+        columns = (tuple(table.column(name).to_pylist()) for name in ("id", "title", "text"))
         known = Collection(sources.data, Documents(*columns), {}, {})
     if queries is not None:
-        asked = ((str(query), text) for query, text in queries.collect())
-        known = replace(known, queries=queries_from_rows(str(sources.queries), asked))
-    if told is None:
+        rows = ((str(query), text) for query, text in queries.collect())
+        known = replace(known, queries=queries_from_rows(str(sources.queries), rows))
+    if relevance is None:
         return replace(known, qrels={"train": known.split(split or "train")}), 0
-    return _graded(spark, sources, known, told)
+    return _add_grades(spark, sources, known, relevance)
 
 
-def _told(spark: SparkSession, sources: Sources) -> DataFrame | None:
-    """The table that says what is relevant; None where there is none."""
+def _read_relevance(spark: SparkSession, sources: Sources) -> DataFrame | None:
+    """Read the table of clicks, triples or judgments, if there is one."""
     from ..spark.clicks import read_clicks, read_triples
     from ..spark.frames import check_no_nulls, read_parquet, select_columns
 
@@ -159,48 +158,46 @@ def _told(spark: SparkSession, sources: Sources) -> DataFrame | None:
     return None
 
 
-def _graded(spark: SparkSession, sources: Sources, known: Collection, told: DataFrame) -> tuple[Collection, int]:
-    """The collection with the grades that a table gives as its split 'train', and how many rows were left out."""
+def _add_grades(
+    spark: SparkSession, sources: Sources, known: Collection, relevance: DataFrame
+) -> tuple[Collection, int]:
+    """Return the collection with the grades of a table as split 'train', and the number of dropped rows."""
     from ..spark.clicks import click_grades, known_triples, triple_grades
 
     ((kind, path),) = sources.relevance_tables.items()
-    left_out = 0
+    n_dropped = 0
     if kind == "triples":
         if sources.missing == "drop":
-            asked = known.queries or {str(row["query"]) for row in told.select("query").distinct().collect()}
+            query_ids = known.queries or {str(row["query"]) for row in relevance.select("query").distinct().collect()}
             queries, documents = (
-                _sent(spark, [(one,) for one in ids], "id string") for ids in (asked, known.documents.ids)
+                _send(spark, [(one,) for one in ids], "id string") for ids in (query_ids, known.documents.ids)
             )
-            every, told = told.count(), known_triples(told, queries, documents)
-            left_out = every - told.count()
-        told = triple_grades(told)
+            n_triples, relevance = relevance.count(), known_triples(relevance, queries, documents)
+            n_dropped = n_triples - relevance.count()
+        relevance = triple_grades(relevance)
     elif kind == "clicks":
-        told = click_grades(told)
-    grades = _nested(told, path)
+        relevance = click_grades(relevance)
+    rows = relevance.orderBy("query", "document").collect()
+    grades = qrels_from_rows(path, ((str(row["query"]), str(row["document"]), float(row["grade"])) for row in rows))
     if not known.queries:
         known = replace(known, queries=queries_as_texts(grades, path))
-    kept, unknown = sources.restrict(grades, known)
-    return replace(known, qrels={"train": cast("Qrels", kept)}), left_out + unknown
+    qrels, n_unknown = sources.restrict(grades, known)
+    return replace(known, qrels={"train": cast("Qrels", qrels)}), n_dropped + n_unknown
 
 
-def _nested(grades: DataFrame, path: str) -> Qrels:
-    rows = grades.orderBy("query", "document").collect()
-    return qrels_from_rows(path, ((str(row["query"]), str(row["document"]), float(row["grade"])) for row in rows))
-
-
-def _learned(spark: SparkSession, ranker: TextRanker, known: Collection, report: Callable[[str], None]) -> TextRanker:
+def _fit_pairs(spark: SparkSession, ranker: TextRanker, data: Collection, report: Callable[[str], None]) -> TextRanker:
     from ..spark import SparkTextRanker
 
-    qrels = known.split("train")
     learner: Any = SparkTextRanker(ranker)
-    out: TextRanker = learner.fit(
-        spark, known.documents, known.queries, qrels, exclude_self=known.drop_self, callback=report
+    qrels = data.split("train")
+    return cast(
+        "TextRanker",
+        learner.fit(spark, data.documents, data.queries, qrels, exclude_self=data.drop_self, callback=report),
     )
-    return out
 
 
-def _counted(ranker: TextRanker, documents: DataFrame, report: Callable[[str], None]) -> TextRanker:
-    """A lexical ranker whose words are counted on the cluster; it has no index: its documents stay where they are."""
+def fit_lexical(ranker: TextRanker, documents: DataFrame, report: Callable[[str], None]) -> TextRanker:
+    """Fit a lexical ranker with words counted on the cluster; it has no index, because documents stay there."""
     from ..spark import fit_features
     from ..text_ranker.model import TextModel
 
@@ -216,8 +213,8 @@ def _counted(ranker: TextRanker, documents: DataFrame, report: Callable[[str], N
     return ranker
 
 
-def _say(
-    trained: TextRanker, output: Path, master: str, left_out: int, excluded: bool, seconds: float, as_json: bool
+def _print_summary(
+    trained: TextRanker, output: Path, master: str, n_dropped: int, excluded: bool, seconds: float, as_json: bool
 ) -> None:
     model = trained.model_
     index = str(index_path(output)) if hasattr(trained, "index_") else None
@@ -231,7 +228,7 @@ def _say(
         "documents": features.documents_,
         "words": len(features.words_),
         "pairs": model.n_pairs,
-        "left_out": left_out,
+        "left_out": n_dropped,
         "exclude_self": excluded,
         "chosen": dict(model.info),
         "seconds": seconds,
@@ -239,12 +236,12 @@ def _say(
     if as_json:
         print_json(summary)
         return
-    written = str(output) if index is None else f"{output}, {index}"
+    paths = str(output) if index is None else f"{output}, {index}"
     print(
         f"{trained.ranker} on {features.documents_:,} documents and {len(features.words_):,} words "
-        f"by Spark on {master} in {seconds:.1f} s: {written}; {model.n_pairs:,} word pairs"
+        f"by Spark on {master} in {seconds:.1f} s: {paths}; {model.n_pairs:,} word pairs"
     )
-    if left_out:
-        print(DROPPED_ROWS.format(left_out))
+    if n_dropped:
+        print(DROPPED_ROWS.format(n_dropped))
     if index is None:
-        print("no index: the documents stay where they are; `sparserank index` makes one of those that fit here")
+        print("no index: the documents stay on the cluster; `sparserank index` writes one for documents that fit here")

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from ..evaluation import Reverses
     from ..text_ranker.model import TextModel
 
-
-if TYPE_CHECKING:
-
     class Ranker(StrEnum):
         """The names of the registry; a type checker needs only those that this module mentions."""
 
@@ -44,20 +41,20 @@ else:
 
 
 class Engine(StrEnum):
-    """Where the work is done."""
+    """Where to train."""
 
     local = "local"
     spark = "spark"
 
 
 class Missing(StrEnum):
-    """What becomes of judgments, clicks and triples of documents and queries that are not there."""
+    """What to do with judgments, clicks and triples of unknown documents and queries."""
 
     error = "error"
     drop = "drop"
 
 
-LEARNED = (Ranker.text, Ranker.bilinear)
+PAIR_RANKERS = (Ranker.text, Ranker.bilinear)
 
 
 def train(
@@ -67,59 +64,61 @@ def train(
     data: DataOrNone = None,
     ranker: Annotated[
         Ranker,
-        typer.Option(help="What to train; the default is the best text model there is: BM25 and learned word pairs."),
+        typer.Option(help="The ranker to train; the default, BM25 with learned word pairs, is the best for texts."),
     ] = Ranker.text,
     split: Annotated[
         str | None,
         typer.Option(
-            help="The judgments to learn from: train, unless given; lexical rankers need none.", show_default=False
+            help="The judgments to learn from, by default train; lexical rankers need none.", show_default=False
         ),
     ] = None,
     max_pairs: Annotated[
-        int | None, typer.Option(help="The most word pairs to keep; 300,000 unless given.", show_default=False)
+        int | None, typer.Option(help="The largest number of word pairs; by default 300,000.", show_default=False)
     ] = None,
     megabytes: Annotated[
-        float | None, typer.Option(help="The size of the word pairs, instead of --max-pairs.", show_default=False)
+        float | None, typer.Option(help="The size of the word pairs in MB, instead of --max-pairs.", show_default=False)
     ] = None,
     loss: Annotated[
         str | None,
         typer.Option(
-            help="Of word pairs: squared, or domination, softmax or hinge, which go on from it; domination unless "
-            "given, and squared on Spark.",
+            help="Loss of the word pairs: squared, or domination, softmax or hinge, which start from its solution; by "
+            "default domination, on Spark squared.",
             show_default=False,
         ),
     ] = None,
-    nonnegative: Annotated[bool, typer.Option(help="No pair below 0, for engines that take none.")] = False,
-    k1: Annotated[float, typer.Option(help="BM25: how soon repeated words stop counting.")] = 0.9,
-    b: Annotated[float, typer.Option(help="BM25: how much long documents are held back, 0 to 1.")] = 0.4,
-    title_weight: Annotated[float, typer.Option(help="What a word in the title counts.")] = 1.0,
-    text_weight: Annotated[float, typer.Option(help="What a word in the text counts.")] = 1.0,
+    nonnegative: Annotated[
+        bool, typer.Option(help="Learn no negative weights, for engines that support none.")
+    ] = False,
+    k1: Annotated[float, typer.Option(help="BM25: saturation of the term frequency.")] = 0.9,
+    b: Annotated[float, typer.Option(help="BM25: normalization of the document length, 0 to 1.")] = 0.4,
+    title_weight: Annotated[float, typer.Option(help="The weight of a word in the title.")] = 1.0,
+    text_weight: Annotated[float, typer.Option(help="The weight of a word in the text.")] = 1.0,
     stem: Annotated[str, typer.Option(help="Snowball language for word stems, or 'none'.")] = "english",
-    stop_words: Annotated[str, typer.Option(help="'english' leaves out 33 small words; or 'none'.")] = "english",
-    ngrams: Annotated[int, typer.Option(help="2 counts pairs of neighbouring words as well.")] = 1,
+    stop_words: Annotated[str, typer.Option(help="'english' drops 33 common words; or 'none'.")] = "english",
+    ngrams: Annotated[int, typer.Option(help="2 adds pairs of neighbouring words to the vocabulary.")] = 1,
     vali: Annotated[
         Path | None,
-        typer.Option(help="LETOR: choose settings on this file, not on held-out queries.", show_default=False),
+        typer.Option(help="LETOR: tune on this file instead of held-out queries.", show_default=False),
     ] = None,
     folds: FoldsFolder = None,
-    given: Annotated[
+    settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="LETOR: a setting of the ranker, taken and not tried."),
+        typer.Option("--set", metavar="NAME=VALUE", help="LETOR: fix a setting of the ranker instead of tuning it."),
     ] = None,
-    measure: Annotated[str, typer.Option(help="LETOR: what settings are chosen by.")] = "nDCG@10",
-    seed: Annotated[int, typer.Option(help="Of the choice of held-out queries, and of rankers that draw.")] = 0,
-    engine: Annotated[Engine, typer.Option(help="Where to work: on this machine, or on Apache Spark.")] = Engine.local,
+    measure: Annotated[str, typer.Option(help="LETOR: the measure to tune by.")] = "nDCG@10",
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    engine: Annotated[Engine, typer.Option(help="Train on this machine or on Apache Spark.")] = Engine.local,
     master: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Spark: local[*] unless given, spark://HOST:PORT, yarn, k8s://https://HOST:PORT.",
+            help="Spark: spark://HOST:PORT, yarn or k8s://https://HOST:PORT; by default local[*].",
             show_default=False,
         ),
     ] = None,
     conf: Annotated[
         list[str] | None,
-        typer.Option("--conf", metavar="NAME=VALUE", help="Spark: a setting of it, such as spark.executor.memory=4g."),
+        typer.Option("--conf", metavar="NAME=VALUE", help="Spark: a setting, such as spark.executor.memory=4g."),
     ] = None,
     queries: QueriesTable = None,
     judgments: JudgmentsTable = None,
@@ -127,13 +126,13 @@ def train(
     triples: TriplesTable = None,
     missing: Annotated[
         Missing,
-        typer.Option(help="What becomes of rows of these tables that name a document or a query which is not there."),
+        typer.Option(help="What to do with rows of these tables that name unknown documents or queries."),
     ] = Missing.error,
     texts: Texts = None,
     exclude_self: ExcludeSelf = None,
     as_json: Json = False,
 ) -> None:
-    """Train a ranker on DATA and write it to MODEL; a text ranker's search index goes beside it (MODEL.index).
+    """Train a ranker on DATA and write it to MODEL; a text ranker also writes its search index, MODEL.index.
 
     Example: sparserank train pydocs --output pydocs.safetensors --max-pairs 200000
 
@@ -153,17 +152,17 @@ def train(
     if str(ranker) in RANKERS["letor"]:
         from .letor import train_rows
 
-        named = {"queries": queries, "judgments": judgments, "clicks": clicks, "triples": triples, "texts": texts}
-        for option, table in named.items():
+        tables = {"queries": queries, "judgments": judgments, "clicks": clicks, "triples": triples, "texts": texts}
+        for option, table in tables.items():
             if table is not None:
                 raise ConfigError(f"--{option} is for rankers of texts; --ranker {ranker} reads LETOR files")
         if exclude_self is not None:
             raise ConfigError(f"--exclude-self is for rankers of texts; --ranker {ranker} reads LETOR files")
-        train_rows(data, output, str(ranker), vali, folds, given or [], measure, seed, as_json)
+        train_rows(data, output, str(ranker), vali, folds, settings or [], measure, seed, as_json)
         return
     if data is None:
         raise ConfigError("give the DATA to train on: a BEIR folder, a table, or the name of a known collection")
-    if vali is not None or folds is not None or given:
+    if vali is not None or folds is not None or settings:
         raise ConfigError(f"--vali, --folds and --set are for rankers of LETOR files; --ranker {ranker} reads texts")
     from ..data.files import check_writable
     from ..data.formats.triples import Triples
@@ -193,30 +192,30 @@ def train(
 
         train_on_spark(model, sources, split, output, master or "local[*]", conf or [], as_json, exclude_self)
         return
-    sources.validate(str(ranker), ranker in LEARNED, split)
+    sources.validate(str(ranker), ranker in PAIR_RANKERS, split)
     with phase(f"reading {data}"):
-        collection, relevance, n_dropped = open_sources(sources, ranker in LEARNED, read_click_grades)
+        collection, relevance, n_dropped = open_sources(sources, ranker in PAIR_RANKERS, read_click_grades)
         qrels = _training_qrels(collection, ranker, split) if relevance is None else relevance
-    judged = set(qrels.query if isinstance(qrels, Triples) else qrels)
-    collection = apply_exclude_self(collection, judged, exclude_self)
+    query_ids = set(qrels.query if isinstance(qrels, Triples) else qrels)
+    collection = apply_exclude_self(collection, query_ids, exclude_self)
     with progress() as report:
         model.fit(collection.documents, collection.queries, qrels, exclude_self=collection.drop_self, callback=report)
         if relevance is None and model.model_.W is not None:
             source = {"data": collection.name, "split": split or "train"}
             model.model_ = replace(model.model_, info=dict(model.model_.info) | source)
         model.save(output)
-    learned, reverses = model.model_, _reverses(collection, split or "train") if judged and relevance is None else {}
+    reverses = _reverses(collection, split or "train") if query_ids and relevance is None else {}
     summary = {
         "model": str(output),
         "index": str(index_path(output)),
         "ranker": str(ranker),
         "documents": len(collection.documents),
         "words": len(model.lexical_.words),
-        "pairs": learned.n_pairs,
+        "pairs": model.model_.n_pairs,
         "left_out": n_dropped,
         "exclude_self": collection.drop_self,
         "reverse_in_training": {name: found.to_dict() for name, found in reverses.items()} or None,
-        "chosen": dict(learned.info),
+        "chosen": dict(model.model_.info),
         "seconds": round(perf_counter() - started, 3),
     }
     if as_json:
@@ -228,14 +227,14 @@ def train(
     )
     if n_dropped:
         print(DROPPED_ROWS.format(n_dropped))
-    if ranker in LEARNED:
-        print(_learned(learned, len(judged)))
+    if ranker in PAIR_RANKERS:
+        print(_describe_pairs(model.model_, len(query_ids)))
     for name, found in reverses.items():
         print(f"split {name}: {found}; `sparserank evaluate` also measures without them")
 
 
 def _reverses(collection: Collection, training: str) -> dict[str, Reverses]:
-    """The judgments of every other split whose reverse is in training; none unless queries are documents."""
+    """Return the judgments of each split whose reverse is in training; none unless queries are documents."""
     from ..evaluation import Reverses
 
     found = {name: Reverses.in_collection(collection, qrels, training) for name, qrels in collection.qrels.items()}
@@ -243,24 +242,24 @@ def _reverses(collection: Collection, training: str) -> dict[str, Reverses]:
 
 
 def _training_qrels(collection: Collection, ranker: Ranker, split: str | None) -> Qrels:
-    """What is learned from: the split asked for, or train where there is one; a lexical ranker learns from none."""
-    if ranker not in LEARNED:
+    """Return the judgments of the split, by default of train if it exists; none for a lexical ranker."""
+    if ranker not in PAIR_RANKERS:
         if split is not None and collection.qrels:
             collection.split(split)
         return {}
     return {} if split is None and "train" not in collection.qrels else collection.split(split or "train")
 
 
-def _learned(model: TextModel, queries: int) -> str:
+def _describe_pairs(model: TextModel, queries: int) -> str:
     info = model.info
     if queries == 0:
         return (
-            "no word pairs: there is no split 'train' to learn from; --split names another, and --judgments, --clicks "
-            "or --triples a table"
+            "no word pairs: the data has no split 'train' to learn from; name another with --split, or a table with "
+            "--judgments, --clicks or --triples"
         )
     if model.W is None:
-        return f"no word pairs: on held-out queries of {queries:,} they did not help; the model is its lexical part"
+        return f"no word pairs: they did not help on held-out queries of {queries:,}; the model is lexical only"
     return (
-        f"{model.n_pairs:,} word pairs from {info['queries']:,} queries; on those held out nDCG@10 "
-        f"{info['held_out_lexical']:.3f} (words alone) → {info['held_out_learned']:.3f}"
+        f"{model.n_pairs:,} word pairs from {info['queries']:,} queries; nDCG@10 on held-out queries "
+        f"{info['held_out_lexical']:.3f} (lexical) → {info['held_out_learned']:.3f}"
     )

@@ -139,7 +139,7 @@ def train_plus_pattern(
     identity = csr_array(eye_array(data.columns, dtype="float32", format="csr"))
     training = SparseSGD(settings.rate, "linear", SHRINK_EVERY, horizon=n).training(
         Bilinear.of(data.train, data.train), Hinge(), L1(BilinearRanker().alpha), identity,
-        wanted=n_pairs, slack=min(settings.slack, places / n_pairs),
+        max_pairs=n_pairs, slack=min(settings.slack, places / n_pairs),
     )  # fmt: skip
     training.advance(Preferences.from_labels(data.train_classes).draw(n, seed), on_settle=callback)
     return TrainedMethod(keep_largest(training.weights(), n_pairs), n, training.seconds)

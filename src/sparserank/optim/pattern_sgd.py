@@ -42,7 +42,7 @@ class PatternTraining(TrainingState):
         centre: csr_array | None,
     ) -> None:
         self.solver, self.loss, self.penalty, self.centre = solver, loss, penalty, centre
-        self.steps, self.alpha, self.controller, self.wanted = 0, penalty.alpha, None, None
+        self.steps, self.alpha, self.controller, self.max_pairs = 0, penalty.alpha, None, None
         self.seconds, self.curve = 0.0, LearningCurve()
         self._order = sort_by_frequency(score.items)
         pattern = renumber_columns(start, np.argsort(self._order)).astype(np.float32)

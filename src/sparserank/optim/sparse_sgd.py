@@ -75,17 +75,17 @@ class SparseSGD(Solver):
 
     def training(
         self, score: Bilinear, loss: Hinge, penalty: Penalty, start: csr_array, centre: csr_array | None = None,
-        *, pattern: bool = False, wanted: int | None = None, slack: float = 1.0,
+        *, pattern: bool = False, max_pairs: int | None = None, slack: float = 1.0,
     ) -> Training | PatternTraining:  # fmt: skip
         """A training that has not taken a step yet."""
         self.check(loss, penalty)
-        if isinstance(penalty, GroupL1) and (pattern or wanted is not None):
+        if isinstance(penalty, GroupL1) and (pattern or max_pairs is not None):
             raise ConfigError(
                 "GroupL1 works neither on a fixed pattern nor with a target density; use L1, or give alpha"
             )
         if pattern:
             return PatternTraining(self, score, loss, penalty, start, centre)
-        return Training(self, score, loss, penalty, start, centre, wanted, slack)
+        return Training(self, score, loss, penalty, start, centre, max_pairs, slack)
 
 
 class Training(TrainingState):
@@ -99,7 +99,7 @@ class Training(TrainingState):
         penalty: Penalty,
         start: csr_array,
         centre: csr_array | None,
-        wanted: int | None = None,
+        max_pairs: int | None = None,
         slack: float = 1.0,
         level: NDArray[np.int64] | None = None,
     ) -> None:
@@ -109,9 +109,9 @@ class Training(TrainingState):
         self.seconds, self.peak_bytes, self.peak_nonzeros = 0.0, 0, 0
         self.curve = LearningCurve()
         self._held = 0.0
-        self.wanted, self.controller = wanted, None
-        if wanted is not None:
-            self.controller = DensityController(round(wanted * slack), self.alpha or _first_alpha(score))
+        self.max_pairs, self.controller = max_pairs, None
+        if max_pairs is not None:
+            self.controller = DensityController(round(max_pairs * slack), self.alpha or _first_alpha(score))
         if self.controller is not None:
             self.alpha = self.controller.alpha
         self.holds_back = self.controller is not None

@@ -288,12 +288,12 @@ def _translate_errors(table: Table) -> Iterator[None]:
 def _raise_for_bad_line(table: Table) -> None:
     """Raise DataError for the first line that is not UTF-8 or has more fields than the header."""
     with _open_tsv(table) as file:
-        wanted = None
+        columns = None
         for number, line in enumerate(file, start=1):
             fields = line.count(b"\t") + 1
-            wanted = wanted or fields
-            if fields > wanted:
-                raise DataError(f"{table.path}:{number}: {fields} fields; the first line names {wanted} columns")
+            columns = columns or fields
+            if fields > columns:
+                raise DataError(f"{table.path}:{number}: {fields} fields; the first line names {columns} columns")
             try:
                 line.decode()
             except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""What `sparserank evaluate` finds about a text model: beside BM25, beside another model, and without mutual links."""
+"""Evaluation of a text model beside BM25, beside another model, and without judgments whose reverse is in training."""
 
 from __future__ import annotations
 
@@ -10,23 +10,46 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from ..data.records import Collection, Qrels, Run
+from ..errors import DataError
 from ..evaluation import Evaluation, PairedRuns, Report, Reverses, WorseQuery, compare, compare_runs, evaluate_run
 from ..evaluation.measures import Measure
 
 if TYPE_CHECKING:
     from ..text_ranker import TextRanker
 
-TOP = 3
-"""Results of each ranking that are shown as text."""
-WIDTH = 60
+SHOWN_RESULTS = 3
+TITLE_WIDTH = 60
+
+
+def fit_bm25(collection: Collection) -> TextRanker:
+    """Fit BM25 with default settings on the documents, as the baseline of every model."""
+    from ..text_ranker import TextRanker
+
+    return TextRanker("bm25").fit(collection.documents)
+
+
+def rank_queries(ranker: TextRanker, collection: Collection, qrels: Qrels, depth: int) -> dict[str, dict[str, float]]:
+    """Rank for the judged queries, with the ranker's own index if it contains the documents of the collection."""
+    missing = [query for query in qrels if query not in collection.queries]
+    if missing:
+        raise DataError(f"{len(missing)} judged queries of {collection.name} have no text, the first is {missing[0]!r}")
+    queries = {query: collection.queries[query] for query in qrels}
+    if not ranker.serves(collection.documents):
+        ranker = ranker.over(collection.documents)
+    return ranker.run(queries, depth, collection.drop_self)
+
+
+def training_split(ranker: TextRanker, collection: Collection) -> str | None:
+    """Return the split of this collection that the model was trained on, if its file says so."""
+    info = ranker.model_.info
+    return str(info["split"]) if info.get("data") == collection.name and "split" in info else None
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The rankings of a model, of BM25 and of another model if there is one, and what they are worth.
+class ModelEvaluation:
+    """The runs of a model, of BM25 and perhaps of another model, and their measures.
 
-    training : the split that the model learned from. seen : the models that learned from the very judgments that are
-    measured on.
+    training : the split that the model learned from. seen : the models that learned from the judgments in `qrels`.
     """
 
     collection: Collection
@@ -43,29 +66,29 @@ class Measured:
 
     @cached_property
     def bm25(self) -> Evaluation:
-        """The values of BM25."""
+        """The measures of BM25."""
         return evaluate_run(self.bm25_run, self.qrels, self.measures, random_state=self.seed)
 
     @cached_property
-    def ours(self) -> Evaluation:
-        """The values of the model."""
+    def evaluation(self) -> Evaluation:
+        """The measures of the model."""
         return evaluate_run(self.run, self.qrels, self.measures, random_state=self.seed)
 
     @cached_property
     def paired(self) -> PairedRuns | None:
-        """The model against the other one."""
+        """The comparison with the other model."""
         if self.against_run is None:
             return None
         return compare_runs(self.against_run, self.run, self.qrels, self.measures, random_state=self.seed)
 
     @cached_property
     def reverses(self) -> Reverses | None:
-        """The judgments whose reverse is in training; None where queries are no documents."""
+        """The judgments whose reverse is in training; None unless queries are documents."""
         return Reverses.in_collection(self.collection, self.qrels, self.training)
 
     @property
     def names(self) -> dict[str, str]:
-        """What each system is called."""
+        """The display name of each system."""
         against = "" if self.against is None else self.against.name
         same = against == self.model.name
         return {
@@ -75,8 +98,8 @@ class Measured:
         }
 
     @cached_property
-    def without(self) -> dict[str, Evaluation | None]:
-        """Each system without the judgments whose reverse is in training."""
+    def without_reverses(self) -> dict[str, Evaluation | None]:
+        """The measures of each system without the judgments whose reverse is in training."""
         if self.reverses is None:
             return {}
         runs = {"model": self.run, "bm25": self.bm25_run, "against": self.against_run}
@@ -87,67 +110,67 @@ class Measured:
         }
 
     def report(self, settings: Mapping[str, Any]) -> Report:
-        """All systems side by side; the baseline is the other model if there is one, else BM25."""
+        """Report on all systems; the baseline is the other model if there is one, else BM25."""
         names = self.names
         seen = [names["model" if path == self.model else "against"] for path in self.seen]
-        notes = [f"{name} learned from these judgments: new queries will not be ranked as well." for name in seen]
-        systems = {names["bm25"]: self.bm25, names["model"]: self.ours}
+        notes = [f"{name} learned from these judgments; its results for new queries will be worse." for name in seen]
+        systems = {"BM25": self.bm25, names["model"]: self.evaluation}
         if self.paired is not None:
-            systems = {names["against"]: self.paired.baseline, names["model"]: self.ours, names["bm25"]: self.bm25}
+            systems = {names["against"]: self.paired.baseline, names["model"]: self.evaluation, "BM25": self.bm25}
         if self.reverses is not None:
-            notes += self.reverses.sentences({names[name]: found for name, found in self.without.items()})
+            notes += self.reverses.sentences({names[name]: one for name, one in self.without_reverses.items()})
         title = f"{self.model.name} on {settings['data']} ({settings['split']})"
         return Report.of(title, systems, notes=notes, settings=settings)
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures, for JSON."""
-        found = compare(self.bm25, self.ours, random_state=self.seed)
+        """Return the figures as JSON."""
+        comparisons = compare(self.bm25, self.evaluation, random_state=self.seed)
         out: dict[str, Any] = {
-            "measures": self.ours.to_dict(),
+            "measures": self.evaluation.to_dict(),
             "bm25": self.bm25.to_dict(),
-            "comparisons": {self.names["model"]: {name: one.to_dict() for name, one in found.items()}},
+            "comparisons": {self.names["model"]: {name: one.to_dict() for name, one in comparisons.items()}},
             "reverse_in_training": self._reverse_in_training(),
             "learned_from_these": self.model in self.seen,
         }
         if self.paired is not None:
-            told = self.paired.to_dict()
-            told["worse"] = [{"text": self.collection.queries[one["query"]]} | one for one in told["worse"]]
+            paired = self.paired.to_dict()
+            paired["worse"] = [{"text": self.collection.queries[one["query"]]} | one for one in paired["worse"]]
             seen = {"learned_from_these": self.against in self.seen}
-            out["against"] = {"model": str(self.against)} | told | seen
+            out["against"] = {"model": str(self.against)} | paired | seen
         return out
 
     def _reverse_in_training(self) -> dict[str, Any] | None:
         if self.reverses is None:
             return None
-        left = self.without["model"]
-        found = {"measures" if name == "model" else name: one for name, one in self.without.items()}
+        model = self.without_reverses["model"]
+        by_key = {"measures" if name == "model" else name: one for name, one in self.without_reverses.items()}
         return (
             self.reverses.to_dict()
-            | {"queries_without": 0 if left is None else len(left.queries)}
-            | {f"{name}_without": None if one is None else one.to_dict() for name, one in found.items()}
+            | {"queries_without": 0 if model is None else len(model.queries)}
+            | {f"{name}_without": None if one is None else one.to_dict() for name, one in by_key.items()}
         )
 
-    def worse_queries(self, most: int) -> str:
-        """Text: the queries that got worse than with the other model, with the first results of both."""
+    def worse_queries(self, max_queries: int) -> str:
+        """Describe the queries that got worse than with the other model, with the first results of both."""
         if self.paired is None:
             return ""
         worse, measure = self.paired.worse(), self.measures[0]
-        shown = worse[:most]
+        shown = worse[:max_queries]
         head = f"Worse than {self.names['against']} on {measure}: {len(worse):,} of {len(self.qrels):,} queries"
         head += f"; {len(shown)} shown, all in --json" if len(shown) < len(worse) else ""
-        return "\n".join(["", head, *(self._worse(one, str(measure)) for one in shown)]) + "\n"
+        return "\n".join(["", head, *(self._describe(one, str(measure)) for one in shown)]) + "\n"
 
-    def _worse(self, one: WorseQuery, measure: str) -> str:
+    def _describe(self, one: WorseQuery, measure: str) -> str:
         text = shorten(self.collection.queries[one.query], 100, placeholder=" …")
         lines = [f"\n“{text}” ({one.query}): {one.baseline_values[measure]:.4f} → {one.values[measure]:.4f}"]
-        for name, ranked in (("against", one.baseline_ranking), ("model", one.ranking)):
+        for name, results in (("against", one.baseline_ranking), ("model", one.ranking)):
             lines.append(f"  {self.names[name]}")
-            lines += [f"    {place}. {self._document(*hit)}" for place, hit in enumerate(ranked[:TOP], 1)]
-            lines += [] if ranked else ["    nothing found"]
+            lines += [f"    {place}. {self._document(*hit)}" for place, hit in enumerate(results[:SHOWN_RESULTS], 1)]
+            lines += [] if results else ["    nothing found"]
         return "\n".join(lines)
 
     def _document(self, document: str, grade: float) -> str:
-        title = shorten(self._titles.get(document, ""), WIDTH, placeholder=" …")
+        title = shorten(self._titles.get(document, ""), TITLE_WIDTH, placeholder=" …")
         return (
             f"{document}{f' [grade {grade:g}]' if grade else ''}{f'  {title}' if title not in ('', document) else ''}"
         )
@@ -156,9 +179,3 @@ class Measured:
     def _titles(self) -> dict[str, str]:
         documents = self.collection.documents
         return dict(zip(documents.ids, documents.titles, strict=True))
-
-
-def training_split(ranker: TextRanker, collection: Collection) -> str | None:
-    """The split of this collection that the model says it learned from; None if it says nothing."""
-    info = ranker.model_.info
-    return str(info["split"]) if info.get("data") == collection.name and "split" in info else None
