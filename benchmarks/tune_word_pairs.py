@@ -142,7 +142,7 @@ class Trials:
         def train() -> csr_array:
             start = csr_array(eye_array(given.columns, dtype=np.float32, format="csr"))
             score = Bilinear.of(given.train, given.train)
-            training = SparseSGD().training(score, Hinge(), L1(1e-5), start, wanted=round(fill * given.columns**2))
+            training = SparseSGD().training(score, Hinge(), L1(1e-5), start, max_pairs=round(fill * given.columns**2))
             training.advance(Preferences.from_labels(given.train_classes).draw(self.steps, SEED))
             return training.weights()
 

@@ -90,23 +90,23 @@ def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, abl
     validation.count("steps", steps, low=1)
     folder = prepare_folder(output)
     shown = [word for word in map(str.strip, words.split(",")) if word]
-    found, written = {}, {}
+    results, paths = {}, {}
     with _training_progress(steps) as (report, callback):
         for name in PAPER_DATASETS if dataset == "all" else (dataset,):
-            found[name] = chen2010.reproduce(
+            results[name] = chen2010.reproduce(
                 name, steps=steps, seed=seed, words=shown, progress=report, callback=callback
             )
             if ablation:
-                found[name]["ablation"] = ablate(name, steps=steps, seed=seed, progress=report)
-                found[name]["rate_sweep"] = sweep_rates(name, steps=steps, seed=seed, progress=report)
+                results[name]["ablation"] = ablate(name, steps=steps, seed=seed, progress=report)
+                results[name]["rate_sweep"] = sweep_rates(name, steps=steps, seed=seed, progress=report)
             files = f"chen2010-{name}", f"{TITLE}: {name}"
-            written[name] = write_report(*files, found[name], sections(found[name]), folder)
+            paths[name] = write_report(*files, results[name], sections(results[name]), folder)
     if as_json:
-        rows = [{"dataset": name, **row} for name, one in found.items() for row in one["table2"]]
-        together = {"paper": "chen2010", "table2": rows, "datasets": found}
-        print_json(together if dataset == "all" else found[dataset])
+        rows = [{"dataset": name, **row} for name, one in results.items() for row in one["table2"]]
+        combined = {"paper": "chen2010", "table2": rows, "datasets": results}
+        print_json(combined if dataset == "all" else results[dataset])
         return
-    for name, one in found.items():
+    for name, one in results.items():
         table = table_2(one, intervals=False)
         print_table(f"chen2010, Table II: {name}", table.head, table.rows, right=tuple(range(1, len(table.head))))
         if ablation:
@@ -119,7 +119,7 @@ def _chen2010(output: Path, dataset: str, steps: int, seed: int, words: str, abl
             print(one["order"])
         if one["unknown_words"]:
             print(f"unknown words: {', '.join(one['unknown_words'])}")
-        print(f"{one['differs']}\n{', '.join(map(str, written[name]))}\n")
+        print(f"{one['differs']}\n{', '.join(map(str, paths[name]))}\n")
 
 
 @contextmanager
@@ -144,9 +144,9 @@ def _stevens2010(output: Path, dataset: str, seed: int, items: int | None, as_js
     folder = prepare_folder(output)
     with progress() as report:
         names = stevens2010.DATASETS if dataset == "all" else (dataset,)
-        found = stevens2010.reproduce(names, seed=seed, items=items, progress=report)
+        results = stevens2010.reproduce(names, seed=seed, items=items, progress=report)
     name = "stevens2010" if dataset == "all" else f"stevens2010-{dataset}"
-    _write_report(name, stevens2010.TITLE, found, stevens2010.sections(found), folder, as_json)
+    _write_report(name, stevens2010.TITLE, results, stevens2010.sections(results), folder, as_json)
 
 
 def _letor_regression(output: Path, dataset: str, seed: int, items: int | None, as_json: bool) -> None:
@@ -157,23 +157,25 @@ def _letor_regression(output: Path, dataset: str, seed: int, items: int | None, 
     validation.choice("dataset", dataset, ("all", "mq2007"))
     folder = prepare_folder(output)
     with progress() as report:
-        found = letor_regression.reproduce(seed=seed, rows=items, progress=report)
-    _write_report("letor-regression", letor_regression.TITLE, found, letor_regression.sections(found), folder, as_json)
+        results = letor_regression.reproduce(seed=seed, rows=items, progress=report)
+    _write_report(
+        "letor-regression", letor_regression.TITLE, results, letor_regression.sections(results), folder, as_json
+    )
 
 
 def _write_report(
-    name: str, title: str, found: dict[str, Any], sections: Sequence[Section], folder: Path, as_json: bool
+    name: str, title: str, results: dict[str, Any], sections: Sequence[Section], folder: Path, as_json: bool
 ) -> None:
     """Write the report and print its tables or its JSON."""
     from ..experiments.report import write_report
     from .output import print_json, print_table
 
-    files = write_report(name, title, found, sections, folder)
+    files = write_report(name, title, results, sections, folder)
     if as_json:
-        print_json(found)
+        print_json(results)
         return
     for section in sections:
         if section.table is not None:
             columns = len(section.table.head)
             print_table(section.heading, section.table.head, section.table.rows, right=tuple(range(1, columns)))
-    print(f"{found['differs']}\n{', '.join(map(str, files))}")
+    print(f"{results['differs']}\n{', '.join(map(str, files))}")

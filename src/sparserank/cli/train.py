@@ -214,7 +214,7 @@ def train(
         "pairs": model.model_.n_pairs,
         "left_out": n_dropped,
         "exclude_self": collection.drop_self,
-        "reverse_in_training": {name: found.to_dict() for name, found in reverses.items()} or None,
+        "reverse_in_training": {name: one.to_dict() for name, one in reverses.items()} or None,
         "chosen": dict(model.model_.info),
         "seconds": round(perf_counter() - started, 3),
     }
@@ -229,16 +229,16 @@ def train(
         print(DROPPED_ROWS.format(n_dropped))
     if ranker in PAIR_RANKERS:
         print(_describe_pairs(model.model_, len(query_ids)))
-    for name, found in reverses.items():
-        print(f"split {name}: {found}; `sparserank evaluate` also measures without them")
+    for name, one in reverses.items():
+        print(f"split {name}: {one}; `sparserank evaluate` also measures without them")
 
 
 def _reverses(collection: Collection, training: str) -> dict[str, Reverses]:
     """Return the judgments of each split whose reverse is in training; none unless queries are documents."""
     from ..evaluation import Reverses
 
-    found = {name: Reverses.in_collection(collection, qrels, training) for name, qrels in collection.qrels.items()}
-    return {name: one for name, one in found.items() if one is not None}
+    splits = {name: Reverses.in_collection(collection, qrels, training) for name, qrels in collection.qrels.items()}
+    return {name: one for name, one in splits.items() if one is not None}
 
 
 def _training_qrels(collection: Collection, ranker: Ranker, split: str | None) -> Qrels:

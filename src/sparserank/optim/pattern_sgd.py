@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from .sparse_sgd import SparseSGD
 
 CHUNK = 1_000
-"""Triples taken in one call of the kernel, and between two calls of what follows the training."""
+"""Triples per kernel call, and between two calls of the callback."""
 FILL = 0.3
-"""A row of the pattern is kept dense as far as it is filled this much."""
+"""The part of a row that is filled at least this much is stored dense."""
 
 
 class PatternTraining(TrainingState):
-    """W on its way, on the pattern of `start`: the same interface as `Training`, one step after another."""
+    """A training of W on the pattern of `start`, step by step, with the interface of `Training`."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class PatternTraining(TrainingState):
         kernel.lay_out(*where, self._heads, self._inside, self._tail_idx, self._tail_val)
 
     def bind(self, score: Bilinear) -> None:
-        """Take the vectors of the triples to come; their columns must be those of W."""
+        """Set the vectors of the next triples; their columns must be those of W."""
         self._score = score
         self._queries = to_arrays(score.queries)
         self._items = to_arrays(renumber_columns(score.items, np.argsort(self._order)))
@@ -79,7 +79,7 @@ class PatternTraining(TrainingState):
         self, triples: Triples, *, held_out: Triples | None = None, every: int | None = None,
         on_settle: Callable[[PatternTraining], None] | None = None,
     ) -> None:  # fmt: skip
-        """Take these triples, in order. `every` so many steps a point is added to the curve."""
+        """Train on triples, in order; every `every` steps, add a point to the learning curve."""
         done, n = 0, len(triples.query)
         while done < n:
             count = min(every - self.steps % every if every else CHUNK, CHUNK, n - done)
@@ -119,17 +119,17 @@ class PatternTraining(TrainingState):
         return out
 
     def _objective(self, triples: Triples) -> float:
-        """Mean loss of these triples by W as it stands; nothing is learned from them."""
+        """Return the mean loss of triples by the current W, without training on them."""
         return self._take(triples, 0, len(triples.query), learn=False)[1] / len(triples.query)
 
     @property
     def nonzeros(self) -> int:
-        """Entries that are not 0 now."""
+        """The number of nonzero entries."""
         return int(np.count_nonzero(self._heads) + np.count_nonzero(self._tail_val))
 
     @property
     def nbytes(self) -> int:
-        """Bytes that hold W."""
+        """The bytes of W."""
         held = (
             self._heads,
             self._inside,
@@ -152,20 +152,20 @@ class PatternTraining(TrainingState):
         return val
 
     def settle(self) -> None:
-        """There is nothing to settle."""
+        """Do nothing: no shrinking is lazy here."""
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """All that is needed to go on exactly from here."""
+        """Return the state from which `resume` continues exactly."""
         return self.summary(), {"ptr": self._ptr, "idx": self._idx.astype(np.int32), "val": self._values()}
 
     def resume(self, summary: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state of the same training."""
+        """Continue from a state of the same training."""
         self._ptr, self._idx = arrays["ptr"], arrays["idx"].astype(np.uint32)
         self._lay_out(arrays["val"])
         self.restore(summary)
 
     def weights(self) -> csr_array:
-        """W as it stands, columns in their own order; places that have become 0 are left out."""
+        """Return the current W without zeros, with columns in their original order."""
         from scipy.sparse import csr_array
 
         stored = csr_array((self._values(), self._idx.astype(np.int64), self._ptr), shape=self.shape)

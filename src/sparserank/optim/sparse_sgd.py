@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..deprecated import renamed_parameters
 from ..errors import ConfigError
 from ..preferences import Triples
 from .losses import Hinge
@@ -73,11 +74,12 @@ class SparseSGD(Solver):
             return self.eta0 * np.maximum(0.0, 1.0 - (step - 1.0) / float(self.horizon or 1))
         return self.eta0 / np.sqrt(step)
 
+    @renamed_parameters({"wanted": "max_pairs"})
     def training(
         self, score: Bilinear, loss: Hinge, penalty: Penalty, start: csr_array, centre: csr_array | None = None,
         *, pattern: bool = False, max_pairs: int | None = None, slack: float = 1.0,
     ) -> Training | PatternTraining:  # fmt: skip
-        """A training that has not taken a step yet."""
+        """Return a training before its first step; with `max_pairs`, alpha is adjusted to that number of nonzeros."""
         self.check(loss, penalty)
         if isinstance(penalty, GroupL1) and (pattern or max_pairs is not None):
             raise ConfigError(
@@ -89,7 +91,7 @@ class SparseSGD(Solver):
 
 
 class Training(TrainingState):
-    """W on its way: takes triples, at any time, and remembers how far it is."""
+    """A training of W: it takes triples at any time and keeps its state."""
 
     def __init__(
         self,
@@ -124,7 +126,7 @@ class Training(TrainingState):
         self.bind(score)
 
     def bind(self, score: Bilinear) -> None:
-        """Take the vectors of the triples to come; their columns must be those of W."""
+        """Set the vectors of the next triples; their columns must be those of W."""
         place = np.argsort(self._order)
         queries = renumber_columns(score.queries, place) if self.turned else score.queries
         items = score.items if self.turned else renumber_columns(score.items, place)
@@ -141,7 +143,7 @@ class Training(TrainingState):
         self, triples: Triples, *, held_out: Triples | None = None, every: int | None = None,
         on_settle: Callable[[Training], None] | None = None,
     ) -> None:  # fmt: skip
-        """Take these triples, in order. `every` so many steps (rounded to batches) a point is added to the curve."""
+        """Train on triples, in order; every `every` steps, rounded to batches, add a point to the learning curve."""
         started, pool = perf_counter(), Pool(validation.threads(self.solver.n_jobs))
         try:
             self._catch_up(pool)
@@ -167,7 +169,7 @@ class Training(TrainingState):
             self.seconds += perf_counter() - started
 
     def _prepare(self, triples: Triples, first: int, *taken: int) -> int:
-        """Make the batch that begins with triple `first` ready in a free slot, its Gram matrices too; -1: no more."""
+        """Prepare the batch from triple `first` on, with its Gram matrices; return its slot, or -1 at the end."""
         T = self.solver.shrink_every
         count = min(T - (self._first + first) % T, len(triples.query) - first)
         if count <= 0:
@@ -178,12 +180,12 @@ class Training(TrainingState):
         return slot
 
     def _free(self, *taken: int) -> int:
-        """A slot that nobody needs."""
+        """Return a free slot."""
         used = {*self._waiting, *taken}
         return next(slot for slot in range(len(used) + 1) if slot not in used)
 
     def _visit(self, pool: Pool, triples: Triples, first: int, slot: int) -> tuple[NDArray[np.float64], int]:
-        """The batch's margins by W as it stands; the batch after it is made ready meanwhile."""
+        """Return the margins of the batch by the current W; prepare the next batch in parallel."""
         self._grams, self._next_grams = self._next_grams, self._grams
         count = int(self._slots.steps[slot])
         ahead = pool.beside(lambda: self._prepare(triples, first + count, slot))
@@ -193,7 +195,7 @@ class Training(TrainingState):
         return margin, ahead()
 
     def _decide(self, slot: int, margin: NDArray[np.float64]) -> float:
-        """Set the batch's rates and let it wait to be added; returns the threshold to shrink by after it."""
+        """Queue the steps of the batch; return the threshold to shrink by after it."""
         T, count = self.solver.shrink_every, len(margin)
         eta = self.solver.rates(self.steps, count)
         violated, loss, change = self._grams.decide(self._slots, slot, margin, eta, self.loss.margin)
@@ -206,7 +208,7 @@ class Training(TrainingState):
         return self.alpha * float(self.solver.rates(self.steps - T, T).sum())
 
     def _shrink(self, pool: Pool, tau: float, last: bool) -> None:
-        """Shrink W by tau: L1 only notes what every entry owes."""
+        """Shrink W by tau; for L1, lazily."""
         if isinstance(self.penalty, GroupL1):
             self._flush(pool)
             if tau:
@@ -217,17 +219,17 @@ class Training(TrainingState):
             self.rows.debt += tau
 
     def _flush(self, pool: Pool) -> None:
-        """Add the batches that wait."""
+        """Add the queued batches to W."""
         self.rows.flush(pool, self._slots, self._waiting)
         self._waiting.clear()
 
     def _shrink_groups(self, pool: Pool, penalty: GroupL1, tau: float) -> None:
-        """Every group's length less tau; groups shorter than that vanish."""
+        """Shorten the norm of every group by tau; shorter groups become zero."""
         self.rows.settle(pool)
         self.rows.scale(pool, penalty.shrink_factors(self.rows.squared_lengths(pool), tau))
 
     def _settle_in_time(self, pool: Pool, last: bool) -> bool:
-        """Settle where it is due; returns whether it was."""
+        """Settle if it is due; return whether it was."""
         T, held = self.solver.shrink_every, self.holds_back and last
         if self.steps % T == 0 and self._settles() and not held:
             self._settle(pool)
@@ -237,7 +239,7 @@ class Training(TrainingState):
         return False
 
     def _settles(self) -> bool:
-        """After 1, 2, 4 and 8 batches, while W grows fast, then at even intervals."""
+        """Return whether to settle: after 1, 2, 4 and 8 batches, while W grows fast, then at even intervals."""
         batches = self.steps // self.solver.shrink_every
         return batches % self._settle_every == 0 or batches in (1, 2, 4, 8)
 
@@ -250,7 +252,7 @@ class Training(TrainingState):
             self.alpha = self.controller.update(self.rows.nonzeros)
 
     def _catch_up(self, pool: Pool) -> None:
-        """Do the shrinking that was held back when the last triples had been taken."""
+        """Apply the shrinking that was delayed after the last triples."""
         if self._held:
             self.rows.debt += self._held
             self._held = 0.0
@@ -259,7 +261,7 @@ class Training(TrainingState):
 
     @property
     def held(self) -> float:
-        """The threshold that W is still to be shrunk by; it is held back after the last triples where `holds_back`."""
+        """The delayed threshold, by which W is shrunk before the next triples."""
         return self._held
 
     def _note(self, pool: Pool, held_out: Triples | None, ahead: int) -> None:
@@ -274,7 +276,7 @@ class Training(TrainingState):
         )
 
     def _objective(self, pool: Pool, triples: Triples, ahead: int) -> float:
-        """Mean loss of these triples by W as it stands; nothing is learned from them."""
+        """Return the mean loss of triples by the current W, without training on them."""
         total, T, slot = 0.0, self.solver.shrink_every, self._free(ahead)
         for first in range(0, len(triples.query), T):
             self._slots.take(slot, Triples(*(column[first : first + T] for column in triples)))
@@ -285,7 +287,7 @@ class Training(TrainingState):
         return total / len(triples.query)
 
     def settle(self) -> None:
-        """Let every entry pay what it owes, so that what `state` gives is all there is to know."""
+        """Apply all lazy shrinking, so that `state` is complete."""
         pool = Pool(1)
         self._catch_up(pool)
         self.rows.settle(pool)
@@ -296,18 +298,18 @@ class Training(TrainingState):
         return super().summary() | {"last": 0.0 if self.controller is None else self.controller.last_error}
 
     def restore(self, summary: Mapping[str, Any]) -> None:
-        """Take over a stored state."""
+        """Restore a stored state."""
         super().restore(summary)
         if self.controller is not None:
             self.controller.alpha, self.controller.last_error = self.alpha, summary["last"]
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """All that is needed to go on exactly from here; call `settle` before."""
+        """Return the state from which `resume` continues exactly; call `settle` before."""
         ptr, idx, val = to_arrays(self.rows.to_csr())
         return self.summary(), {"ptr": ptr, "idx": idx.astype(np.int32), "val": val, "level": self.rows.level}
 
     def resume(self, summary: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state of the same training."""
+        """Continue from a state of the same training."""
         from scipy.sparse import csr_array
 
         stored = csr_array((arrays["val"], arrays["idx"], arrays["ptr"]), shape=self.rows.shape)
@@ -321,7 +323,7 @@ class Training(TrainingState):
         return (n_right, n_left) if self.turned else (n_left, n_right)
 
     def weights(self) -> csr_array:
-        """W as it stands, columns in their own order."""
+        """Return the current W, with columns in their original order."""
         pool = Pool(validation.threads(self.solver.n_jobs))
         stored = renumber_columns(self.rows.to_csr(pool), self._order)
         pool.close()
@@ -333,12 +335,12 @@ class Training(TrainingState):
 
 
 def _share_of_batches(matrix: csr_array, steps: int) -> NDArray[np.float64]:
-    """How likely each column occurs among `steps` rows drawn at random."""
+    """Return the probability that each column occurs among `steps` random rows."""
     share = np.bincount(matrix.indices, minlength=matrix.shape[1]) / max(1, matrix.shape[0])
     return np.asarray(1.0 - (1.0 - share) ** steps)
 
 
 def _first_alpha(score: Bilinear) -> float:
-    """A guess for a controller to start from: small against what one step adds to an entry."""
+    """Return a first alpha for the controller: small relative to what one step adds to an entry."""
     typical = [float(np.abs(side.data).mean()) if side.nnz else 1.0 for side in (score.queries, score.items)]
     return 1e-3 * typical[0] * typical[1]
