@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("logging_as_it_was")
         (["--database", "mysql://x"], "--database must begin with sqlite:///"),
         (["--index", "nowhere.index"], "nowhere.index"),
         (["--rate", "0"], "'rate' parameter must be a number"),
-        (["--token-file", "{empty}"], "is empty; a token is wanted"),
+        (["--token-file", "{empty}"], "is empty; it must contain a token"),
         (["--database", "sqlite:///{empty}.d/x"], "unable to open database file"),
         (["--workers", "2", "--database", "sqlite:///{text}"], "damaged, or not a database"),
     ],

@@ -172,7 +172,7 @@ def test_without_json_it_says_what_was_written(spark, tables, tmp_path, capsys):
     assert call("train", tables / "docs.parquet", *SPARK, "--ranker", "cosine", "--output", tmp_path / "m") == 0
     out = capsys.readouterr().out
     assert out.startswith("cosine on 60 documents and 10 words by Spark on local-cluster[2,1,1024]")
-    assert "no index: the documents stay where they are" in out
+    assert "no index: the documents stay on the cluster" in out
 
 
 @pytest.mark.parametrize(

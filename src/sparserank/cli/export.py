@@ -11,16 +11,7 @@ import typer
 from .arguments import IndexFile, Json, ModelFile
 
 
-class Target(StrEnum):
-    """The engine to export to."""
-
-    qdrant = "qdrant"
-    elasticsearch = "elasticsearch"
-    opensearch = "opensearch"
-    vespa = "vespa"
-    trec = "trec"
-    ciff = "ciff"
-    synonyms = "synonyms"
+Target = StrEnum("Target", "qdrant elasticsearch opensearch vespa trec ciff synonyms")
 
 
 def export(
