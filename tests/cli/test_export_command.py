@@ -30,11 +30,11 @@ def beir(tmp_path):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_target_writes_a_folder_that_says_how_to_use_it(capsys, model, tmp_path, target):
-    told = printed(capsys, "export", model, "--to", target, "--output", tmp_path / "made")
-    assert (told["target"], told["documents"], told["output"]) == (target, 4, str(tmp_path / "made"))
+    summary = printed(capsys, "export", model, "--to", target, "--output", tmp_path / "made")
+    assert (summary["target"], summary["documents"], summary["output"]) == (target, 4, str(tmp_path / "made"))
     files = {str(path.relative_to(tmp_path / "made")) for path in (tmp_path / "made").rglob("*") if path.is_file()}
-    assert files == {*told["files"], "export.json"}
-    assert told["bytes"] == sum((tmp_path / "made" / name).stat().st_size for name in told["files"])
+    assert files == {*summary["files"], "export.json"}
+    assert summary["bytes"] == sum((tmp_path / "made" / name).stat().st_size for name in summary["files"])
     readme = (tmp_path / "made/README.md").read_text()
     assert f"sparserank export MODEL --to {target} --query" in readme
     assert "{" not in readme.replace("{'", "")
@@ -67,10 +67,10 @@ def test_another_index_is_exported_when_it_is_named(capsys, model, beir, tmp_pat
     ranker = sr.load(model)
     ranker.remove(["a"]).index_.save(tmp_path / "other")
     capsys.readouterr()
-    told = printed(
+    summary = printed(
         capsys, "export", model, "--to", "ciff", "--output", tmp_path / "made", "--index", tmp_path / "other"
     )
-    assert told["documents"] == 3
+    assert summary["documents"] == 3
 
 
 def refused(capsys, *words):

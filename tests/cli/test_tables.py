@@ -83,20 +83,20 @@ def test_the_table_may_be_data_itself(tables, tmp_path, capsys):
 
 
 def test_triples_give_grades_by_what_was_won_and_bilinear_takes_them_as_they_are(world, tables, tmp_path, capsys):
-    told = sr.data.read_triples(tables("triples"))
+    triples = sr.data.read_triples(tables("triples"))
     wins = {}
-    for query, better, worse in zip(told.query, told.better, told.worse, strict=True):
+    for query, better, worse in zip(triples.query, triples.better, triples.worse, strict=True):
         wins.setdefault(query, {}).setdefault(better, []).append(1.0)
         wins[query].setdefault(worse, []).append(0.0)
     qrels = {q: {d: sum(all_of) / len(all_of) for d, all_of in of.items()} for q, of in sorted(wins.items())}
     by_grades = sr.TextRanker(loss="squared").fit(world.documents, world.queries, qrels)
-    by_triples = sr.TextRanker(loss="squared").fit(world.documents, world.queries, told)
+    by_triples = sr.TextRanker(loss="squared").fit(world.documents, world.queries, triples)
     assert by_triples.model_.n_pairs > 0
     assert by_triples.model_.named_pairs() == pytest.approx(by_grades.model_.named_pairs())
 
     given = ("--ranker", "bilinear", "--queries", tables("queries"), "--triples", tables("triples"))
     said = printed(capsys, "train", tables("docs"), *given, "-o", tmp_path / "m")
-    same = sr.TextRanker("bilinear").fit(world.documents, world.queries, told)
+    same = sr.TextRanker("bilinear").fit(world.documents, world.queries, triples)
     other = sr.TextRanker("bilinear").fit(world.documents, world.queries, qrels)
     assert said["pairs"] == same.model_.n_pairs > 0
     assert pairs_of(tmp_path / "m") == same.model_.named_pairs() != other.model_.named_pairs()

@@ -88,8 +88,8 @@ def search(target: str) -> dict[str, Any]:
     window = {"type": "integer", "minimum": 1, "maximum": 10_000}
     rescorer = closed({"window_size": window, "query": second})
     nothing = closed({"match_none": closed({})})
-    told = {"query": {"oneOf": [clause, nothing]}, "size": {"type": "integer", "minimum": 0, "maximum": 10_000}}
-    return closed(told, {"_source": {"type": "array", "items": STRING}, "rescore": _list(rescorer)})
+    required = {"query": {"oneOf": [clause, nothing]}, "size": {"type": "integer", "minimum": 0, "maximum": 10_000}}
+    return closed(required, {"_source": {"type": "array", "items": STRING}, "rescore": _list(rescorer)})
 
 
 def _list(item: dict[str, Any]) -> dict[str, Any]:

@@ -58,13 +58,13 @@ def test_the_client_of_elasticsearch_knows_every_key():
     ranker, _ = world(2)
     body = query_body(ranker, "elasticsearch", "alkan bemot")
     assert Search.from_dict(body).to_dict() == body
-    asked = body["query"]["sparse_vector"]
-    assert dsl.SparseVector(**asked).to_dict() == body["query"]
+    weighted = body["query"]["sparse_vector"]
+    assert dsl.SparseVector(**weighted).to_dict() == body["query"]
     (rescorer,) = body["rescore"]
     scored = rescorer["query"]["rescore_query"]["script_score"]
     assert dsl.ScriptScore(**scored).to_dict() == {"script_score": scored}
-    for made, told in ((dsl.SparseVector, asked), (dsl.ScriptScore, scored), (SparseVector, {"index_options": 0})):
-        assert set(told) <= set(inspect.signature(made.__init__).parameters)
+    for made, keys in ((dsl.SparseVector, weighted), (dsl.ScriptScore, scored), (SparseVector, {"index_options"})):
+        assert set(keys) <= set(inspect.signature(made.__init__).parameters)
 
 
 def bounds(body):
@@ -105,12 +105,12 @@ def test_a_query_of_many_terms_is_spread_over_rescorers_and_loses_nothing(monkey
     for text in queries.values():
         body = lucene.body(lucene.ELASTICSEARCH, vectors, text, 100, 100)
         found = {doc: score - bounds(body) for doc, score in engine.search(body)}
-        wanted = whole_products(vectors, text)
-        assert found == pytest.approx({doc: wanted[doc] for doc in found}, rel=1e-4, abs=1e-4)
-        asked = body["query"].get("sparse_vector", {"query_vector": {}})["query_vector"]
-        columns = [vectors.names.index(name) for name in asked]
+        expected = whole_products(vectors, text)
+        assert found == pytest.approx({doc: expected[doc] for doc in found}, rel=1e-4, abs=1e-4)
+        weighted = body["query"].get("sparse_vector", {"query_vector": {}})["query_vector"]
+        columns = [vectors.names.index(name) for name in weighted]
         shares = vectors.matrix.toarray()[:, columns].any(axis=1)
-        assert len(asked) <= 3
+        assert len(weighted) <= 3
         assert len(found) == shares.sum()
         spread += len(body.get("rescore", [])) > 2
     assert spread
@@ -125,10 +125,10 @@ def test_a_score_less_its_bounds_times_its_scale_is_ours(tmp_path, target):
     for line in (tmp_path / "made/queries.jsonl").read_text().splitlines():
         record = json.loads(line)
         assert set(record) == {"id", "scale", "body"}
-        wanted = whole_products(vectors, queries[record["id"]])
+        expected = whole_products(vectors, queries[record["id"]])
         near = 1e-5 * sum(map(abs, vectors.query(queries[record["id"]]).values()))
         for doc, score in engine.search(record["body"]):
-            assert (score - bounds(record["body"])) * record["scale"] == pytest.approx(wanted[doc], abs=near)
+            assert (score - bounds(record["body"])) * record["scale"] == pytest.approx(expected[doc], abs=near)
         scales.add(record["scale"])
     assert max(scales) > min(scales) == 1.0
     first = json.loads((tmp_path / "made/queries.jsonl").read_text().splitlines()[0])
@@ -158,10 +158,10 @@ def test_bulk_parts_are_whole_documents(tmp_path, monkeypatch):
     ranker, queries = world(6)
     parts = lucene.Folder.parts
     monkeypatch.setattr(lucene.Folder, "parts", lambda self, name, records: parts(self, name, records, 2000))
-    told = export(ranker, "elasticsearch", tmp_path / "made", queries)
-    names = sorted(name for name in told["files"] if name.startswith("bulk"))
+    summary = export(ranker, "elasticsearch", tmp_path / "made", queries)
+    names = sorted(name for name in summary["files"] if name.startswith("bulk"))
     assert len(names) > 2
-    assert all(told["files"][name] <= 2000 for name in names)
+    assert all(summary["files"][name] <= 2000 for name in names)
     count = 0
     for name in names:
         lines = (tmp_path / "made" / name).read_bytes().splitlines()

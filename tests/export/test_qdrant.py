@@ -66,8 +66,8 @@ def only(*doc_ids):
 
 def test_a_point_without_a_common_term_is_not_found_by_a_filter_either(shard):
     vectors = vectors_of(sr.TextRanker("bm25").fit({"a": "apple", "b": "pear"}))
-    asked = QueryRequest(limit=10, query=nearest(vectors.query("apple")), filter=only("b"))
-    assert shard(vectors).query(asked) == []
+    request = QueryRequest(limit=10, query=nearest(vectors.query("apple")), filter=only("b"))
+    assert shard(vectors).query(request) == []
 
 
 @pytest.mark.parametrize("chosen", [None, only("a", "b", "c")], ids=["all", "filtered"])
@@ -76,8 +76,8 @@ def test_contributions_that_cancel_are_no_result_here_as_in_our_index(shard, cho
     rows = dict(zip(vectors.index.documents.ids, vectors.matrix.toarray(), strict=True))
     apple, pear = (int(np.flatnonzero(rows[doc])[0]) for doc in "ac")
     assert rows["b"][apple] == rows["b"][pear]
-    asked = QueryRequest(limit=10, query=nearest({apple: 1.0, pear: -1.0}), filter=chosen, with_payload=True)
-    found = {point.payload["id"]: point.score for point in shard(vectors).query(asked) if point.score != 0.0}
+    request = QueryRequest(limit=10, query=nearest({apple: 1.0, pear: -1.0}), filter=chosen, with_payload=True)
+    found = {point.payload["id"]: point.score for point in shard(vectors).query(request) if point.score != 0.0}
     assert found == {"a": pytest.approx(rows["a"][apple]), "c": pytest.approx(-rows["c"][pear])}
 
 
@@ -89,8 +89,8 @@ def test_equal_scores_come_by_falling_id_however_many_there_are(shard):
 
 def test_a_shard_that_was_exported_is_opened_again(tmp_path):
     ranker, queries = world(4)
-    told = export(ranker, "qdrant", tmp_path / "made", queries, embedded=True)
-    assert told["documents"] == 61
+    summary = export(ranker, "qdrant", tmp_path / "made", queries, embedded=True)
+    assert summary["documents"] == 61
     opened = EdgeShard.load(str(tmp_path / "made/shard"))
     vectors = vectors_of(ranker)
     for text in queries.values():
@@ -131,9 +131,9 @@ def test_a_server_takes_what_is_written(tmp_path):
     for line in (made / "queries.jsonl").read_text().splitlines():
         record = json.loads(line)
         request = models.QueryRequest.model_validate(record["body"])
-        wanted = vectors.query(queries[record["id"]])
+        expected = vectors.query(queries[record["id"]])
         assert request.using == qdrant.NAME
-        assert dict(zip(request.query.indices, request.query.values, strict=True)) == pytest.approx(wanted, rel=1e-6)
+        assert dict(zip(request.query.indices, request.query.values, strict=True)) == pytest.approx(expected, rel=1e-6)
     assert models.QueryRequest.model_validate_json((made / "query.json").read_text()).limit == 10
 
 

@@ -85,9 +85,9 @@ def test_what_is_written_fits_the_engines_format(ranker, tmp_path):
     body = json.loads((made / "index.json").read_text())
     jsonschema_rs.validate(schemas.SYNONYM_INDEX, body)
     analysis = body["settings"]["analysis"]
-    written, asked = (analysis["analyzer"][name]["filter"] for name in ("written", "asked"))
-    assert written == [name for name in asked if name != "pairs"]
-    assert asked == ["lowercase", "long", "pairs", "stopped", "stems"], (
+    written, query_filters = (analysis["analyzer"][name]["filter"] for name in ("written", "asked"))
+    assert written == [name for name in query_filters if name != "pairs"]
+    assert query_filters == ["lowercase", "long", "pairs", "stopped", "stems"], (
         "before the stemmer, so that words are as they are spelled"
     )
     assert analysis["filter"]["stems"]["language"] == "English"
@@ -107,7 +107,7 @@ def test_words_are_what_they_are_for_the_model_letters_beyond_ascii_and_all():
 
 
 def test_every_document_and_every_query_is_written(ranker, tmp_path):
-    told = export(ranker, "synonyms", tmp_path / "made", QUERIES)
+    summary = export(ranker, "synonyms", tmp_path / "made", QUERIES)
     made = tmp_path / "made"
     lines = (made / "bulk-00000.ndjson").read_bytes().splitlines()
     for action, source in zip(lines[::2], lines[1::2], strict=True):
@@ -119,7 +119,7 @@ def test_every_document_and_every_query_is_written(ranker, tmp_path):
     for record in records:
         jsonschema_rs.validate(schemas.SYNONYM_SEARCH, record["body"])
     assert {record["id"]: record["body"]["query"]["match"]["content"]["query"] for record in records} == QUERIES
-    assert told["queries"] == len(records)
+    assert summary["queries"] == len(records)
     readme = (made / "README.md").read_text()
     assert readme.index("_bulk") < readme.index("_search")
 
@@ -130,9 +130,9 @@ def test_an_index_without_stems_and_stop_words_has_no_filters_for_them():
     assert list(synonyms.index_body(vectors_of(plain))["settings"]["analysis"]["filter"]) == ["pairs", "long"]
 
 
-def test_the_rules_a_query_meets_are_told(ranker):
-    told = query_body(ranker, "synonyms", "Motors!")
-    assert told["body"]["query"] == {"match": {"content": {"query": "Motors!"}}}
+def test_the_rules_that_match_a_query_are_printed(ranker):
+    request = query_body(ranker, "synonyms", "Motors!")
+    assert request["body"]["query"] == {"match": {"content": {"query": "Motors!"}}}
     assert query_body(ranker, "synonyms", "nothing known")["rules"] == []
 
 
@@ -147,8 +147,8 @@ def test_synonyms_count_as_one_word_as_common_as_the_commonest():
     documents = [{"a": 1.0}, {"b": 2.0}, {"b": 1.0, "c": 1.0}]
     engine = SynonymEngine(["x", "y", "z"], documents, k1=1.2, b=0.0)
     idf = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
-    wanted = {"x": idf * 1 / 2.2, "y": idf * 2 / 3.2, "z": idf * 1 / 2.2}
-    assert dict(engine.search(["a"], {"a": ["a", "b"]})) == pytest.approx(wanted)
+    expected = {"x": idf * 1 / 2.2, "y": idf * 2 / 3.2, "z": idf * 1 / 2.2}
+    assert dict(engine.search(["a"], {"a": ["a", "b"]})) == pytest.approx(expected)
     assert [doc for doc, _ in engine.search(["a", "none"], {})] == ["x"]
 
 

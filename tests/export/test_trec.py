@@ -20,9 +20,9 @@ from .worlds import exact, vectors_and_queries, world
 
 def test_weights_impacts_queries_topics_and_the_run_come_back(tmp_path):
     ranker, queries = world(1)
-    told = export(ranker, "trec", tmp_path / "made", queries)
+    summary = export(ranker, "trec", tmp_path / "made", queries)
     made, vectors = tmp_path / "made", vectors_of(ranker)
-    assert set(told["files"]) >= {"vectors.jsonl", "impacts/impacts.jsonl", "queries.jsonl", "topics.tsv", "run.txt"}
+    assert set(summary["files"]) >= {"vectors.jsonl", "impacts/impacts.jsonl", "queries.jsonl", "topics.tsv", "run.txt"}
     documents = trec.read_vectors(made / "vectors.jsonl")
     impacts = trec.read_vectors(made / "impacts/impacts.jsonl")
     for document in vectors.documents():
@@ -30,14 +30,14 @@ def test_weights_impacts_queries_topics_and_the_run_come_back(tmp_path):
         assert list(documents[document.id]) == names == list(impacts[document.id])
         assert (np.float32(list(documents[document.id].values())) == document.weights).all()
         assert all(value == int(value) >= 1 for value in impacts[document.id].values())
-    asked = trec.read_vectors(made / "queries.jsonl")
+    encoded = trec.read_vectors(made / "queries.jsonl")
     for name, text in queries.items():
-        assert asked[name] == pytest.approx(vectors.by_name(vectors.query(text)))
+        assert encoded[name] == pytest.approx(vectors.by_name(vectors.query(text)))
     topics = dict(line.split("\t") for line in (made / "topics.tsv").read_text().splitlines())
     assert "none" not in topics, "readers stumble over an empty topic"
     for name, line in topics.items():
         counts = Counter(line.split(" "))
-        assert set(counts) <= {term for term, weight in asked[name].items() if weight > 0.0}
+        assert set(counts) <= {term for term, weight in encoded[name].items() if weight > 0.0}
         assert max(counts.values()) == 2**trec.QUERY_BITS - 1
     run = read_run(made / "run.txt")
     for name, text in queries.items():
@@ -80,11 +80,11 @@ def test_pisa_is_given_lexicons_and_a_tokenizer_that_leaves_terms_whole(tmp_path
     assert [command[0] for command in commands] == list(PISA_OPTIONS)
     for tool, *words in commands:
         assert {word for word in words if word.startswith("-")} <= PISA_OPTIONS[tool]
-    made, _, _, asked = (dict(re.findall(r"(-\S+) ([^-]\S*)", " ".join(command))) for command in commands)
+    made, _, _, options = (dict(re.findall(r"(-\S+) ([^-]\S*)", " ".join(command))) for command in commands)
     assert "--generate-lexicons" in commands[0], "without it there is no .termlex and no .doclex"
-    assert (asked["--terms"], asked["--documents"]) == (f"{made['--output']}.termlex", f"{made['--output']}.doclex")
-    assert asked["--tokenizer"] == "whitespace"
-    assert asked["--scorer"] == "quantized"
+    assert (options["--terms"], options["--documents"]) == (f"{made['--output']}.termlex", f"{made['--output']}.doclex")
+    assert options["--tokenizer"] == "whitespace"
+    assert options["--scorer"] == "quantized"
     assert "--weighted" in commands[3]
 
 
@@ -97,9 +97,9 @@ def test_impacts_find_nearly_what_the_positive_weights_find():
     for text in queries.values():
         positive = {vectors.names[t]: w for t, w in vectors.query(text).items() if w > 0.0}
         whole = Postings([line["id"] for line in lines], [line["vector"] for line in trec.vector_lines(vectors)])
-        wanted, found = whole.scores(positive), engine.scores(trec.topic(vectors, text))
-        if wanted.max() > 0.0:
-            assert wanted[found.argmax()] >= 0.9 * wanted.max()
+        expected, found = whole.scores(positive), engine.scores(trec.topic(vectors, text))
+        if expected.max() > 0.0:
+            assert expected[found.argmax()] >= 0.9 * expected.max()
 
 
 def test_a_topic_has_no_more_terms_than_lucene_takes(monkeypatch):

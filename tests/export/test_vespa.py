@@ -83,9 +83,9 @@ def profile_fields(xml):
 
 def test_the_query_profile_is_the_one_that_vespas_own_package_writes_and_allows_every_k(tmp_path):
     ranker, queries = world(1)
-    told = export(ranker, "vespa", tmp_path / "made", queries)
+    summary = export(ranker, "vespa", tmp_path / "made", queries)
     path = "application/search/query-profiles/default.xml"
-    assert path in told["files"]
+    assert path in summary["files"]
     most = schemas.VESPA_MOST_HITS
     fields = [QueryField(name, most) for name in ("maxHits", "maxOffset")]
     theirs = ApplicationPackage("doc", query_profile=QueryProfile(fields=fields)).query_profile_to_text
@@ -100,14 +100,14 @@ def test_a_query_tensor_is_terms_and_weights_signs_and_all():
     vectors, queries = vectors_and_queries(2)
     signs = set()
     for text in queries.values():
-        asked = vespa.body(vectors, text, 10, 100)["input.query(asked)"]
-        assert asked == vectors.by_name(vectors.query(text))
-        signs |= {weight > 0.0 for weight in asked.values()}
+        tensor = vespa.body(vectors, text, 10, 100)["input.query(asked)"]
+        assert tensor == vectors.by_name(vectors.query(text))
+        signs |= {weight > 0.0 for weight in tensor.values()}
     assert signs == {True, False}
     odd = sr.TextRanker("bm25", analyzer=sr.Analyzer("english", ngrams=2)).fit({"a": "heart attack", "b": "größe"})
-    asked = query_body(odd, "vespa", "heart attack größe")["input.query(asked)"]
-    assert set(asked) >= {"heart", "attack", "heart+attack"}
-    jsonschema_rs.validate(schemas.VESPA_ASKED, asked)
+    tensor = query_body(odd, "vespa", "heart attack größe")["input.query(asked)"]
+    assert set(tensor) >= {"heart", "attack", "heart+attack"}
+    jsonschema_rs.validate(schemas.VESPA_ASKED, tensor)
 
 
 def test_everything_written_fits_the_engines_format(tmp_path):

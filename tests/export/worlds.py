@@ -36,8 +36,8 @@ def world(seed=0, documents=60, **pairs):
     return with_pairs(sr.TextRanker("bm25").fit(docs), known, seed, **pairs), queries
 
 
-def vectors_and_queries(seed=0, **told):
-    ranker, queries = world(seed, **told)
+def vectors_and_queries(seed=0, **settings):
+    ranker, queries = world(seed, **settings)
     return vectors_of(ranker), queries
 
 
@@ -49,12 +49,12 @@ def exact(vectors, text, k=10):
     return [(doc, float(score)) for score, doc in sorted(found, reverse=True)[:k]]
 
 
-def same_results(got, wanted, tolerance=1e-4):
+def same_results(got, expected, tolerance=1e-4):
     """Equal scores in order, and the same documents but where scores are as good as equal."""
-    assert len(got) == len(wanted)
-    np.testing.assert_allclose([s for _, s in got], [s for _, s in wanted], rtol=tolerance, atol=tolerance)
-    score = dict(wanted)
-    last = wanted[-1][1] if wanted else 0.0
+    assert len(got) == len(expected)
+    np.testing.assert_allclose([s for _, s in got], [s for _, s in expected], rtol=tolerance, atol=tolerance)
+    score = dict(expected)
+    last = expected[-1][1] if expected else 0.0
     for doc, value in got:
         assert abs(score.get(doc, last) - value) <= tolerance * (1 + abs(value)), doc
 

@@ -10,7 +10,6 @@ import typer
 
 from .arguments import IndexFile, Json, ModelFile
 
-
 Target = StrEnum("Target", "qdrant elasticsearch opensearch vespa trec ciff synonyms")
 
 
