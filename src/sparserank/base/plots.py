@@ -1,12 +1,13 @@
-"""Plots as PNG: a block of W as a heat map, and accuracy against size. The same numbers give the same bytes.
+"""The drawing layer of every plot, a block of W as a heat map, and accuracy against size.
 
-Text is literal: a dollar sign in a word does not start a formula.
+The same numbers give the same bytes. Text is literal: a dollar sign in a word does not start a formula.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
 
@@ -23,23 +24,47 @@ MAX_WORDS = 200
 """More words than this cannot be told apart on a page."""
 
 
-def png(draw: Callable[[], Any]) -> bytes:
-    """Render the figure that `draw` returns, with matplotlib's defaults instead of the user's."""
+@contextmanager
+def default_style(more: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """matplotlib's defaults instead of the user's settings, and `more` settings."""
     installed("matplotlib", extra="plot")
     import matplotlib.style
 
-    out = BytesIO()
-    own: dict[str, Any] = {"font.family": ["DejaVu Sans"], "text.parse_math": False}
+    own: dict[str, Any] = {"font.family": ["DejaVu Sans"], "text.parse_math": False, **(more or {})}
     with matplotlib.style.context(["default", own]), warnings.catch_warnings():
         # the font draws words of a script that it lacks as boxes
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        yield
+
+
+def png(draw: Callable[[], Any]) -> bytes:
+    """Render the figure that `draw` returns."""
+    out = BytesIO()
+    with default_style():
         draw().savefig(out, format="png", dpi=150, metadata={"Software": None})
     return out.getvalue()
 
 
+def style_panel(panel: Any, title: str = "", x: str = "", y: str = "", *, title_size: int = 10, size: int = 9) -> None:
+    """Titles and labels of a panel, a pale grid and no frame."""
+    panel.set_title(title, loc="left", fontsize=title_size, fontweight="bold", color=INK)
+    panel.set_xlabel(x, color=SOFT, fontsize=9)
+    panel.set_ylabel(y, color=SOFT, fontsize=9)
+    panel.tick_params(which="both", length=0, labelsize=size, labelcolor=SOFT)
+    panel.grid(color=GRID, linewidth=0.7)
+    panel.set_axisbelow(True)
+    hide_frame(panel)
+
+
+def hide_frame(panel: Any) -> None:
+    """Remove the four lines around a panel."""
+    for edge in panel.spines.values():
+        edge.set_visible(False)
+
+
 def heatmap(words: Sequence[str], values: NDArray[np.float32]) -> bytes:
     """Plot values[i, j] for query word words[i] and document word words[j]: white at 0, red above and blue below."""
-    return png(lambda: _heatmap([_label(word) for word in words], values))
+    return png(lambda: _heatmap([printable(word) for word in words], values))
 
 
 def _heatmap(words: list[str], values: NDArray[np.float32]) -> Any:
@@ -58,8 +83,7 @@ def _heatmap(words: list[str], values: NDArray[np.float32]) -> Any:
     panel.set_xlabel("document word", color=SOFT, fontsize=10)
     panel.xaxis.set_label_position("top")
     panel.set_ylabel("query word", color=SOFT, fontsize=10)
-    for edge in ("top", "right", "left", "bottom"):
-        panel.spines[edge].set_visible(False)
+    hide_frame(panel)
     panel.set_xticks(np.arange(n + 1) - 0.5, minor=True)
     panel.set_yticks(np.arange(n + 1) - 0.5, minor=True)
     panel.grid(which="minor", color="white", linewidth=1.5 if n <= 40 else 0.4)
@@ -74,7 +98,7 @@ def _heatmap(words: list[str], values: NDArray[np.float32]) -> Any:
 
 def size_curve(points: Sequence[tuple[int, float]], by: str, chosen: int, within: float) -> bytes:
     """Plot (pairs, value) from the smallest model to the largest, with the chosen one marked."""
-    return png(lambda: _size_curve(points, _label(by), chosen, within))
+    return png(lambda: _size_curve(points, printable(by), chosen, within))
 
 
 def _size_curve(points: Sequence[tuple[int, float]], by: str, chosen: int, within: float) -> Any:
@@ -90,14 +114,8 @@ def _size_curve(points: Sequence[tuple[int, float]], by: str, chosen: int, withi
     panel.legend(loc="best", frameon=False, fontsize=9, labelcolor=INK)
     panel.set_xscale("log")
     panel.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.0f}"))
-    panel.set_xlabel("word pairs in W", color=SOFT, fontsize=10)
-    panel.set_ylabel(by, color=SOFT, fontsize=10)
+    style_panel(panel, x="word pairs in W", y=by)
     panel.margins(y=0.12)
-    panel.tick_params(which="both", length=0, labelsize=9, labelcolor=SOFT)
-    panel.grid(color=GRID, linewidth=0.7)
-    panel.set_axisbelow(True)
-    for edge in ("top", "right", "left", "bottom"):
-        panel.spines[edge].set_visible(False)
     return figure
 
 
@@ -110,7 +128,7 @@ def _write_cells(panel: Any, values: NDArray[np.float32], reach: float) -> None:
         panel.text(j, i, f"{value:.{places}f}" if value else "·", ha="center", va="center", fontsize=8, color=colour)
 
 
-def _label(word: str, most: int = 24) -> str:
-    """A word as a label: printable, and at most `most` characters."""
-    word = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in word)
-    return word if len(word) <= most else word[: most - 1] + "…"
+def printable(text: str, most: int = 24) -> str:
+    """Text as a label: without characters that SVG cannot contain, and at most `most` characters."""
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -93,11 +93,6 @@ class LabelRanker(PairMatrixRanker):
             Class labels, numbers or texts.
         words : sequence of str or None, default=None
             Names of the columns of X, for `related`, `explain` and the model file.
-
-        Returns
-        -------
-        self : LabelRanker
-            The fitted ranker.
         """
         return self._fit_preferences(X, X, Preferences.from_labels(y), query_words=words, document_words=words)
 

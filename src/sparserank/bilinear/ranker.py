@@ -197,11 +197,6 @@ class BilinearRanker(PairMatrixRanker):
         **params : dict
             Parameters that replace the method's own.
 
-        Returns
-        -------
-        BilinearRanker
-            A ranker to be fitted.
-
         Examples
         --------
         >>> BilinearRanker.from_paper("Sparse-R", max_iter=10).refit
@@ -249,11 +244,6 @@ class BilinearRanker(PairMatrixRanker):
             Steps between two checkpoints, rounded up to a multiple of `shrink_every`.
         callback : callable or None, default=None
             Called with the training every few batches. It must not change anything.
-
-        Returns
-        -------
-        self : BilinearRanker
-            The fitted ranker.
         """
         score = self._validated(Q, D, preferences)
         words = column_words(query_words, document_words, score.shape)
@@ -302,11 +292,6 @@ class BilinearRanker(PairMatrixRanker):
             Which rows of D should score higher than which others, for rows of Q.
         callback : callable or None, default=None
             Called with the training every few batches.
-
-        Returns
-        -------
-        self : BilinearRanker
-            The fitted ranker.
         """
         if self.refit:
             raise ConfigError("refit=True repeats the steps over all triples, which partial_fit does not have; use fit")

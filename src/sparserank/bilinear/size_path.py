@@ -92,11 +92,6 @@ class SizePath:
         ----------
         within : float, default=0.01
             The tolerance.
-
-        Returns
-        -------
-        SizePoint
-            The model.
         """
         validation.number("within", within, low=0)
         sign = -1.0 if self.lower_is_better else 1.0
@@ -163,11 +158,6 @@ def size_path(
         Whether the first number that is measured is an error.
     query_words, document_words : sequence of str or None, default=None
         Names of the columns of Q and D.
-
-    Returns
-    -------
-    SizePath
-        The models from the smallest to the largest.
 
     Examples
     --------

@@ -71,11 +71,6 @@ class WordPairs:
             Query vectors.
         D : sparse or dense array of shape (n_documents, n_document_features)
             Document vectors.
-
-        Returns
-        -------
-        ndarray of shape (n_queries, n_documents)
-            The scores. Rows without a known word score 0; a warning is logged that counts them.
         """
         score = self._bilinear(Q, D)
         EmptyRows.of(score).report(logging.WARNING, score)
@@ -88,11 +83,6 @@ class WordPairs:
         ----------
         Q, D : sparse or dense array
             Query and document vectors.
-
-        Returns
-        -------
-        EmptyRows
-            The row numbers of `queries` and `documents`.
         """
         return EmptyRows.of(self._bilinear(Q, D))
 
@@ -122,11 +112,6 @@ class WordPairs:
         ----------
         q, d : sparse or dense row
             One query vector and one document vector.
-
-        Returns
-        -------
-        Explanation
-            The score and its contributions, the largest first.
         """
         W = self._fitted()
         query, item = (rows(name, _as_row(row)) for name, row in (("q", q), ("d", d)))
@@ -153,11 +138,6 @@ class WordPairs:
             A query word, or its column number.
         k : int, default=5
             The largest number of words.
-
-        Returns
-        -------
-        list of (str, float)
-            Words and weights, the largest weight first.
         """
         W = self._fitted()
         row = word if isinstance(word, int) else self._column(word)
@@ -173,11 +153,6 @@ class WordPairs:
         ----------
         k : int, default=20
             The largest number of entries.
-
-        Returns
-        -------
-        list of Contribution
-            (query word, document word, weight).
         """
         W = keep_largest(self._fitted(), validation.count("k", k, low=1)).tocoo()
         order = np.argsort(-np.abs(W.data), kind="stable")
@@ -190,11 +165,6 @@ class WordPairs:
         ----------
         words : sequence of str
             Words that are both query words and document words.
-
-        Returns
-        -------
-        ndarray of shape (n_words, n_words)
-            out[i, j] is the weight of query word words[i] and document word words[j].
         """
         W = self._fitted()
         if isinstance(words, str) or len(words) == 0:

@@ -84,10 +84,6 @@ def compare(a: Evaluation, b: Evaluation, *, random_state: int = 0) -> dict[str,
     random_state : int, default=0
         Seed of intervals and tests.
 
-    Returns
-    -------
-    dict of str to Comparison
-
     Examples
     --------
     >>> qrels = {"q": {"a": 1}}
@@ -112,13 +108,13 @@ def _align(a: PerQuery, b: PerQuery) -> tuple[PerQuery, PerQuery]:
     shared = [(i, position[query]) for i, query in enumerate(a.queries) if query in position]
     if not shared:
         raise DataError(f"no query has a value of {a.measure} in both evaluations")
+
+    def select(column: PerQuery, at: NDArray[np.intp]) -> PerQuery:
+        queries = tuple(column.queries[i] for i in at)
+        return replace(column, queries=queries, values=column.values[at], weights=column.weights[at])
+
     left, right = np.array(shared).T
-    return _select(a, left), _select(b, right)
-
-
-def _select(column: PerQuery, at: NDArray[np.intp]) -> PerQuery:
-    queries = tuple(column.queries[i] for i in at)
-    return replace(column, queries=queries, values=column.values[at], weights=column.weights[at])
+    return select(a, left), select(b, right)
 
 
 def _comparison(a: PerQuery, b: PerQuery, random_state: int) -> Comparison:
@@ -146,10 +142,6 @@ def not_worse(before: float, after: float) -> bool:
     ----------
     before, after : float
         The two means.
-
-    Returns
-    -------
-    bool
 
     Examples
     --------
@@ -181,9 +173,8 @@ class WorseQuery:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        rankings = {"ranking": self.ranking, "baseline_ranking": self.baseline_ranking}
-        listed = {name: [{"id": d, "grade": grade} for d, grade in ranking] for name, ranking in rankings.items()}
-        return {"query": self.query, "values": self.values, "baseline_values": self.baseline_values} | listed
+        names = ("ranking", "baseline_ranking")
+        return vars(self) | {name: [{"id": d, "grade": grade} for d, grade in getattr(self, name)] for name in names}
 
 
 @dataclass(frozen=True)
@@ -218,10 +209,6 @@ class PairedRuns:
         ----------
         without : container of str, default=()
             Queries that are left out.
-
-        Returns
-        -------
-        bool
         """
         before, after = (one.mean(without=without) for one in (self.baseline, self.system))
         if before is None or after is None:
@@ -252,17 +239,12 @@ class PairedRuns:
         return tuple((document, float(self.qrels[query].get(document, 0.0))) for document in documents)
 
     def to_dict(self, most: int | None = None) -> dict[str, Any]:
-        """Plain values, for JSON.
+        """Plain values, for JSON: `measures` of the baseline, `comparisons`, `not_worse` and the `worse` queries.
 
         Parameters
         ----------
         most : int, default=None
             The most queries that got worse; None for all.
-
-        Returns
-        -------
-        dict
-            `measures` of the baseline, `comparisons` by measure, `not_worse`, and the `worse` queries.
         """
         return {
             "measures": self.baseline.to_dict(),
@@ -286,11 +268,6 @@ def compare_runs(baseline: Run, run: Run, qrels: Qrels, measures: Measures, *, r
         What to measure; the first measure decides which queries got worse.
     random_state : int, default=0
         Seed of intervals and tests.
-
-    Returns
-    -------
-    PairedRuns
-        Values, paired tests, and the queries that got worse.
 
     Examples
     --------

@@ -24,7 +24,7 @@ def as_single(scores: ArrayLike) -> NDArray[np.float32]:
 
 
 def ranking_order(scores: ArrayLike, doc_ids: Sequence[str]) -> NDArray[np.intp]:
-    """Order documents by the tie rule: descending float32 score, then descending id.
+    """Order documents by the tie rule, best first: descending float32 score, then descending id.
 
     Parameters
     ----------
@@ -32,11 +32,6 @@ def ranking_order(scores: ArrayLike, doc_ids: Sequence[str]) -> NDArray[np.intp]
         One score per document.
     doc_ids : sequence of str
         One id per document.
-
-    Returns
-    -------
-    ndarray of int
-        Positions of the documents, best first.
 
     Examples
     --------
@@ -128,7 +123,6 @@ class Items:
     ) -> Items:
         """The items of LETOR rows, all judged and all retrieved; queries in the order of their first rows."""
         groups = np.asarray(qid)
-
         score, grade = _numbers(scores, "score"), _numbers(grades, "grade")
         if not score.shape == grade.shape == groups.shape == (score.size,):
             raise DataError(

@@ -90,10 +90,6 @@ def evaluate_classes(
     random_state : int, default=0
         Seed of the intervals.
 
-    Returns
-    -------
-    ClassEvaluation
-
     Examples
     --------
     >>> scores = np.array([[0.0, 2.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
@@ -139,10 +135,6 @@ def bilinear_blocks(Q: Any, W: Any, D: Any) -> BlockScores:
         Weights of shape (n_query_features, n_features). None means the identity.
     D : array or sparse matrix of shape (n_items, n_features)
         Item vectors.
-
-    Returns
-    -------
-    callable
 
     Examples
     --------

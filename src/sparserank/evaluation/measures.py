@@ -110,10 +110,6 @@ def parse(name: str | Measure) -> Measure:
     name : str or Measure
         A name such as ``nDCG@10``. An unknown name raises ConfigError with similar names.
 
-    Returns
-    -------
-    Measure
-
     Examples
     --------
     >>> parse("nDCG@10")
@@ -145,10 +141,6 @@ def parse_all(names: Measures) -> tuple[Measure, ...]:
     ----------
     names : str, Measure or sequence
         Names separated by blanks or commas, or a sequence of names.
-
-    Returns
-    -------
-    tuple of Measure
 
     Examples
     --------
@@ -217,10 +209,6 @@ def evaluate_ranking(measure: str | Measure, ranking: Sequence[float], missed: S
         Grades of the retrieved documents, best ranked first.
     missed : sequence of float, default=()
         Grades of the documents that were not retrieved.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

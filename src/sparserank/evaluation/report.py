@@ -108,10 +108,6 @@ class Report:
             Settings to list.
         random_state : int, default=None
             Seed of intervals and tests. None means that of the first system.
-
-        Returns
-        -------
-        Report
         """
         if not systems:
             raise DataError("a report needs at least one system")
@@ -142,10 +138,6 @@ class Report:
         ----------
         measures : sequence of str, default=None
             The columns. None means all measures.
-
-        Returns
-        -------
-        Table
         """
         names = tuple(self.measures if measures is None else measures)
         rows = (

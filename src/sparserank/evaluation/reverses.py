@@ -47,10 +47,6 @@ class Reverses:
         ----------
         qrels, training : {query id: {document id: grade}}
             The judgments to measure on, and those that the model was trained on.
-
-        Returns
-        -------
-        Reverses
         """
         relevant = {q: frozenset(d for d, grade in of.items() if grade > 0) for q, of in qrels.items()}
         known = {q: frozenset(d for d in of if training.get(d, {}).get(q, 0.0) > 0) for q, of in relevant.items()}
@@ -60,6 +56,8 @@ class Reverses:
     def in_collection(cls, collection: Collection, qrels: Qrels, training: str = "train") -> Reverses | None:
         """Find the judgments of `qrels` whose reverse is in a split of the collection.
 
+        Return None if no query has the id of a document, if there is no such split, or if `qrels` is that split.
+
         Parameters
         ----------
         collection : Collection
@@ -68,11 +66,6 @@ class Reverses:
             The judgments to measure on.
         training : str, default="train"
             The split that the model was trained on.
-
-        Returns
-        -------
-        Reverses or None
-            None if no query has the id of a document, if there is no such split, or if `qrels` is that split.
         """
         training_qrels = collection.qrels.get(training)
         if not training_qrels or qrels == training_qrels or not own_documents(collection, qrels):
@@ -96,17 +89,13 @@ class Reverses:
         ----------
         qrels : {query id: {document id: grade}}
             All judgments.
-
-        Returns
-        -------
-        dict
         """
         kept = {q: {d: g for d, g in of.items() if d not in self.known.get(q, ())} for q, of in qrels.items()}
         return {q: of for q, of in kept.items() if any(grade > 0 for grade in of.values())}
 
     @renamed_parameters({"seed": "random_state"})
     def evaluate(self, run: Run, qrels: Qrels, measures: Measures, *, random_state: int = 0) -> Evaluation | None:
-        """Measure a run without these judgments and documents.
+        """Measure a run without these judgments and documents; return None if no relevant judgment is left.
 
         Parameters
         ----------
@@ -118,11 +107,6 @@ class Reverses:
             What to measure.
         random_state : int, default=0
             Seed of the intervals.
-
-        Returns
-        -------
-        Evaluation or None
-            None if every relevant judgment has its reverse in training.
         """
         left = self.without(qrels)
         if not left:
@@ -141,10 +125,6 @@ class Reverses:
         ----------
         evaluations : mapping of str to Evaluation or None
             What `evaluate` returned for each system.
-
-        Returns
-        -------
-        list of str
         """
         lines = [f"{self}: the document is a training query, and this query is relevant to it."]
         for name, one in evaluations.items():

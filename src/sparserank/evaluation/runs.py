@@ -65,17 +65,12 @@ class Evaluation:
         return self.estimates[str(measure)]
 
     def mean(self, *, without: Container[str] = ()) -> float | None:
-        """Average the first measure.
+        """Average the first measure; return None if no query is left.
 
         Parameters
         ----------
         without : container of str, default=()
             Queries that are left out.
-
-        Returns
-        -------
-        float or None
-            None if no query is left.
         """
         values = [value for query, value in self.columns[0].as_dict().items() if query not in without]
         return sum(values) / len(values) if values else None
@@ -99,10 +94,6 @@ def evaluate_run(run: Run, qrels: Qrels, measures: Measures = DEFAULT_MEASURES, 
         What to measure; see `sparserank.evaluation.measures`.
     random_state : int, default=0
         Seed of the intervals.
-
-    Returns
-    -------
-    Evaluation
 
     Examples
     --------
@@ -135,10 +126,6 @@ def evaluate_rows(
         Document ids, which break ties. None means the row numbers, as text.
     random_state : int, default=0
         Seed of the intervals.
-
-    Returns
-    -------
-    Evaluation
 
     Examples
     --------

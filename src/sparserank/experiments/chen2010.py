@@ -71,11 +71,6 @@ def reproduce(
     callback : callable, optional
         Called with the training state every few batches.
 
-    Returns
-    -------
-    dict
-        The tables as lists of rows, ready for JSON.
-
     Examples
     --------
     >>> result = reproduce("digits", steps=200)

@@ -113,11 +113,6 @@ def reproduce(
         Called with a line of text at every phase.
     letor : Letor, optional
         Other rows than MQ2007.
-
-    Returns
-    -------
-    dict
-        Curves by figure and errors by predictor, ready for JSON.
     """
     validation.count("seed", seed)
     progress("mq2007: reading")

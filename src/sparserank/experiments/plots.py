@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..base.plots import GRID, INK, SOFT, png
+from ..base.plots import INK, png, style_panel
 
 # Colours and markers; markers distinguish the lines without colours. The order is that of Table II.
 _METHODS = {
@@ -45,10 +45,9 @@ def _draw_learning_curves(result: Mapping[str, Any]) -> Any:
             density.plot(curve["steps"], shares, color=colour, linewidth=1.2, linestyle=":", label="")
             density.annotate("Sparse during training", (curve["steps"][-1], shares[-1]), **_ANNOTATION, color=colour)
     items, x = result["figure1"]["test_items"], "training steps (Sparse-R: steps of its refit)"
-    _style(error, f"{result['dataset']}: test error", x, 11, 9)
-    _style(density, f"{result['dataset']}: density of W", x, 11, 9)
-    error.set_ylabel(f"error, all triples of {items:,} test items", color=SOFT, fontsize=9)
-    density.set_ylabel("nonzero entries of W, %", color=SOFT, fontsize=9)
+    y = f"error, all triples of {items:,} test items"
+    style_panel(error, f"{result['dataset']}: test error", x, y, title_size=11)
+    style_panel(density, f"{result['dataset']}: density of W", x, "nonzero entries of W, %", title_size=11)
     for panel in (error, density):
         panel.set_xlim(left=0)
         panel.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
@@ -74,23 +73,11 @@ def _draw_rmse_curves(figure: Mapping[str, Any], constant: Mapping[str, float], 
     for panel, (method, curves) in zip(panels, methods.items(), strict=True):
         for split, values in curves.items():
             colour, marker = _SPLITS[split]
-            panel.plot(
-                figure["values"], values, color=colour, marker=marker, markersize=3.5, linewidth=1.5, label=split
-            )
+            line: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3.5, "linewidth": 1.5}
+            panel.plot(figure["values"], values, label=split, **line)
             panel.axhline(constant[split], color=colour, linewidth=1, linestyle="--", alpha=0.7)
         if figure["values"][-1] / figure["values"][0] >= 50:
             panel.set_xscale("log")
-        _style(panel, method, figure["x"], 10, 8)
-    panels[0].set_ylabel("E_RMS", color=SOFT, fontsize=9)
+        style_panel(panel, method, figure["x"], "E_RMS" if panel is panels[0] else "", size=8)
     drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return drawing
-
-
-def _style(panel: Any, title: str, x: str, title_size: int, tick_size: int) -> None:
-    panel.set_title(title, loc="left", fontsize=title_size, fontweight="bold", color=INK)
-    panel.set_xlabel(x, color=SOFT, fontsize=9)
-    panel.tick_params(length=0, labelsize=tick_size, labelcolor=SOFT)
-    panel.grid(color=GRID, linewidth=0.7)
-    panel.set_axisbelow(True)
-    for side in ("top", "right", "left", "bottom"):
-        panel.spines[side].set_visible(False)

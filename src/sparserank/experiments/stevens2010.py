@@ -72,11 +72,6 @@ def reproduce(
         Use only this many items of mnist and rcv1, for a quick look.
     progress : callable, optional
         Called with a line of text at every phase.
-
-    Returns
-    -------
-    dict
-        The tables as lists of rows, ready for JSON.
     """
     validation.count("seed", seed)
     for name in datasets:

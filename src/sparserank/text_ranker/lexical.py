@@ -5,7 +5,7 @@ Title and text are fields. Their counts are added, each times its weight, before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,10 +34,8 @@ class Cosine:
 
     Parameters
     ----------
-    title_weight : float, default=1.0
-        The weight of a word in the title.
-    text_weight : float, default=1.0
-        The weight of a word in the text.
+    title_weight, text_weight : float, default=1.0
+        The weights of a word in the title and in the text.
 
     Examples
     --------
@@ -50,8 +48,7 @@ class Cosine:
     text_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        validation.number("title_weight", self.title_weight, low=0)
-        validation.number("text_weight", self.text_weight, low=0)
+        _check_nonnegative(self)
 
 
 @storable
@@ -65,10 +62,8 @@ class BM25:
         Term-frequency saturation: the larger, the more repeated words count.
     b : float, default=0.4
         Length normalization, from 0 (none) to 1 (full).
-    title_weight : float, default=1.0
-        The weight of a word in the title.
-    text_weight : float, default=1.0
-        The weight of a word in the text.
+    title_weight, text_weight : float, default=1.0
+        The weights of a word in the title and in the text.
 
     Examples
     --------
@@ -83,10 +78,13 @@ class BM25:
     text_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        validation.number("k1", self.k1, low=0)
         validation.number("b", self.b, low=0, high=1)
-        validation.number("title_weight", self.title_weight, low=0)
-        validation.number("text_weight", self.text_weight, low=0)
+        _check_nonnegative(self)
+
+
+def _check_nonnegative(scoring: BM25 | Cosine) -> None:
+    for name, value in vars(scoring).items():
+        validation.number(name, value, low=0)
 
 
 def as_lexical(value: Any) -> BM25 | Cosine:
@@ -154,19 +152,11 @@ class LexicalModel:
         analyzer, stop_words = self.analyzer, self.analyzer.stop_words
         if stop_words == "auto":
             stop_words = "english" if analyzer.language == "english" else None
+        shared = {name: getattr(analyzer, name) for name in ("lowercase", "shortest", "ngrams")}
         settings = {
             "kind": self.kind,
-            "k1": scoring.k1,
-            "b": scoring.b,
-            "title_weight": self.scoring.title_weight,
-            "text_weight": self.scoring.text_weight,
-            "analyzer": {
-                "lowercase": analyzer.lowercase,
-                "shortest": analyzer.shortest,
-                "stop_words": stop_words,
-                "stem": analyzer.stemmer,
-                "ngrams": analyzer.ngrams,
-            },
+            **vars(scoring) | vars(self.scoring),
+            "analyzer": shared | {"stop_words": stop_words, "stem": analyzer.stemmer},
             "documents": self.features.documents_,
             "mean_length": self.features.mean_length_,
         }
@@ -200,11 +190,12 @@ class LexicalModel:
 
 OF_LEXICAL = ("k1", "b", "title_weight", "text_weight")
 OF_ANALYZER = ("stem", "stop_words", "ngrams")
-F = TypeVar("F", bound=Callable[..., None])
+C = TypeVar("C", bound=type)
 
 
-def flat_parameters(init: F) -> F:
+def flat_parameters(cls: C) -> C:
     """Decorator: accept the parameters of BM25 and the analyzer in the constructor of a ranker, as release 0.1 did."""
+    init = cls.__init__  # type: ignore[misc]
 
     @wraps(init)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -215,7 +206,8 @@ def flat_parameters(init: F) -> F:
             deprecated.warn(f"Passing {', '.join(old)} to TextRanker", new)
         init(self, *args, **kwargs)
 
-    return wrapper  # type: ignore[return-value]
+    cls.__init__ = wrapper  # type: ignore[misc]
+    return cls
 
 
 def nest_parameters(params: Mapping[str, Any], ranker: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -47,6 +47,8 @@ class OtherIndex(ModelError):
     """The index was built for another model."""
 
 
+@flat_parameters
+@dataclass(eq=False, repr=False)
 class TextRanker(TextSearcher, Ranker):
     """Rank documents by a lexical score and by word pairs that are learned from judged queries.
 
@@ -100,39 +102,22 @@ class TextRanker(TextSearcher, Ranker):
     ['d1']
     """
 
-    _file_kind = "text"
+    ranker: str = "text"
+    _: KW_ONLY
+    lexical: BM25 | Cosine | str = "bm25"
+    analyzer: Analyzer | str | None = "english"
+    loss: str = "domination"
+    penalty: str = "ridge"
+    max_pairs: int | None = None
+    density: float | None = None
+    megabytes: float | None = None
+    pairs_per_word: int | None = None
+    nonnegative: bool = False
+    constraints: Constraints | None = None
+    random_state: int = 0
+    n_jobs: int | None = None
 
-    @flat_parameters
-    def __init__(
-        self,
-        ranker: str = "text",
-        *,
-        lexical: BM25 | Cosine | str = "bm25",
-        analyzer: Analyzer | str | None = "english",
-        loss: str = "domination",
-        penalty: str = "ridge",
-        max_pairs: int | None = None,
-        density: float | None = None,
-        megabytes: float | None = None,
-        pairs_per_word: int | None = None,
-        nonnegative: bool = False,
-        constraints: Constraints | None = None,
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.ranker = ranker
-        self.lexical = lexical
-        self.analyzer = analyzer
-        self.loss = loss
-        self.penalty = penalty
-        self.max_pairs = max_pairs
-        self.density = density
-        self.megabytes = megabytes
-        self.pairs_per_word = pairs_per_word
-        self.nonnegative = nonnegative
-        self.constraints = constraints
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _file_kind = "text"
 
     @renamed_parameters(OLD_FIT_PARAMETERS)
     def fit(
@@ -207,15 +192,9 @@ class TextRanker(TextSearcher, Ranker):
         Parameters
         ----------
         docs : mapping or None
-            More documents: {id: text} or {id: {"title": …, "text": …}}.
-        queries : mapping of str to str
-            The text of each query id.
-        qrels : mapping
-            {query id: {document id: grade}}. A negative grade means that a document is worse than unjudged ones.
-        exclude_self : bool, default=False
-            Whether a query never finds the document with its own id.
-        callback : callable, default=None
-            Called with a message when a step of the training starts.
+            More documents, as in `fit`.
+        queries, qrels, exclude_self, callback : mapping, mapping, bool and callable
+            As in `fit`. A negative grade means that a document is worse than unjudged ones.
         """
         if not hasattr(self, "model_"):
             docs = {} if docs is None else docs
@@ -257,18 +236,10 @@ class TextRanker(TextSearcher, Ranker):
 
         Parameters
         ----------
-        docs : mapping
-            {id: text} or {id: {"title": …, "text": …}}.
-        queries : mapping of str to str
-            The text of each query id.
-        qrels : mapping
-            {query id: {document id: grade}}.
+        docs, queries, qrels, exclude_self, callback : mapping, mapping, mapping, bool and callable
+            As in `fit`.
         sizes : sequence of int, default=(3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
             Numbers of pairs.
-        exclude_self : bool, default=False
-            Whether a query never finds the document with its own id.
-        callback : callable, default=None
-            Called with a message when a step starts.
         """
         learner, numbers = self._learner(), sorted_sizes(sizes)
         documents, lexical = Documents.of(docs), self.lexical_model()
@@ -284,10 +255,8 @@ class TextRanker(TextSearcher, Ranker):
 
         Parameters
         ----------
-        query : str
-            The query word.
-        document : str
-            The document word.
+        query, document : str
+            The query word and the document word.
         weight : float or None, default=None
             What the pair adds if both words count 1; None keeps the present weight.
         """
@@ -300,10 +269,8 @@ class TextRanker(TextSearcher, Ranker):
 
         Parameters
         ----------
-        query : str
-            The query word.
-        document : str
-            The document word.
+        query, document : str
+            The query word and the document word.
         """
         return self._constrain(self._constraints().forbid(self._pair(query, document)))
 
@@ -322,10 +289,8 @@ class TextRanker(TextSearcher, Ranker):
 
         Parameters
         ----------
-        query : str
-            The query word.
-        document : str
-            The document word.
+        query, document : str
+            The query word and the document word.
         """
         self.constraints = self._constraints().free(self._pair(query, document))
         self.model_ = replace(self.model_, constraints=self.constraints)
@@ -336,10 +301,8 @@ class TextRanker(TextSearcher, Ranker):
 
         Parameters
         ----------
-        query : str
-            The query word.
-        document : str
-            The document word.
+        query, document : str
+            The query word and the document word.
         weight : float
             What the pair adds if both words count 1.
         """
@@ -383,14 +346,8 @@ class TextRanker(TextSearcher, Ranker):
         validation.count("random_state", self.random_state, low=0)
         validation.threads(self.n_jobs)
         budget = PairBudget(self.max_pairs, self.density, self.megabytes, self.pairs_per_word, self.nonnegative)
-        return PairLearner(
-            budget,
-            self.loss,
-            self.penalty,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            solver=solver or PatternRidge(),
-        )
+        settings: dict[str, Any] = {"random_state": self.random_state, "n_jobs": self.n_jobs}
+        return PairLearner(budget, self.loss, self.penalty, solver=solver or PatternRidge(), **settings)
 
     def lexical_model(self) -> LexicalModel:
         """Return the lexical part before it is fitted."""
@@ -443,7 +400,13 @@ class TextRanker(TextSearcher, Ranker):
 
 
 def index_path(model: PathLike) -> Path:
-    """Return the path of the index of a model file."""
+    """Return the path of the index of a model file.
+
+    Parameters
+    ----------
+    model : str or path
+        The model file.
+    """
     return Path(f"{model}.index")
 
 
@@ -452,10 +415,8 @@ def diff(before: TextRanker, after: TextRanker, k: int | None = None) -> list[Ch
 
     Parameters
     ----------
-    before : TextRanker
-        A ranker.
-    after : TextRanker
-        Another ranker.
+    before, after : TextRanker
+        The two rankers.
     k : int or None, default=None
         The largest number of pairs; None returns all.
 
