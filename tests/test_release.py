@@ -51,7 +51,9 @@ def fresh(built, tmp_path_factory):
 def test_the_wheel_holds_the_package_and_what_it_reads(built):
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for name in ("py.typed", "service/page/index.html", "service/page/main.js"):
+    files = (path for path in (ROOT / "src").rglob("*.*") if path.parent.name != "__pycache__")
+    assert {path.relative_to(ROOT / "src").as_posix() for path in files} <= set(names)
+    for name in ("py.typed", "service/page/index.html", "export/templates/vespa.sd", "data/datasets/catalog.toml"):
         assert f"sparserank/{name}" in names
     assert any(name.startswith("sparserank/service/migrations/versions/r0001") for name in names)
     assert not [name for name in names if not name.startswith(("sparserank/", "sparserank-"))]

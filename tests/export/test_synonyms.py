@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sparserank as sr
-from sparserank.errors import ConfigError, DataError, ModelError
+from sparserank.errors import ConfigError, ModelError
 from sparserank.export import export, query_body, synonyms, vectors_of
-from sparserank.export.synonyms import Rule, read_synonyms
+from sparserank.export.synonyms import Rule
 
 from ..motors import learned_anyway
 from . import schemas
+from .readers import read_synonyms
 from .worlds import world
 
 DOCS = {"a": "Engines and cars", "b": "an engine of a boat", "c": "plum cakes", "d": "boats and cars"}
@@ -72,12 +73,6 @@ def test_rules_come_back_whatever_their_words(tmp_path_factory, words):
     assert read_synonyms(path) == rules
 
 
-def test_a_line_that_is_no_rule_is_refused(tmp_path):
-    (tmp_path / "s.txt").write_text("a => b\nc, d\n")
-    with pytest.raises(DataError, match=r"s\.txt:2: a rule is"):
-        read_synonyms(tmp_path / "s.txt")
-
-
 def test_what_is_written_fits_the_engines_format(ranker, tmp_path):
     export(ranker, "synonyms", tmp_path / "made")
     made = tmp_path / "made"
@@ -85,7 +80,7 @@ def test_what_is_written_fits_the_engines_format(ranker, tmp_path):
     body = json.loads((made / "index.json").read_text())
     jsonschema_rs.validate(schemas.SYNONYM_INDEX, body)
     analysis = body["settings"]["analysis"]
-    written, query_filters = (analysis["analyzer"][name]["filter"] for name in ("written", "asked"))
+    written, query_filters = (analysis["analyzer"][name]["filter"] for name in ("document", "query"))
     assert written == [name for name in query_filters if name != "pairs"]
     assert query_filters == ["lowercase", "long", "pairs", "stopped", "stems"], (
         "before the stemmer, so that words are as they are spelled"

@@ -13,8 +13,8 @@ from benchmarks.engine_simulation import Postings
 from sparserank.data.formats.trec import read_run
 from sparserank.errors import DataError
 from sparserank.export import export, trec, vectors_of
-from sparserank.export.ciff import read_ciff
 
+from .readers import read_ciff, read_vectors
 from .worlds import exact, vectors_and_queries, world
 
 
@@ -23,14 +23,14 @@ def test_weights_impacts_queries_topics_and_the_run_come_back(tmp_path):
     summary = export(ranker, "trec", tmp_path / "made", queries)
     made, vectors = tmp_path / "made", vectors_of(ranker)
     assert set(summary["files"]) >= {"vectors.jsonl", "impacts/impacts.jsonl", "queries.jsonl", "topics.tsv", "run.txt"}
-    documents = trec.read_vectors(made / "vectors.jsonl")
-    impacts = trec.read_vectors(made / "impacts/impacts.jsonl")
+    documents = read_vectors(made / "vectors.jsonl")
+    impacts = read_vectors(made / "impacts/impacts.jsonl")
     for document in vectors.documents():
         names = [vectors.names[term] for term in document.terms]
         assert list(documents[document.id]) == names == list(impacts[document.id])
         assert (np.float32(list(documents[document.id].values())) == document.weights).all()
         assert all(value == int(value) >= 1 for value in impacts[document.id].values())
-    encoded = trec.read_vectors(made / "queries.jsonl")
+    encoded = read_vectors(made / "queries.jsonl")
     for name, text in queries.items():
         assert encoded[name] == pytest.approx(vectors.by_name(vectors.query(text)))
     topics = dict(line.split("\t") for line in (made / "topics.tsv").read_text().splitlines())
@@ -53,7 +53,7 @@ def test_ciff_and_the_impacts_beside_it_agree(tmp_path):
         doc: {index.terms[j]: float(row[j]) for j in np.flatnonzero(row)}
         for doc, row in zip(index.ids, index.impacts.toarray(), strict=True)
     }
-    assert rows == trec.read_vectors(tmp_path / "trec/impacts/impacts.jsonl")
+    assert rows == read_vectors(tmp_path / "trec/impacts/impacts.jsonl")
     topics = (tmp_path / "ciff/topics.txt").read_text().splitlines()
     assert [line.replace(":", "\t", 1) for line in topics] == (tmp_path / "trec/topics.tsv").read_text().splitlines()
 
@@ -107,21 +107,6 @@ def test_a_topic_has_no_more_terms_than_lucene_takes(monkeypatch):
     split = trec.SignedQuery.split
     monkeypatch.setattr(trec.SignedQuery, "split", lambda query, largest: split(query, largest, max_terms=2))
     assert all(len(trec.topic(vectors, text)) <= 2 for text in queries.values())
-
-
-@pytest.mark.parametrize(
-    ("line", "match"),
-    [
-        ("[]", "v.jsonl:1: not an object"),
-        ('{"id": "a", "vector": {"x": "y"}}', "v.jsonl:1: not an object"),
-        ('{"id": "a", "vector": {"x": NaN}}', "v.jsonl:1: a weight of 'a' is not finite"),
-        ('{"id": "a", "vector": {}}\n{"id": "a", "vector": {}}', "v.jsonl:2: the id 'a' occurs twice"),
-    ],
-)
-def test_a_file_of_other_lines_is_refused(tmp_path, line, match):
-    (tmp_path / "v.jsonl").write_text(line)
-    with pytest.raises(DataError, match=match):
-        trec.read_vectors(tmp_path / "v.jsonl")
 
 
 def test_ids_that_a_topic_file_cannot_hold_are_refused(tmp_path):

@@ -46,7 +46,7 @@ def blocks(schema):
 
 
 def test_a_setting_of_another_block_is_another_schema():
-    ours = vespa.SCHEMA.format(type="doc", window=100)
+    ours = vespa.schema(100)
     line = "            match: cased\n"
     moved = ours.replace(line, "").replace("indexing: summary\n", "indexing: summary\n" + line, 1)
     assert sorted(moved.split()) == sorted(ours.split())
@@ -72,7 +72,7 @@ def test_the_schema_is_the_one_that_vespas_own_package_writes():
     # it knows no dictionaries: https://docs.vespa.ai/en/reference/schema-reference.html#dictionary
     terms = theirs["schema doc"]["document doc"]["field terms type weightedset<string>"]
     terms["dictionary"] = {"hash": {}, "cased": {}}
-    assert blocks(vespa.SCHEMA.format(type="doc", window=100)) == theirs
+    assert blocks(vespa.schema(100)) == theirs
 
 
 def profile_fields(xml):

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..data.files import PathLike, atomic_write, write_bytes
 from ..errors import ConfigError, DataError
+from .vectors import Vectors
 
 MANIFEST = "export.json"
 PART_BYTES = 8 << 20
@@ -44,7 +46,22 @@ class Folder:
         with atomic_write(self.file(name), compress=False) as file:
             for line in lines:
                 file.write(json_line(line))
+        self.add(name)
+
+    def add(self, name: str) -> None:
+        """Record the size of a file that is in the folder already."""
         self.files[name] = self.file(name).stat().st_size
+
+    def requests(self, queries: Mapping[str, str], request: Callable[[str], dict[str, Any]]) -> None:
+        """Write `request(text)`, an object with a `body`, for every query, and the first body to query.json."""
+        self.json("query.json", request(next(iter(queries.values())))["body"])
+        self.lines("queries.jsonl", ({"id": name} | request(text) for name, text in queries.items()))
+
+    def readme(self, name: str, vectors: Vectors, queries: Mapping[str, str], **values: Any) -> None:
+        """Write README.md from the template `name`; the first query is its example."""
+        example = next(iter(queries.values()))
+        values |= {"documents": len(vectors.index), "terms": len(vectors.names)}
+        self.text("README.md", template(f"{name}.md").format(example=example, quoted=shlex.quote(example), **values))
 
     def parts(
         self,
@@ -67,6 +84,11 @@ class Folder:
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
+
+
+def template(name: str) -> str:
+    """Return a template of this package."""
+    return (Path(__file__).parent / "templates" / name).read_text("utf-8")
 
 
 def _parts(records: Iterable[bytes], max_bytes: int, start: bytes, separator: bytes, end: bytes) -> Iterator[bytes]:

@@ -37,7 +37,3 @@ class Impacts:
         if len(scaled) and (scaled.min() <= 0.0 or scaled.max() > 2**self.bits - 1 + 1e-6):
             raise DataError("weights must be above 0 and not above the largest one")
         return np.clip(np.ceil(scaled - 1e-9), 1, 2**self.bits - 1).astype(np.int64)
-
-    def weights(self, impacts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the middle of the interval that each impact stands for."""
-        return (np.asarray(impacts, np.float64) - 0.5) / self.scale

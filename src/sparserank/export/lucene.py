@@ -9,7 +9,6 @@ query's scale: (score - bounds) · scale is the model's score.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from ..errors import DataError
 from .folder import Folder, json_line
 from .stages import MAX_CLAUSES, SignedQuery
-from .vectors import Vectors, short, shorts
+from .vectors import Vectors, short
 
 FIELD = "sparserank"
 MAX_WEIGHT = 64.0
@@ -55,35 +54,6 @@ OPENSEARCH = Engine(
 )
 ENGINES = {"elasticsearch": ELASTICSEARCH, "opensearch": OPENSEARCH}
 
-LOADING = """    export ENGINE=http://localhost:9200
-    curl -X PUT $ENGINE/sparserank -H 'content-type: application/json' -d @index.json
-    for part in bulk-*.ndjson; do
-      curl -X POST $ENGINE/sparserank/_bulk -H 'content-type: application/x-ndjson' --data-binary @$part
-    done
-    curl -X POST $ENGINE/sparserank/_refresh"""
-"""The commands that load index.json and the bulk files."""
-README = """# For {title}
-
-{documents:,} documents as weighted terms in the field `{field}`. {needs}
-
-{loading}
-
-Send a query, here {example!r}:
-
-    curl -X POST $ENGINE/sparserank/_search -H 'content-type: application/json' -d @query.json
-
-The model encodes any other query:
-
-    sparserank export MODEL --to {target} --query {quoted} > query.json
-
-Lucene supports no negative weights. So `query` matches the positive ones, at most {max_terms:,} terms, and `rescore`
-scores the best {window} documents of each shard with all weights. The script `{script}` subtracts
-the negative ones and adds the same bound to every score. If a weight exceeds {max_weight:g}, Lucene's limit, all are
-divided by a power of two, the query's scale: {scale:g} in query.json. (score - bounds) · scale is the model's score.
-`word` is the word itself, `word~` is the target of learned pairs. `queries.jsonl` has one query per line: its `id`,
-its `scale`, and the `body` to send.
-"""
-
 
 def index_body(engine: Engine) -> dict[str, Any]:
     """Return the request that creates the index."""
@@ -99,30 +69,28 @@ def bulk(vectors: Vectors, weighted: bool = True) -> Iterator[bytes]:
     for document in vectors.documents():
         if not 0 < len(document.id.encode("utf-8", "replace")) <= MAX_ID_BYTES:
             raise DataError(f"a document id must have 1 to {MAX_ID_BYTES} bytes; got {document.id[:60]!r}")
-        source: dict[str, Any] = {"id": document.id, "title": document.title, "text": document.text}
+        source: dict[str, Any] = document.fields()
         if weighted and len(document.terms):
-            names = [vectors.names[term] for term in document.terms.tolist()]
-            source[FIELD] = dict(zip(names, shorts(document.weights), strict=True))
+            source[FIELD] = vectors.by_name(document.vector())
         yield json_line({"index": {"_id": document.id}}) + json_line(source)
 
 
 def body(engine: Engine, vectors: Vectors, text: str, k: int, window: int) -> dict[str, Any]:
     """Return the search for the best k; the best `window` documents are rescored with signed weights."""
-    return scaled_body(engine, vectors, text, k, window)[0]
+    search: dict[str, Any] = scaled_request(engine, vectors, text, k, window)["body"]
+    return search
 
 
-def scaled_body(engine: Engine, vectors: Vectors, text: str, k: int, window: int) -> tuple[dict[str, Any], float]:
-    """Return `body` and its scale: the power of two that divides its weights, 1 unless one exceeds 64."""
+def scaled_request(engine: Engine, vectors: Vectors, text: str, k: int, window: int) -> dict[str, Any]:
+    """Return {"scale", "body"}; the scale is the power of two that divides weights, 1 unless one exceeds 64."""
     signed, scale = SignedQuery.split(vectors.query(text), vectors.largest).scale(MAX_WEIGHT)
-    request: dict[str, Any] = {"size": k, "_source": ["id", "title"]}
-    if not signed.first:
-        return request | {"query": {"match_none": {}}}, scale
-    request["query"] = engine.clause(vectors.by_name(signed.first))
+    query = engine.clause(vectors.by_name(signed.first)) if signed.first else {"match_none": {}}
+    search: dict[str, Any] = {"size": k, "_source": ["id", "title"], "query": query}
     rescorers = [engine.clause(vectors.by_name(part)) for part in signed.overflow]
     rescorers += [_subtract(engine, vectors, part) for part in signed.negative]
-    if rescorers:
-        request["rescore"] = [{"window_size": max(k, window), "query": add_score(query)} for query in rescorers]
-    return request, scale
+    if rescorers and signed.first:
+        search["rescore"] = [{"window_size": max(k, window), "query": add_score(query)} for query in rescorers]
+    return {"scale": scale, "body": search}
 
 
 def add_score(query: dict[str, Any]) -> dict[str, Any]:
@@ -142,14 +110,9 @@ def write(target: str, folder: Folder, vectors: Vectors, queries: Mapping[str, s
     engine = ENGINES[target]
     folder.json("index.json", index_body(engine))
     folder.parts("bulk-{}.ndjson", bulk(vectors))
-    first = next(iter(queries.values()))
-    request, scale = scaled_body(engine, vectors, first, 10, window)
-    folder.json("query.json", request)
-    bodies = ((name, scaled_body(engine, vectors, text, 10, window)) for name, text in queries.items())
-    folder.lines("queries.jsonl", ({"id": name, "scale": divisor, "body": body} for name, (body, divisor) in bodies))
-    readme = README.format(
-        title=engine.title, needs=engine.needs, target=target, field=FIELD, script=SCRIPT, loading=LOADING,
-        documents=len(vectors.index), window=window, max_terms=MAX_CLAUSES, max_weight=MAX_WEIGHT, scale=scale,
-        example=first, quoted=shlex.quote(first),
+    folder.requests(queries, lambda text: scaled_request(engine, vectors, text, 10, window))
+    folder.readme(
+        "lucene", vectors, queries, title=engine.title, needs=engine.needs, target=target, field=FIELD, script=SCRIPT,
+        window=window, max_terms=MAX_CLAUSES, max_weight=MAX_WEIGHT,
+        scale=scaled_request(engine, vectors, next(iter(queries.values())), 10, window)["scale"],
     )  # fmt: skip
-    folder.text("README.md", readme)

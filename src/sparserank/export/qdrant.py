@@ -7,7 +7,6 @@ export replaces the points.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
@@ -25,27 +24,6 @@ NAME = "sparserank"
 """The name of the collection and of its vector."""
 _NAMESPACE = UUID("6f0d5c1e-7a63-5a0e-9d0a-3c5f0f2b7d11")
 BATCH_POINTS = 1000
-README = """# For Qdrant
-
-{documents:,} documents as sparse vectors of {terms:,} terms. Weights are signed, so results are exact.
-
-    export QDRANT=http://localhost:6333
-    curl -X PUT $QDRANT/collections/{name} -H 'content-type: application/json' -d @collection.json
-    for part in points-*.json; do
-      curl -X PUT "$QDRANT/collections/{name}/points?wait=true" -H 'content-type: application/json' -d @$part
-    done
-
-A query is one vector. Send one, here {example!r}:
-
-    curl -X POST $QDRANT/collections/{name}/points/query -H 'content-type: application/json' -d @query.json
-
-The model encodes any other query:
-
-    sparserank export MODEL --to qdrant --query {quoted} > query.json
-
-`terms.json` names every term: `word` is the word itself, `word~` is the target of learned pairs. Under a filter, Qdrant
-may list points of score 0, whose contributions cancel; ignore them. `queries.jsonl` has one query per line.
-"""
 
 
 def point_id(doc_id: str) -> str:
@@ -65,8 +43,7 @@ def collection() -> dict[str, Any]:
 def point(document: Document) -> dict[str, Any]:
     """Return the point of a document."""
     vector = {"indices": document.terms.tolist(), "values": shorts(document.weights)}
-    payload = {"id": document.id, "title": document.title, "text": document.text}
-    return {"id": point_id(document.id), "vector": {NAME: vector}, "payload": payload}
+    return {"id": point_id(document.id), "vector": {NAME: vector}, "payload": document.fields()}
 
 
 def body(vectors: Vectors, text: str, k: int = 10) -> dict[str, Any]:
@@ -82,11 +59,8 @@ def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
     lines = (json_line(point(document)) for document in vectors.documents())
     folder.parts("points-{}.json", lines, delimiters=(b'{"points":[\n', b",", b"]}\n"))
     folder.json("terms.json", vectors.names)
-    first = next(iter(queries.values()))
-    folder.json("query.json", body(vectors, first))
-    folder.lines("queries.jsonl", ({"id": name, "body": body(vectors, text)} for name, text in queries.items()))
-    numbers = {"documents": len(vectors.index), "terms": len(vectors.names)}
-    folder.text("README.md", README.format(name=NAME, example=first, quoted=shlex.quote(first), **numbers))
+    folder.requests(queries, lambda text: {"body": body(vectors, text)})
+    folder.readme("qdrant", vectors, queries)
 
 
 # ---- Qdrant Edge: the same engine within this process

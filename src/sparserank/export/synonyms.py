@@ -10,46 +10,22 @@ n-grams. Light pairs are left out.
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import validation
-from ..data.files import PathLike, numbered_lines
-from ..errors import DataError, ModelError
+from ..errors import ModelError
 from ..text.analyzer import tokenize
 from .folder import Folder
-from .lucene import LOADING, bulk
+from .lucene import bulk
 from .vectors import Vectors
 
 MAX_WORDS, MIN_WEIGHT = 5, 1 / 6
 """Words that a rule adds, and the weight of a pair relative to the heaviest one. Tuned on NFCorpus dev;
 benchmarks/synonym_defaults.py varies them on training queries."""
 _SPECIAL = re.compile(r"([,\\#]|=>)")
-README = """# Synonyms
-
-{rules:,} rules in Solr's format, which Lucene, Solr, Elasticsearch and OpenSearch read. They only expand queries:
-weights and signs are lost, so results are much worse than the model's (docs/guides/export.md has figures).
-
-`index.json` creates an index of Elasticsearch or OpenSearch. It applies the rules to queries only, and stop words and
-the {stem} stemmer to queries and documents. Put `synonyms.txt` under `config/analysis/` of every node, then create the
-index and load the {documents:,} documents:
-
-{loading}
-
-Then send a query, here {example!r}:
-
-    curl -X POST $ENGINE/sparserank/_search -H 'content-type: application/json' -d @query.json
-
-`queries.jsonl` has one query per line: its `id`, and the `body` to send.
-
-In Solr, use the same order: SynonymGraphFilterFactory with synonyms="synonyms.txt" in the query analyzer, after
-LowerCaseFilterFactory and before the stemmer. This command prints the rules that match a query:
-
-    sparserank export MODEL --to synonyms --query {quoted}
-"""
 
 
 @dataclass(frozen=True)
@@ -105,23 +81,6 @@ def rules(vectors: Vectors, max_words: int = MAX_WORDS, min_weight: float = MIN_
     return out
 
 
-def read_synonyms(path: PathLike) -> list[Rule]:
-    """Read the explicit rules of a file: `a, b => c, d`."""
-    out = []
-    for number, line in numbered_lines(path):
-        if line.lstrip().startswith("#"):
-            continue
-        sides = re.split(r"(?<!\\)=>", line)
-        if len(sides) != 2 or not all(side.strip() for side in sides):
-            raise DataError(f"{path}:{number}: a rule is 'word, word => replacement, replacement'; got {line[:60]!r}")
-        out.append(Rule(*(_words(side) for side in sides)))
-    return out
-
-
-def _words(side: str) -> tuple[str, ...]:
-    return tuple(re.sub(r"\\(.)", r"\1", word.strip()) for word in re.split(r"(?<!\\),", side))
-
-
 def matching_rules(rules: Iterable[Rule], vectors: Vectors, text: str) -> list[Rule]:
     """Return the rules that match a query."""
     analyzer = replace(vectors.model.lexical.analyzer, ngrams=1, stem=None, stop_words=None)
@@ -146,9 +105,9 @@ def index_body(vectors: Vectors) -> dict[str, Any]:
         filters["stems"] = {"type": "snowball", "language": analyzer.stemmer.capitalize()}
         after.append("stems")
     tokens = {"word": {"type": "pattern", "pattern": r"[^\p{L}\p{N}_]+"}}
-    kinds = {"written": [*before, *after], "asked": [*before, "pairs", *after]}
+    kinds = {"document": [*before, *after], "query": [*before, "pairs", *after]}
     analyzers = {name: {"type": "custom", "tokenizer": "word", "filter": chain} for name, chain in kinds.items()}
-    content = {"type": "text", "analyzer": "written", "search_analyzer": "asked"}
+    content = {"type": "text", "analyzer": "document", "search_analyzer": "query"}
     analysis = {"tokenizer": tokens, "filter": filters, "analyzer": analyzers}
     stored = {"type": "text", "index": False, "copy_to": "content"}
     properties = {"id": {"type": "keyword"}, "title": stored, "text": stored, "content": content}
@@ -166,11 +125,6 @@ def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
     folder.text("synonyms.txt", "".join(f"{rule}\n" for rule in synonyms))
     folder.json("index.json", index_body(vectors))
     folder.parts("bulk-{}.ndjson", bulk(vectors, weighted=False))
-    first = next(iter(queries.values()))
-    folder.json("query.json", body(first))
-    folder.lines("queries.jsonl", ({"id": name, "body": body(text)} for name, text in queries.items()))
-    readme = README.format(
-        rules=len(synonyms), documents=len(vectors.index), example=first, quoted=shlex.quote(first),
-        stem=vectors.model.lexical.analyzer.stemmer or "missing", loading=LOADING,
-    )  # fmt: skip
-    folder.text("README.md", readme)
+    folder.requests(queries, lambda text: {"body": body(text)})
+    stem = vectors.model.lexical.analyzer.stemmer or "missing"
+    folder.readme("synonyms", vectors, queries, rules=len(synonyms), stem=stem)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,16 +45,6 @@ def _escape(character: str) -> str:
     return "%2E" if character == "." else "%7E" if character == "~" else quote(character, safe="")
 
 
-def term_word(name: str) -> tuple[str, bool]:
-    """Return the word of a term, and whether the term is of the learned column.
-
-    >>> term_word("heart+attack~")
-    ('heart attack', True)
-    """
-    learned = name.endswith(LEARNED)
-    return unquote(name.removesuffix(LEARNED).replace("+", " ")), learned
-
-
 class Document(NamedTuple):
     """A document and its weights; `terms` are ascending term numbers."""
 
@@ -63,6 +53,14 @@ class Document(NamedTuple):
     text: str
     terms: NDArray[np.int64]
     weights: NDArray[np.float32]
+
+    def fields(self) -> dict[str, str]:
+        """Return its texts by field."""
+        return {"id": self.id, "title": self.title, "text": self.text}
+
+    def vector(self) -> dict[int, float]:
+        """Return {number of a term: weight}."""
+        return dict(zip(self.terms.tolist(), self.weights.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
