@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..data.formats.tensors import Tensors
-from ..optim.adarank import Rounds, adarank
+from ..optim.adarank import QueryBoosting, Rounds
+from ..optim.penalties import NoPenalty
+from ..optim.problems import RowProblem
 from ..preferences.queries import Queries
-from .base import LinearRanker, as_columns, check_features
+from .base import BoostedRanker, LinearRanker, as_columns, check_features
 
 MEASURES = {"AP": "map", "nDCG": "ndcg", "map": "map", "MAP": "map", "ndcg": "ndcg", "NDCG": "ndcg"}
 """Accepted names and those of the solver."""
 
 
-class AdaRank(LinearRanker):
+class AdaRank(LinearRanker, BoostedRanker):
     """Boosts queries until a sum of single features ranks them well (Xu and Li, 2007).
 
     Parameters
@@ -56,7 +58,8 @@ class AdaRank(LinearRanker):
             validation.choice("measure", self.measure, ("AP", "nDCG"))
         validation.count("cutoff", self.cutoff, low=1)
         validation.count("max_iter", self.max_iter, low=1)
-        self.rounds_ = adarank(as_columns(X), queries, MEASURES[self.measure], self.cutoff, self.max_iter)
+        solver = QueryBoosting(MEASURES[self.measure], self.cutoff, self.max_iter)
+        self.rounds_ = solver.solve(RowProblem(as_columns(X), queries), NoPenalty()).weights
         self.coef_, self.n_iter_ = self.coef_after(self.max_iter), self.max_iter
 
     def coef_after(self, rounds: int) -> NDArray[np.float64]:
@@ -73,22 +76,8 @@ class AdaRank(LinearRanker):
         """
         return self.rounds_.coef(self.n_features_in_, validation.count("rounds", rounds, low=1))
 
-    def predict_after(self, X: Any, rounds: int) -> NDArray[np.float64]:
-        """Score rows with the first rounds only, to choose their number on validation data.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_rows, n_features)
-            Feature vectors.
-        rounds : int
-            Number of rounds.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        coef = self._fitted().coef_after(rounds)
-        return np.asarray(self._rows(X, reset=False) @ coef, dtype=np.float64)
+    def _scores_after(self, X: Any, rounds: int) -> Any:
+        return X @ self.coef_after(rounds)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         rounds = self.rounds_

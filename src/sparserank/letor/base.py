@@ -256,6 +256,31 @@ class LinearRanker(LetorRanker):
         self.coef_ = file.array("coef", "float64", self.n_features_in_)
 
 
+class BoostedRanker(LetorRanker):
+    """A LETOR ranker that is trained in rounds; a subclass implements `_scores_after`."""
+
+    @abstractmethod
+    def _scores_after(self, X: Any, rounds: int) -> Any:
+        """The score of every validated row after some rounds."""
+
+    def predict_after(self, X: Any, rounds: int) -> NDArray[np.float64]:
+        """Score rows with the first rounds only, to choose their number on validation data.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_rows, n_features)
+            Feature vectors.
+        rounds : int
+            Number of rounds.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        scores = self._fitted()._scores_after(self._rows(X, reset=False), rounds)
+        return np.asarray(scores, dtype=np.float64)
+
+
 def measure_by_query(
     y: ArrayLike, scores: ArrayLike, *, qid: Any = None, sample_weight: Any = None, measure: str = "nDCG@10"
 ) -> float:

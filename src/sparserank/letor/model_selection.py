@@ -20,7 +20,7 @@ from ..data.records import Letor
 from ..errors import ConfigError, DataError
 from ..evaluation.measures import parse
 from ..validation import choice
-from .base import LetorRanker, measure_by_query
+from .base import BoostedRanker, LetorRanker, measure_by_query
 
 Settings = dict[str, Any]
 VALIDATION_SHARE = 5
@@ -141,7 +141,7 @@ def _run_trials(
     ranker_type: type[Any], settings: Settings, trials: Sequence[Settings], part: Letor, held: Letor
 ) -> Iterator[tuple[Settings, LetorRanker, NDArray[np.float64]]]:
     """Every trial, a ranker fitted with it, and its scores; boosting is fitted once, for the most rounds."""
-    if not hasattr(ranker_type, "predict_after"):
+    if not issubclass(ranker_type, BoostedRanker):
         for trial in trials:
             ranker = _fit(ranker_type, settings | trial, part)
             yield trial, ranker, ranker.predict(held.X)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
 from ..data.formats.tensors import Tensors
-from ..optim.rankboost import Stumps, rankboost
+from ..optim.penalties import NoPenalty
+from ..optim.problems import RowProblem
+from ..optim.rankboost import PairBoosting, Stumps
 from ..preferences.queries import Queries
-from .base import LetorRanker, as_columns, as_rows, check_features
+from .base import BoostedRanker, as_columns, as_rows, check_features
 
 
-class RankBoost(LetorRanker):
+class RankBoost(BoostedRanker):
     """Boosts pairs of rows of different grades with stumps [x_f > cut] (Freund et al., 2003).
 
     Parameters
@@ -42,28 +43,15 @@ class RankBoost(LetorRanker):
 
     def _train(self, X: Any, queries: Queries) -> None:
         validation.count("max_iter", self.max_iter, low=1)
-        self.stumps_ = rankboost(as_columns(X), queries, self.max_iter)
+        problem = RowProblem(as_columns(X), queries)
+        self.stumps_ = PairBoosting(self.max_iter).solve(problem, NoPenalty()).weights
         self.n_iter_ = len(self.stumps_.alpha)
 
     def _scores(self, X: Any) -> Any:
         return self.stumps_.scores(as_rows(X))
 
-    def predict_after(self, X: Any, rounds: int) -> NDArray[np.float64]:
-        """Score rows with the first rounds only, to choose their number on validation data.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_rows, n_features)
-            Feature vectors.
-        rounds : int
-            Number of rounds.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        stumps = self._fitted().stumps_
-        return stumps.first(validation.count("rounds", rounds)).scores(as_rows(self._rows(X, reset=False)))
+    def _scores_after(self, X: Any, rounds: int) -> Any:
+        return self.stumps_.first(validation.count("rounds", rounds)).scores(as_rows(X))
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         return {name: getattr(self.stumps_, name) for name in ("feature", "cut", "alpha", "loss")}

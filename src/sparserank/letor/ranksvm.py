@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .. import validation
 from ..errors import ConfigError
-from ..optim.ranksvm import PairHinge, cutting_planes, newton, proximal
+from ..optim.penalties import L1, L2
+from ..optim.ranksvm import CuttingPlanes, PairHinge, ProximalGradient, TruncatedNewton
 from ..preferences.queries import Queries
 from .base import LinearRanker
 
@@ -67,13 +68,13 @@ class RankSVM(LinearRanker):
         validation.count("max_iter", self.max_iter, low=1)
         if self.penalty == "l1" and self.loss == "hinge":
             raise ConfigError("penalty='l1' needs a differentiable loss; use loss='squared_hinge'")
-        solve = cutting_planes if self.loss == "hinge" else newton if self.penalty == "l2" else proximal
-        solution = solve(PairHinge(X, queries, self.C, self.loss == "squared_hinge"), self.tol, self.max_iter)
-        self.coef_, self.n_iter_, self.converged_ = (
-            solution.weights,
-            solution.info["n_iter"],
-            solution.info["converged"],
-        )
+        squared = self.loss == "squared_hinge"
+        kind = ProximalGradient if self.penalty == "l1" else TruncatedNewton if squared else CuttingPlanes
+        solver = kind(self.tol, self.max_iter)
+        penalty = L1(1.0) if self.penalty == "l1" else L2(0.5)
+        solution = solver.solve(PairHinge(X, queries, self.C, squared), penalty)
+        self.coef_, self.n_iter_ = solution.weights, solution.info["n_iter"]
+        self.converged_ = solution.info["converged"]
         self.violation_, self.objective_ = solution.info["violation"], solution.info["objective"]
         if not self.converged_:
             warnings.warn(

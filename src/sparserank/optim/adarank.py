@@ -1,15 +1,15 @@
-"""AdaRank (Xu, Li, 2007): boosting of queries, where a weak ranker is one feature and a strong one their sum.
+"""AdaRank (Xu and Li, 2007): boosting over queries, in which a weak ranker is one feature.
 
-Round t gives the feature f with the largest Σ_q P_t(q) E(q, f) the weight α = ½ ln (1 + Σ P E) / (1 - Σ P E), E being
-the measure of the query as that feature ranks it; then P_{t+1}(q) ∝ exp(-E(q, all so far)). Rows that tie count with
-the mean over their orders: a constant feature counts as a random order, and no row order matters. Queries whose
-measure is the same whatever happens – no row of theirs is relevant, or all are – take no part.
+E(q, f) is the measure of query q ranked by feature f. Round t chooses the feature with the largest e = Σ_q P_t(q)
+E(q, f) and gives it the weight α = ½ ln (1 + e) / (1 - e); then P_{t+1}(q) ∝ exp(-E(q, sum so far)). Tied rows count
+with the mean over their orders, so the order of the rows does not matter. Queries whose measure cannot change, because
+none or all of their rows are relevant, are left out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,19 @@ from ..deprecated import renamed_attribute
 from ..errors import DataError
 from ..evaluation.ndcg import dcg
 from ..preferences.queries import Queries
+from .penalties import NoPenalty
+from .problems import RowProblem
+from .solver import Solution, Solver
 
-WIDEST = 64.0
-"""NDCG has gains 2^(grade - lowest) - 1: no range of grades beyond this."""
-_SURE = 1.0 - 1e-9
-"""A feature that ranks every query perfectly has α = ½ ln 2/0; this keeps it finite."""
+MAX_GRADE_RANGE = 64.0
+"""nDCG has gains 2^(grade - lowest) - 1, which overflow beyond."""
+MAX_GAIN = 1.0 - 1e-9
+"""Keeps α finite for a feature that ranks every query perfectly."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Feature and weight of every round, and the mean of the measure over training queries after it."""
+    """Feature and weight of each round, and the mean of the measure over training queries after it."""
 
     feature: NDArray[np.int64]
     alpha: NDArray[np.float64]
@@ -35,17 +38,17 @@ class Rounds:
     worth = renamed_attribute("worth", "measure")
 
     def coef(self, features: int, rounds: int | None = None) -> NDArray[np.float64]:
-        """The weights of the features after so many rounds."""
+        """The weights of the features after `rounds` rounds, or after all."""
         return np.bincount(self.feature[:rounds], self.alpha[:rounds], minlength=features).astype(np.float64)
 
 
 class QueryMeasure:
-    """E(q) of scores by place, for the queries that have a relevant row: one above the lowest grade of all rows."""
+    """The measure of each query for scores by place. A row is relevant if its grade is above the lowest of all."""
 
     def __init__(self, queries: Queries, measure: str, cutoff: int) -> None:
         self._start, self._cutoff, self._is_ndcg = queries.start, cutoff, measure == "ndcg"
         above_lowest = queries.grade - queries.grade.min()
-        if self._is_ndcg and above_lowest.max() > WIDEST:
+        if self._is_ndcg and above_lowest.max() > MAX_GRADE_RANGE:
             raise DataError(
                 f"NDCG has gains 2^grade - 1, too steep for grades {above_lowest.max():g} apart; use measure='AP'"
             )
@@ -74,35 +77,43 @@ class QueryMeasure:
         return values
 
 
-def adarank(X: Any, queries: Queries, measure: str, cutoff: int, max_iter: int) -> Rounds:
-    """Boost for `max_iter` rounds; a query counts by the mean weight of its rows."""
-    evaluate = QueryMeasure(queries, measure, cutoff)
-    count = (np.bincount(queries.query, queries.weight) / np.diff(queries.start))[evaluate.takes_part]
-    if not count.any():
-        raise DataError("sample_weight is zero for every query that has a relevant row")
-    single = np.stack([evaluate(column) for column in _columns(X, queries.order)])
-    chance = count / count.sum()
-    scores = np.zeros(len(queries.order))
-    feature, alpha, mean = np.zeros(max_iter, np.int64), np.zeros(max_iter), np.zeros(max_iter)
-    for t in range(max_iter):
-        weighted = single @ chance
-        feature[t] = int(weighted.argmax())
-        gain = min(float(weighted[feature[t]]), _SURE)
-        alpha[t] = 0.5 * np.log((1.0 + gain) / (1.0 - gain))
-        scores += alpha[t] * _column(X, int(feature[t]), queries.order)
-        together = evaluate(scores)
-        mean[t] = together @ count / count.sum()
-        chance = count * np.exp(-together)
-        chance /= chance.sum()
-    return Rounds(feature, alpha, mean)
+@dataclass(frozen=True)
+class QueryBoosting(Solver):
+    """`max_iter` rounds of AdaRank for measure 'map' or 'ndcg'. The number of rounds takes the place of a penalty."""
 
+    measure: str = "map"
+    cutoff: int = 10
+    max_iter: int = 100
+    losses: ClassVar[tuple[type, ...]] = (object,)
+    takes_init: ClassVar[bool] = False
 
-def _columns(X: Any, order: NDArray[np.int64]) -> Any:
-    return (_column(X, feature, order) for feature in range(X.shape[1]))
+    def solve(self, problem: RowProblem, penalty: NoPenalty, init: None = None) -> Solution:
+        """The rounds, for X dense or CSC; a query counts by the mean weight of its rows."""
+        self.check(problem.loss, penalty, init)
+        X, queries = problem.X, problem.queries
+        evaluate = QueryMeasure(queries, self.measure, self.cutoff)
+        count = (np.bincount(queries.query, queries.weight) / np.diff(queries.start))[evaluate.takes_part]
+        if not count.any():
+            raise DataError("sample_weight is zero for every query that has a relevant row")
+        single = np.stack([evaluate(_column(X, feature, queries.order)) for feature in range(X.shape[1])])
+        chance = count / count.sum()
+        scores = np.zeros(len(queries.order))
+        feature, (alpha, mean) = np.zeros(self.max_iter, np.int64), np.zeros((2, self.max_iter))
+        for t in range(self.max_iter):
+            weighted = single @ chance
+            feature[t] = int(weighted.argmax())
+            gain = min(float(weighted[feature[t]]), MAX_GAIN)
+            alpha[t] = 0.5 * np.log((1.0 + gain) / (1.0 - gain))
+            scores += alpha[t] * _column(X, int(feature[t]), queries.order)
+            together = evaluate(scores)
+            mean[t] = together @ count / count.sum()
+            chance = count * np.exp(-together)
+            chance /= chance.sum()
+        return Solution(Rounds(feature, alpha, mean), info={"n_iter": self.max_iter})
 
 
 def _column(X: Any, feature: int, order: NDArray[np.int64]) -> NDArray[np.float64]:
-    """One feature by place, as a row of doubles; of a sparse matrix (CSC), only this column is ever written out."""
+    """One feature by place in float64; of a CSC matrix only this column becomes dense."""
     if isinstance(X, np.ndarray):
         return np.asarray(X[order, feature], dtype=np.float64)
     column = np.zeros(X.shape[0])

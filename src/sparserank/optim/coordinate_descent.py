@@ -89,11 +89,7 @@ class CoordinateDescent(Solver):
         validation.count("max_iter", self.max_iter, low=0)
 
     def solve(
-        self,
-        problem: LinearProblem,
-        penalty: Separable,
-        init: Floats | None = None,
-        max_features: int | None = None,
+        self, problem: LinearProblem, penalty: Separable, init: Floats | None = None, max_features: int | None = None
     ) -> Solution:
         """The minimum, from `init` or from zero; with at most `max_features` weights.
 

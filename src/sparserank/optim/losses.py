@@ -47,6 +47,18 @@ class Hinge:
 
 @storable
 @dataclass(frozen=True)
+class SquaredHinge:
+    """max(0, 1 - (s(better) - s(worse)))² for each pair.
+
+    Examples
+    --------
+    >>> SquaredHinge()
+    SquaredHinge()
+    """
+
+
+@storable
+@dataclass(frozen=True)
 class Softmax:
     """sum_p c_p log(sum_d exp(s_d - s_p)): p runs over the relevant documents, d over all, c_p is p's share of grades.
 

@@ -16,7 +16,7 @@ from .pair_batch import compute_center_margins, renumber_columns, sort_by_freque
 from .pair_rows import head_sizes
 from .penalties import NoPenalty, Penalty
 from .scores import Bilinear
-from .solver import LearningCurve, TrainingState
+from .solver import TrainingState
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -32,18 +32,13 @@ FILL = 0.3
 class PatternTraining(TrainingState):
     """A training of W on the pattern of `start`, step by step, with the interface of `Training`."""
 
+    controller = max_pairs = None
+
     def __init__(
-        self,
-        solver: SparseSGD,
-        score: Bilinear,
-        loss: Hinge,
-        penalty: Penalty,
-        start: csr_array,
+        self, solver: SparseSGD, score: Bilinear, loss: Hinge, penalty: Penalty, start: csr_array,
         centre: csr_array | None,
-    ) -> None:
-        self.solver, self.loss, self.penalty, self.centre = solver, loss, penalty, centre
-        self.steps, self.alpha, self.controller, self.max_pairs = 0, penalty.alpha, None, None
-        self.seconds, self.curve = 0.0, LearningCurve()
+    ) -> None:  # fmt: skip
+        super().__init__(solver, loss, penalty, centre)
         self._order = sort_by_frequency(score.items)
         pattern = renumber_columns(start, np.argsort(self._order)).astype(np.float32)
         value = pattern if centre is None else renumber_columns((start - centre).tocsr(), np.argsort(self._order))

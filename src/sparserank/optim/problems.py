@@ -139,6 +139,24 @@ def compute_squared_norms(X: Any, weight: NDArray[np.float64] | None = None) -> 
 
 
 @dataclass(frozen=True)
+class RowProblem:
+    """Rows of features, dense or sparse, by query and grade; boosting brings its own loss."""
+
+    X: Any
+    queries: Queries
+    loss: ClassVar[None] = None
+
+
+@dataclass(frozen=True)
+class LabelProblem:
+    """Items X with class labels 0, 1, …: items of one class should score high together, others low."""
+
+    X: csr_array
+    labels: NDArray[np.int64]
+    loss: ClassVar[None] = None
+
+
+@dataclass(frozen=True)
 class LinearProblem:
     """The domination loss of s(x) = w·x over the rows of each query."""
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from ..deprecated import warn
 from ..errors import ConfigError
+from .penalties import NoPenalty
 
 _OLD_NAMES = {"W": "weights", "w": "weights", "coef": "weights", "curve": "history", "rounds": "history"}
 
@@ -18,8 +19,8 @@ class Solution:
 
     Parameters
     ----------
-    weights : csr_array or ndarray
-        The parameters that were found.
+    weights : csr_array, ndarray or object
+        The parameters that were found; boosting finds a sum of weak rankers.
     history : tuple, default=()
         The course of the solver, such as the points of a learning curve.
     info : mapping of str to object, default={}
@@ -47,27 +48,52 @@ class Solution:
 
 
 class Solver:
-    """A solver declares the losses and the penalties that it accepts."""
+    """A solver has `solve(problem, penalty, init) -> Solution` and declares what it accepts."""
 
     losses: ClassVar[tuple[type, ...]]
-    penalties: ClassVar[tuple[type, ...]]
+    """Losses of a problem that it accepts; `object` where the solver has a loss of its own."""
+    penalties: ClassVar[tuple[type, ...]] = (NoPenalty,)
+    takes_init: ClassVar[bool] = True
+    """Whether it starts from given weights."""
 
-    def check(self, loss: object, penalty: object) -> None:
-        """Raise ConfigError for a loss or a penalty that this solver does not accept."""
+    def check(self, loss: object, penalty: object, init: object = None) -> None:
+        """Raise ConfigError for a loss, a penalty or a start that this solver does not accept.
+
+        Parameters
+        ----------
+        loss : object
+            The loss of the problem.
+        penalty : object
+            The penalty.
+        init : object, default=None
+            The weights to start from.
+        """
+        name = type(self).__name__
         for kind, value, accepted in (("loss", loss, self.losses), ("penalty", penalty, self.penalties)):
             if not isinstance(value, accepted):
                 names = " or ".join(one.__name__ for one in accepted)
-                raise ConfigError(f"{type(self).__name__} needs the {kind} {names}; got {type(value).__name__}")
+                raise ConfigError(f"{name} needs the {kind} {names}; got {type(value).__name__}")
+        if init is not None and not self.takes_init:
+            raise ConfigError(f"{name} does not start from given weights; leave 'init' out")
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """The learning curve at one moment.
+    """One point of a learning curve.
 
-    violations : share of the triples since the last point whose margin was too small.
-    loss : mean hinge loss of those triples, each before W was updated with it.
-    objective : mean hinge loss of held-out triples; None if there are none.
-    change : Frobenius norm of the change of W since the last point, before shrinking.
+    Attributes
+    ----------
+    steps, seconds : int, float
+        Steps and seconds so far.
+    violations, loss : float
+        Share of the triples since the last point whose margin was too small, and their mean hinge loss; each triple
+        counts as it was before W was updated with it.
+    objective : float or None
+        Mean hinge loss of held-out triples; None if there are none.
+    change : float
+        Frobenius norm of the change of W since the last point, before shrinking.
+    nonzeros, megabytes, alpha : int, float, float
+        Nonzero entries of W, its size in memory, and the strength of the penalty.
     """
 
     steps: int
@@ -114,14 +140,13 @@ class LearningCurve:
 
 
 class TrainingState:
-    """How far a training is, in a form that a checkpoint can store; trainings inherit from it."""
+    """The base of trainings: settings, and the progress in a form that a checkpoint can store."""
 
-    steps: int
-    alpha: float
-    seconds: float
-    peak_bytes: int
-    peak_nonzeros: int
-    curve: LearningCurve
+    def __init__(self, solver: Any, loss: Any, penalty: Any, centre: Any) -> None:
+        self.solver, self.loss, self.penalty, self.centre = solver, loss, penalty, centre
+        self.steps, self.alpha, self.seconds = 0, float(penalty.alpha), 0.0
+        self.peak_bytes = self.peak_nonzeros = 0
+        self.curve = LearningCurve()
 
     def summary(self) -> dict[str, Any]:
         """The state as JSON values."""

@@ -31,7 +31,7 @@ from .pattern_sgd import PatternTraining
 from .penalties import L1, GroupL1, NoPenalty, Penalty
 from .pruning import DensityController
 from .scores import Bilinear
-from .solver import LearningCurve, Solver, TrainingState
+from .solver import Solver, TrainingState
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -94,27 +94,15 @@ class Training(TrainingState):
     """A training of W: it takes triples at any time and keeps its state."""
 
     def __init__(
-        self,
-        solver: SparseSGD,
-        score: Bilinear,
-        loss: Hinge,
-        penalty: Penalty,
-        start: csr_array,
-        centre: csr_array | None,
-        max_pairs: int | None = None,
-        slack: float = 1.0,
-        level: NDArray[np.int64] | None = None,
-    ) -> None:
-        self.solver, self.loss, self.penalty, self.centre = solver, loss, penalty, centre
+        self, solver: SparseSGD, score: Bilinear, loss: Hinge, penalty: Penalty, start: csr_array,
+        centre: csr_array | None, max_pairs: int | None = None, slack: float = 1.0,
+    ) -> None:  # fmt: skip
+        super().__init__(solver, loss, penalty, centre)
         self.turned = isinstance(penalty, GroupL1) and penalty.over == "columns"
-        self.steps, self.alpha = 0, penalty.alpha
-        self.seconds, self.peak_bytes, self.peak_nonzeros = 0.0, 0, 0
-        self.curve = LearningCurve()
         self._held = 0.0
         self.max_pairs, self.controller = max_pairs, None
         if max_pairs is not None:
             self.controller = DensityController(round(max_pairs * slack), self.alpha or _first_alpha(score))
-        if self.controller is not None:
             self.alpha = self.controller.alpha
         self.holds_back = self.controller is not None
         self._order = sort_by_frequency(score.queries if self.turned else score.items)
@@ -122,7 +110,7 @@ class Training(TrainingState):
         stored = (stored.T if self.turned else stored).tocsr()
         stored = renumber_columns(stored, np.argsort(self._order)).astype(np.float32)
         self._often = _share_of_batches(score.items if self.turned else score.queries, solver.shrink_every)
-        self.rows = PairRows(stored, self._often, level)
+        self.rows = PairRows(stored, self._often)
         self.bind(score)
 
     def bind(self, score: Bilinear) -> None:
