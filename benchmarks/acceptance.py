@@ -104,7 +104,7 @@ def samples(quick: bool) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def _fitted(collection: Any, queries: list[str]) -> Any:
     qrels = {q: collection.qrels["train"][q] for q in queries}
-    return sr.TextRanker().fit(collection.documents, collection.queries, qrels, exclude_self=collection.drop_self)
+    return sr.TextRanker().fit(collection.documents, collection.queries, qrels, exclude_self=collection.exclude_self)
 
 
 def gains(fit: Callable[[], Any], depth: int, accept_first: bool = False) -> list[tuple[Any, Any]]:

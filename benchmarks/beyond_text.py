@@ -26,7 +26,7 @@ MEASURE = "nDCG@10"
 
 
 def judged_run(ranker: Any, collection: Any, qrels: Any) -> dict[str, dict[str, float]]:
-    return ranker.run({q: collection.queries[q] for q in qrels}, 100, collection.drop_self)
+    return ranker.run({q: collection.queries[q] for q in qrels}, 100, collection.exclude_self)
 
 
 def row(name: str, learned: Any, bm25: Any, qrels: Any, **figures: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def one_split(collection: Any, test: str, size: dict[str, Any], name: str, befor
     """Learn from train, measure on another split."""
     started = perf_counter()
     ranker = sr.TextRanker(**size).fit(
-        collection.documents, collection.queries, collection.qrels["train"], exclude_self=collection.drop_self
+        collection.documents, collection.queries, collection.qrels["train"], exclude_self=collection.exclude_self
     )
     seconds, qrels = before + perf_counter() - started, collection.qrels[test]
     bm25 = sr.TextRanker("bm25").fit(collection.documents)

@@ -69,14 +69,20 @@ def _all_judgments(collection: Collection) -> Collection:
     qrels = {q: grades for split in collection.qrels.values() for q, grades in split.items()}
     own = any(q in set(collection.documents.ids) for q in qrels)
     return Collection(
-        collection.name, collection.documents, collection.queries, {"all": qrels}, drop_self=own or collection.drop_self
+        collection.name,
+        collection.documents,
+        collection.queries,
+        {"all": qrels},
+        exclude_self=own or collection.exclude_self,
     )
 
 
 def _some_queries(collection: Collection, some: Any) -> Collection:
     ids = np.array(list(collection.qrels["all"]))[np.sort(some)].tolist()
     qrels = {"all": {q: collection.qrels["all"][q] for q in ids}}
-    return Collection(collection.name, collection.documents, collection.queries, qrels, drop_self=collection.drop_self)
+    return Collection(
+        collection.name, collection.documents, collection.queries, qrels, exclude_self=collection.exclude_self
+    )
 
 
 def _page_group(page: str, depth: int) -> str:
@@ -104,7 +110,7 @@ def _sampled(collection: Collection, depth: int) -> Collection:
         if q in there
     }
     qrels = {q: grades for q, grades in qrels.items() if any(g > 0 for g in grades.values())}
-    return Collection(collection.name, sample, collection.queries, {"all": qrels}, drop_self=collection.drop_self)
+    return Collection(collection.name, sample, collection.queries, {"all": qrels}, exclude_self=collection.exclude_self)
 
 
 def _near_duplicates(collection: Collection) -> list[int]:
@@ -134,7 +140,9 @@ def folds(name: str, collection: Collection, groups: list[Any]) -> dict[str, Any
         train, test = (
             {q: collection.qrels["all"][q] for q in queries[part].tolist()} for part in (fold != one, fold == one)
         )
-        ranker = sr.TextRanker().fit(collection.documents, collection.queries, train, exclude_self=collection.drop_self)
+        ranker = sr.TextRanker().fit(
+            collection.documents, collection.queries, train, exclude_self=collection.exclude_self
+        )
         kept += ranker.model_.n_pairs > 0
         runs = [_run(system, collection, test) for system in (ranker, bm25)]
         learned, base = (sr.evaluation.evaluate_run(run, test, MEASURE)[MEASURE].value for run in runs)
@@ -170,7 +178,7 @@ def _fold_of_each(groups: list[Any]) -> Any:
 
 
 def _run(ranker: Any, collection: Collection, qrels: Any) -> dict[str, dict[str, float]]:
-    return ranker.run({q: collection.queries[q] for q in qrels}, 100, collection.drop_self)
+    return ranker.run({q: collection.queries[q] for q in qrels}, 100, collection.exclude_self)
 
 
 # ------------------------------------------------------------------------------------------------ noise

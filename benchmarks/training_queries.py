@@ -90,7 +90,7 @@ def training_data(collection: Any) -> tuple[LexicalModel, TrainingData]:
     """A collection's training queries, those of the first split where none is called train."""
     qrels = collection.qrels.get("train") or next(iter(collection.qrels.values()))
     lexical, documents = LexicalModel(), collection.documents
-    data = TrainingData.validate(documents, collection.queries, qrels, exclude_self=collection.drop_self)
+    data = TrainingData.validate(documents, collection.queries, qrels, exclude_self=collection.exclude_self)
     return lexical, replace(data, lexical_rows=lexical.fit(documents))
 
 

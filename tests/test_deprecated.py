@@ -42,6 +42,14 @@ def test_an_old_attribute_warns():
         assert Old().begin == "identity"
 
 
+def test_an_old_field_of_a_dataclass_warns():
+    documents = sr.data.Documents.of({"d": "text"})
+    with pytest.warns(DeprecationWarning, match="'drop_self' parameter of Collection .* use 'exclude_self'"):
+        collection = sr.data.Collection("c", documents, {}, {}, drop_self=True)
+    with pytest.warns(DeprecationWarning, match=r"Collection.drop_self .* use Collection.exclude_self instead"):
+        assert collection.drop_self is collection.exclude_self is True
+
+
 def test_an_old_name_of_a_module_warns_and_another_is_an_attribute_error():
     find = deprecated.renamed_names("math", {"squareroot": "sqrt", "cut": "textwrap:shorten"})
     with pytest.warns(DeprecationWarning, match=r"math.squareroot .* use math.sqrt instead"):

@@ -109,7 +109,9 @@ def _trained(collection: Collection, folder: Path) -> Path:
     report(f"training on {collection.name}")
     path = folder / "trained.safetensors"
     ranker = sr.TextRanker(random_state=0)
-    ranker.fit(collection.documents, collection.queries, collection.split("train"), exclude_self=collection.drop_self)
+    ranker.fit(
+        collection.documents, collection.queries, collection.split("train"), exclude_self=collection.exclude_self
+    )
     ranker.save(path)
     return path
 

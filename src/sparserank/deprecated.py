@@ -61,7 +61,7 @@ def warn(old: str, new: str) -> None:
 
 
 def renamed_parameters(renamed: Mapping[str, str]) -> Callable[[F], F]:
-    """Decorator: accept old keyword arguments of a function or an `__init__` under their new names.
+    """Decorator: accept old keyword arguments of a function, an `__init__` or a dataclass under their new names.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def renamed_parameters(renamed: Mapping[str, str]) -> Callable[[F], F]:
     Returns
     -------
     decorator : callable
-        Its result has the signature of the function. The mapping is its attribute `renamed_parameters`.
+        A decorated function keeps its signature; the mapping is its attribute `renamed_parameters`.
 
     Examples
     --------
@@ -83,6 +83,9 @@ def renamed_parameters(renamed: Mapping[str, str]) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
+        if isinstance(function, type):
+            function.__init__ = decorate(function.__init__)  # type: ignore[misc]
+            return function
         name = function.__qualname__.removesuffix(".__init__")
 
         @functools.wraps(function)

@@ -86,7 +86,7 @@ def test_training_leaves_a_querys_own_document_out_of_its_list(capsys, folder, t
 
 def test_a_set_that_excludes_by_itself_does_so_until_it_is_told_not_to(capsys, models, monkeypatch):
     documents = Documents.of(TEXTS)
-    own = Collection("links", documents, TEXTS, {"train": TRAIN, "dev": DEV}, drop_self=True)
+    own = Collection("links", documents, TEXTS, {"train": TRAIN, "dev": DEV}, exclude_self=True)
     monkeypatch.setattr("sparserank.data.open.load", lambda name: own)
     capsys.readouterr()
     assert printed(capsys, "evaluate", models[0], "pydocs")["exclude_self"] is True

@@ -93,15 +93,15 @@ qrels_worlds = st.dictionaries(
 )
 
 
-@pytest.mark.parametrize("drop_self", [False, True])
+@pytest.mark.parametrize("exclude_self", [False, True])
 @pytest.mark.parametrize("unjudged", ["worse", "ignore"])
 @given(qrels=qrels_worlds)
-def test_judgments_stand_for_every_pair_their_grades_give(qrels, unjudged, drop_self):
+def test_judgments_stand_for_every_pair_their_grades_give(qrels, unjudged, exclude_self):
     queries, docs = ["a", "b", "c", "d3"], [f"d{i}" for i in range(6)]
     expected = Counter()
     for q, grades in qrels.items():
         graded = {d: max(grades.get(d, 0), 0) for d in docs} if unjudged == "worse" else dict(grades)
-        if drop_self:
+        if exclude_self:
             graded.pop(q, None)
         for a, high in graded.items():
             for b, low in graded.items():
@@ -109,9 +109,9 @@ def test_judgments_stand_for_every_pair_their_grades_give(qrels, unjudged, drop_
                     expected[queries.index(q), docs.index(a), docs.index(b)] += 1
     if not expected:
         with pytest.raises(DataError, match="no query prefers"):
-            Preferences.from_qrels(qrels, queries, docs, unjudged=unjudged, drop_self=drop_self)
+            Preferences.from_qrels(qrels, queries, docs, unjudged=unjudged, exclude_self=exclude_self)
         return
-    prefs = Preferences.from_qrels(qrels, queries, docs, unjudged=unjudged, drop_self=drop_self)
+    prefs = Preferences.from_qrels(qrels, queries, docs, unjudged=unjudged, exclude_self=exclude_self)
     assert listed(prefs) == expected
     assert prefs.skipped == 4 - len({q for q, _, _ in expected})
     assert set(drawn_shares(prefs, 2_000)) <= set(expected)

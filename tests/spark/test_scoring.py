@@ -60,10 +60,10 @@ def partitioned(spark, docs, parts):
     return spark.createDataFrame(rdd, SCHEMA)
 
 
-def expected(model, docs, queries, k, drop_self=False):
+def expected(model, docs, queries, k, exclude_self=False):
     documents = Documents.of(docs)
     index = Index.build(model.encode_documents(documents), documents)
-    found = index.run(model.encode_queries(queries.values()), list(queries), k, drop_self)
+    found = index.run(model.encode_queries(queries.values()), list(queries), k, exclude_self)
     return {query: list(scores.items()) for query, scores in found.items() if scores}
 
 
@@ -78,9 +78,9 @@ def lists_in(frame):
 def test_lists_are_those_of_one_index_over_skewed_and_empty_partitions(spark, collection, model):
     docs, queries = collection
     frame = partitioned(spark, docs, [1, 1, 4])
-    for k, drop_self in ((3, False), (200, True)):
-        ours = lists_in(score_topk(model, frame, queries, k, exclude_self=drop_self))
-        assert ours == expected(model, docs, queries, k, drop_self)
+    for k, exclude_self in ((3, False), (200, True)):
+        ours = lists_in(score_topk(model, frame, queries, k, exclude_self=exclude_self))
+        assert ours == expected(model, docs, queries, k, exclude_self)
     assert "none" not in ours
     assert any(one == other for (_, one), (_, other) in pairwise(ours["q0"])), "scores are equal, and ids decide"
 

@@ -81,12 +81,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 
 def apply_exclude_self(collection: Collection, queries: Iterable[str], option: bool | None) -> Collection:
-    """Set `drop_self` as the option says; without the option, print a hint if queries have ids of documents."""
+    """Set `exclude_self` as the option says; without the option, print a hint if queries have ids of documents."""
     from ..evaluation.reverses import own_documents
 
-    collection = collection if option is None else replace(collection, drop_self=option)
+    collection = collection if option is None else replace(collection, exclude_self=option)
     queries = list(queries)
-    if not collection.drop_self and option is None and (n := own_documents(collection, queries)):
+    if not collection.exclude_self and option is None and (n := own_documents(collection, queries)):
         print(
             f"{n:,} of {len(queries):,} queries have the id of a document; --exclude-self leaves that document out of "
             "its own query's ranking (--no-exclude-self: the ids name different things)",

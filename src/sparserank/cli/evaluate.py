@@ -104,7 +104,7 @@ def evaluate(
         "queries": len(qrels),
         "depth": depth,
         "seed": seed,
-        "exclude_self": collection.drop_self,
+        "exclude_self": collection.exclude_self,
     }
     with phase("measuring"):
         other = None if against is None else runs[against]

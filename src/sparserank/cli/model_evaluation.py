@@ -36,7 +36,7 @@ def rank_queries(ranker: TextRanker, collection: Collection, qrels: Qrels, depth
     queries = {query: collection.queries[query] for query in qrels}
     if not ranker.serves(collection.documents):
         ranker = ranker.over(collection.documents)
-    return ranker.run(queries, depth, collection.drop_self)
+    return ranker.run(queries, depth, collection.exclude_self)
 
 
 def training_split(ranker: TextRanker, collection: Collection) -> str | None:

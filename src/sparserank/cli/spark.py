@@ -36,7 +36,7 @@ def train_on_spark(
     started = perf_counter()
     settings = dict(_parse_conf(one) for one in conf)
     collection, n_dropped = _validate(ranker, sources, split), 0
-    excluded = bool(exclude_self) or (exclude_self is None and collection is not None and collection.drop_self)
+    excluded = bool(exclude_self) or (exclude_self is None and collection is not None and collection.exclude_self)
     with progress() as report:
         report(f"starting Spark on {master}")
         with temporary_session(master, **settings) as spark:
@@ -192,7 +192,7 @@ def _fit_pairs(spark: SparkSession, ranker: TextRanker, data: Collection, report
     qrels = data.split("train")
     return cast(
         "TextRanker",
-        learner.fit(spark, data.documents, data.queries, qrels, exclude_self=data.drop_self, callback=report),
+        learner.fit(spark, data.documents, data.queries, qrels, exclude_self=data.exclude_self, callback=report),
     )
 
 

@@ -199,7 +199,9 @@ def train(
     query_ids = set(qrels.query if isinstance(qrels, Triples) else qrels)
     collection = apply_exclude_self(collection, query_ids, exclude_self)
     with progress() as report:
-        model.fit(collection.documents, collection.queries, qrels, exclude_self=collection.drop_self, callback=report)
+        model.fit(
+            collection.documents, collection.queries, qrels, exclude_self=collection.exclude_self, callback=report
+        )
         if relevance is None and model.model_.W is not None:
             source = {"data": collection.name, "split": split or "train"}
             model.model_ = replace(model.model_, info=dict(model.model_.info) | source)
@@ -213,7 +215,7 @@ def train(
         "words": len(model.lexical_.words),
         "pairs": model.model_.n_pairs,
         "left_out": n_dropped,
-        "exclude_self": collection.drop_self,
+        "exclude_self": collection.exclude_self,
         "reverse_in_training": {name: one.to_dict() for name, one in reverses.items()} or None,
         "chosen": dict(model.model_.info),
         "seconds": round(perf_counter() - started, 3),

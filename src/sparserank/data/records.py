@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deprecated import renamed_attribute, renamed_parameters
 from ..errors import DataError
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Documents:
         return cls(tuple(docs), tuple(titles), tuple(texts))
 
 
+@renamed_parameters({"drop_self": "exclude_self"})
 @dataclass(frozen=True)
 class Collection:
     """Documents, queries and the judgments of each split.
@@ -103,7 +105,7 @@ class Collection:
         `{query id: text}`.
     qrels : mapping
         `{split: {query id: {document id: grade}}}`.
-    drop_self : bool, default False
+    exclude_self : bool, default False
         If True, a query's id is also a document's id, and that document is left out of the query's ranking.
     versions : mapping, default {}
         The versions of the packages or the edition that the collection was made from.
@@ -119,8 +121,10 @@ class Collection:
     documents: Documents
     queries: Mapping[str, str]
     qrels: Mapping[str, Qrels]
-    drop_self: bool = False
+    exclude_self: bool = False
     versions: Mapping[str, str] = field(default_factory=dict)
+
+    drop_self = renamed_attribute("drop_self", "exclude_self")
 
     def split(self, name: str) -> Qrels:
         """Return the judgments of one split.

@@ -73,19 +73,19 @@ def judgments(
     query_position: dict[str, int],
     doc_position: dict[str, int],
     drop: bool,
-    drop_self: bool,
+    exclude_self: bool,
 ) -> Iterator[tuple[int, int, float]]:
     """(query, document, grade) of every judgment whose ids are known; unknown ids are dropped or raise DataError.
 
-    With drop_self a query's own document has grade infinity: it belongs to the group, so that it does not lose as an
-    unjudged document, and to no window.
+    With exclude_self, a query's own document has grade infinity. So it belongs to the group and does not lose as an
+    unjudged document, but it belongs to no window.
     """
     for query, documents in qrels.items():
         if query not in query_position:
             if not drop:
                 raise DataError(f"judged query {query!r} is not among the queries; missing='drop' skips it")
             continue
-        if drop_self and query in doc_position:
+        if exclude_self and query in doc_position:
             yield query_position[query], doc_position[query], np.inf
         for doc, grade in documents.items():
             level = _grade(query, doc, grade)
@@ -95,7 +95,7 @@ def judgments(
                         f"document {doc!r}, judged for query {query!r}, is not in the collection; "
                         "missing='drop' skips it"
                     )
-            elif not (drop_self and doc == query):
+            elif not (exclude_self and doc == query):
                 yield query_position[query], doc_position[doc], level
 
 

@@ -174,6 +174,7 @@ class Preferences:
         return cls._graded(code[order], order, grade[order], winner, n_items=n, query_ids=ids)
 
     @classmethod
+    @renamed_parameters({"drop_self": "exclude_self"})
     def from_qrels(
         cls,
         qrels: Mapping[str, Mapping[str, float]],
@@ -182,7 +183,7 @@ class Preferences:
         *,
         unjudged: str = "worse",
         missing: str = "error",
-        drop_self: bool = False,
+        exclude_self: bool = False,
     ) -> Preferences:
         """Prefer documents with higher grades; queries and documents are numbered by their position in the lists.
 
@@ -196,7 +197,7 @@ class Preferences:
             'worse': documents without a judgment count as grade 0, and so do grades below 0.
         missing : {'error', 'drop'}, default='error'
             Whether an id that is not in the lists raises DataError or is dropped.
-        drop_self : bool, default=False
+        exclude_self : bool, default=False
             Leave the document that has the query's own id out of that query.
 
         Returns
@@ -211,7 +212,7 @@ class Preferences:
         validation.choice("unjudged", unjudged, ("worse", "ignore"))
         validation.choice("missing", missing, ("error", "drop"))
         query_position, doc_position = positions("query", query_ids), positions("document", doc_ids)
-        rows = list(judgments(qrels, query_position, doc_position, missing == "drop", drop_self))
+        rows = list(judgments(qrels, query_position, doc_position, missing == "drop", exclude_self))
         code, item = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
         level = np.array([grade for _, _, grade in rows], np.float64)
         if unjudged == "worse":

@@ -99,7 +99,7 @@ class TrainingData:
         documents = list(self.documents.ids)
         if self.triples is None:
             qrels = {q: self.qrels[q] for q in queries}
-            return Preferences.from_qrels(qrels, queries, documents, drop_self=self.exclude_self)
+            return Preferences.from_qrels(qrels, queries, documents, exclude_self=self.exclude_self)
         return next(Preferences.stream([self.triples.with_text_ids()], queries, documents, missing="drop"))
 
 

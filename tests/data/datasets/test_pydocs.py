@@ -95,7 +95,7 @@ def test_a_signature_is_never_a_query(docs: Collection) -> None:
 
 def test_judgments_name_documents_and_never_the_query_itself(docs: Collection, judged: dict[str, set[str]]) -> None:
     ids = set(docs.documents.ids)
-    assert docs.drop_self
+    assert docs.exclude_self
     assert set(judged) == set(docs.queries) <= ids
     for query, relevant in judged.items():
         assert relevant

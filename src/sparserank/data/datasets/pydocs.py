@@ -116,7 +116,7 @@ def build(versions: Mapping[str, str]) -> Collection:
         documents=Documents(ids, ids, tuple(docs[one].text for one in ids)),
         queries={one: docs[one].summary for one in qrels},
         qrels=_split(qrels),
-        drop_self=True,
+        exclude_self=True,
         versions=dict(versions),
     )
 
@@ -257,4 +257,4 @@ def _read_cache(path: Path, versions: Mapping[str, str]) -> Collection | None:
         documents = Documents(ids, ids, texts)
     except (DataError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return Collection("pydocs", documents, queries, _split(qrels), drop_self=True, versions=dict(versions))
+    return Collection("pydocs", documents, queries, _split(qrels), exclude_self=True, versions=dict(versions))

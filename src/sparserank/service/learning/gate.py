@@ -33,7 +33,7 @@ class HeldOutJudgments:
     name: str
     queries: Mapping[str, str]
     qrels: Qrels
-    drop_self: bool = False
+    exclude_self: bool = False
 
     @classmethod
     def load(cls, data: str | Path, split: str = "dev") -> HeldOutJudgments:
@@ -43,7 +43,7 @@ class HeldOutJudgments:
         collection = open_collection(data)
         qrels = collection.split(split)
         queries = {query: collection.queries[query] for query in qrels}
-        return cls(f"{collection.name} {split}", queries, qrels, collection.drop_self)
+        return cls(f"{collection.name} {split}", queries, qrels, collection.exclude_self)
 
     def require_documents(self, ranker: TextRanker) -> HeldOutJudgments:
         """Return self; raise DataError if the index has no relevant document of these judgments."""
@@ -65,7 +65,7 @@ class HeldOutJudgments:
         return compare_runs(self._run(before), self._run(after), self.qrels, MEASURE)
 
     def _run(self, ranker: TextRanker) -> dict[str, dict[str, float]]:
-        return ranker.run(self.queries, 10, self.drop_self)
+        return ranker.run(self.queries, 10, self.exclude_self)
 
 
 @dataclass(frozen=True)
