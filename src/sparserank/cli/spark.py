@@ -12,7 +12,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
-from ..data.formats.text_tables import qrels_from_rows, queries_from_rows
+from ..data.formats.lines import qrels_from_rows
+from ..data.formats.text_tables import queries_from_rows
 from ..data.open import Sources, open_collection, queries_as_texts
 from ..data.records import Collection, Documents, Qrels
 from ..errors import ConfigError, DataError
@@ -178,7 +179,7 @@ def _add_grades(
     elif kind == "clicks":
         relevance = click_grades(relevance)
     rows = relevance.orderBy("query", "document").collect()
-    grades = qrels_from_rows(path, ((str(row["query"]), str(row["document"]), float(row["grade"])) for row in rows))
+    grades = qrels_from_rows((path, str(row["query"]), str(row["document"]), float(row["grade"])) for row in rows)
     if not known.queries:
         known = replace(known, queries=queries_as_texts(grades, path))
     qrels, n_unknown = sources.restrict(grades, known)

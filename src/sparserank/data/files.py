@@ -71,19 +71,23 @@ def _decompress_zstd(raw: bytes) -> bytes:
 
 def read_text(path: PathLike) -> str:
     """Read a whole file as UTF-8; a byte that is not UTF-8 raises DataError with its line."""
-    raw = read_bytes(path)
+    return decode_utf8(read_bytes(path), path)
+
+
+def decode_utf8(raw: bytes, path: PathLike, first_line: int = 1) -> str:
+    """Decode UTF-8; another byte raises DataError with its line, if `raw` begins at line `first_line` of the file."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
+        line = raw.count(b"\n", 0, error.start) + first_line
         raise DataError(f"{path}:{line}: not UTF-8 text (byte 0x{raw[error.start]:02x})") from None
 
 
-def numbered_lines(path: PathLike) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line) for every line that is not blank, counted from 1."""
+def numbered_lines(path: PathLike, *, skip_blank: bool = True) -> Iterator[tuple[int, str]]:
+    """Yield (line number, line), counted from 1; blank lines count, but are skipped by default."""
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         line = line.rstrip("\r")
-        if line and not line.isspace():
+        if not (skip_blank and (not line or line.isspace())):
             yield number, line
 
 

@@ -19,7 +19,7 @@ from .formats.letor_folds import read_folds
 from .formats.tables import columns_of, is_table
 from .formats.text_tables import read_documents, read_judgments, read_query_texts
 from .formats.triples import Triples, read_triples
-from .records import Collection, Documents, Fold, Letor, Qrels
+from .records import Collection, Documents, Fold, Letor, Qrels, split_known
 
 Relevance: TypeAlias = Qrels | Triples
 """What a ranker learns from."""
@@ -156,13 +156,8 @@ class Sources:
         queries, documents = collection.queries, set(collection.documents.ids)
         if isinstance(relevance, Triples):
             return relevance.restrict(queries, documents)
-        known = {
-            query: {document: grade for document, grade in grades.items() if document in documents}
-            for query, grades in relevance.items()
-            if query in queries
-        }
-        kept = {query: grades for query, grades in known.items() if grades}
-        return kept, sum(map(len, relevance.values())) - sum(map(len, kept.values()))
+        known, unknown = split_known(relevance, queries, documents)
+        return known, len(unknown)
 
 
 class OpenedSources(NamedTuple):

@@ -5,7 +5,7 @@ Judgments and runs are nested mappings, as in other tools of this field: `{query
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -144,6 +144,25 @@ class Collection:
         if not any(self.qrels[name].values()):
             raise DataError(f"the split {name!r} of {self.name} has no judgments")
         return self.qrels[name]
+
+
+def split_known(
+    qrels: Qrels, queries: Container[str], documents: Container[str]
+) -> tuple[dict[str, dict[str, float]], list[tuple[str, str]]]:
+    """Return the judgments of known queries and documents, and the (query, document) pairs of all others.
+
+    >>> split_known({"q": {"d": 1.0, "e": 2.0}}, {"q"}, {"d"})
+    ({'q': {'d': 1.0}}, [('q', 'e')])
+    """
+    known: dict[str, dict[str, float]] = {}
+    unknown = []
+    for query, grades in qrels.items():
+        for document, grade in grades.items():
+            if query in queries and document in documents:
+                known.setdefault(query, {})[document] = grade
+            else:
+                unknown.append((query, document))
+    return known, unknown
 
 
 @dataclass(frozen=True)

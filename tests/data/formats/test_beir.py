@@ -98,12 +98,12 @@ BAD_FILES = [
     ("corpus", "\n", ": contains no records"),
     ("queries", QUERIES + '{"_id": "q1", "text": "x"}', ":3: id 'q1' occurs a second time"),
     ("queries", '{"_id": "q1"}', ":1: 'text' must be text; it is missing"),
-    ("train", TRAIN + "q1\td2\n", ":4: a judgment has three tab-separated fields"),
-    ("train", TRAIN + "q1 d2 1\n", ":4: a judgment has three tab-separated fields"),
+    ("train", TRAIN + "q1\td2\n", ":4: a line has 3 tab-separated fields"),
+    ("train", TRAIN + "q1 d2 1\n", ":4: a line has 3 tab-separated fields"),
     ("train", TRAIN + "q1\td2\tgood\n", ":4: the grade must be a finite number; got 'good'"),
     ("train", TRAIN + TRAIN, ":4: the grade must be a finite number; got 'score'"),
     ("train", "q1\td2\tscore\n", ":1: the grade must be a finite number; got 'score'"),
-    ("train", TRAIN + "q1\td2\t1\n", ":4: query 'q1' and document 'd2' have grade 1 here and 2 above"),
+    ("train", TRAIN + "q1\td2\t1\n", ":4: document 'd2' has the grades 1 and 2 for query 'q1'"),
 ]
 
 

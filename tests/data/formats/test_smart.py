@@ -69,11 +69,11 @@ def test_codes_become_grades_that_rise_with_relevance(tmp_path: Path) -> None:
     ("content", "sentence"),
     [
         ("", ": contains no judgments"),
-        ("1 10 1\n1 11\n", ":2: a judgment has three fields"),
+        ("1 10 1\n1 11\n", ":2: a line has 3 fields, 'query document code'; got 2"),
         ("x 10 1\n", ":1: the query must be its position"),
         ("0 10 1\n", ":1: the query must be its position"),
         ("1 10 6\n", ":1: the code must be 1, 2, 3, 4, 5 or -1; got '6'"),
-        ("1 10 1\n1 10 2\n", ":2: query '1' and document '10' have grade 3 here and 4 above"),
+        ("1 10 1\n1 10 2\n", ":2: document '10' has the grades 3 and 4 for query '1'"),
     ],
 )
 def test_judgments_of_another_shape_are_refused_by_their_line(tmp_path: Path, content: str, sentence: str) -> None:

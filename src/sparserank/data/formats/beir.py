@@ -19,10 +19,10 @@ from typing import Any, Literal
 from ... import validation
 from ...errors import DataError
 from ..files import COMPRESSION_SUFFIXES, PathLike, numbered_lines, write_bytes
-from ..records import Collection, Documents, Qrels
-from .trec import QrelsBuilder, check_finite, format_float
+from ..records import Collection, Documents, Qrels, split_known
+from .lines import has_surrogate, parse_number, qrels_from_rows, read_fields, rows_to_write, write_lines
 
-_HEADER = "query-id\tcorpus-id\tscore"
+_COLUMNS = "query-id corpus-id score"
 
 
 def read_beir(folder: PathLike, *, missing: Literal["error", "drop"] = "error") -> Collection:
@@ -134,34 +134,17 @@ def _read_corpus(path: Path) -> Documents:
 
 
 def _read_qrels(path: Path) -> dict[str, dict[str, float]]:
-    builder = QrelsBuilder()
-    for number, line in numbered_lines(path):
-        fields = line.split("\t")
-        if len(fields) != 3:
-            raise DataError(
-                f"{path}:{number}: a judgment has three tab-separated fields, 'query-id corpus-id score'; "
-                f"got {len(fields)}"
-            )
-        query, document, grade = fields
-        if number > 1 or query.lower().replace("_", "-") != "query-id":
-            builder.add(f"{path}:{number}", query, document, grade.strip())
-    return builder.qrels
+    header = f"{path}:1"
+    return qrels_from_rows(
+        (where, query, document, parse_number(where, "grade", grade.strip()))
+        for where, (query, document, grade) in read_fields(path, _COLUMNS, "\t")
+        if where != header or query.lower().replace("_", "-") != "query-id"
+    )
 
 
-def _restrict(
-    path: Path, qrels: dict[str, dict[str, float]], queries: set[str], documents: set[str], missing: str
-) -> Qrels:
+def _restrict(path: Path, qrels: Qrels, queries: set[str], documents: set[str], missing: str) -> Qrels:
     """Keep the judgments of known queries and documents; with missing="error" there may be no others."""
-    known: dict[str, dict[str, float]] = {}
-    unknown: list[tuple[str, str]] = []
-    for query, grades in qrels.items():
-        if query in queries and grades.keys() <= documents:
-            known[query] = grades
-            continue
-        kept = {key: grade for key, grade in grades.items() if query in queries and key in documents}
-        unknown += [(query, key) for key in grades if key not in kept]
-        if kept:
-            known[query] = kept
+    known, unknown = split_known(qrels, queries, documents)
     if unknown and missing == "error":
         query, document = unknown[0]
         absent = f"query {query!r}" if query not in queries else f"document {document!r}"
@@ -194,7 +177,8 @@ def write_beir(folder: PathLike, collection: Collection) -> None:
         _write_jsonl(building / "queries.jsonl", [{"_id": i, "text": text} for i, text in collection.queries.items()])
         (building / "qrels").mkdir()
         for split, qrels in collection.qrels.items():
-            _write_qrels(building / "qrels" / f"{split}.tsv", qrels)
+            judgments = rows_to_write(qrels, "grade", _check_id)
+            write_lines(building / "qrels" / f"{split}.tsv", ["\t".join(_COLUMNS.split()), *map("\t".join, judgments)])
         building.chmod(0o755)
         building.replace(folder)
     except BaseException:
@@ -215,13 +199,8 @@ def _json_line(record: dict[str, str]) -> bytes:
         return json.dumps(record).encode() + b"\n"
 
 
-def _write_qrels(path: Path, qrels: Qrels) -> None:
-    lines = [_HEADER]
-    for query, grades in qrels.items():
-        for document, grade in grades.items():
-            if any(mark in query + document for mark in "\t\n\r"):
-                raise DataError(f"ids in a BEIR folder contain no tab and no line end; got {query!r}, {document!r}")
-            if any("\ud800" <= mark <= "\udfff" for mark in query + document):
-                raise DataError(f"ids in a BEIR folder must be valid UTF-8; got {query!r}, {document!r}")
-            lines.append(f"{query}\t{document}\t{format_float(check_finite('grade', query, document, grade))}")
-    write_bytes(path, ("\n".join(lines) + "\n").encode())
+def _check_id(what: str, text: object) -> None:
+    if any(mark in str(text) for mark in "\t\n\r"):
+        raise DataError(f"a {what} in a BEIR folder must contain no tab and no line end; got {text!r}")
+    if has_surrogate(str(text)):
+        raise DataError(f"a {what} in a BEIR folder must be valid UTF-8 text; got {text!r}")

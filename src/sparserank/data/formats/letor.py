@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...errors import DataError
-from ..files import PathLike, atomic_write, read_bytes
+from ..files import PathLike, atomic_write, decode_utf8, read_bytes
 from ..records import Letor
-from .trec import format_float
+from .lines import format_number
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -104,7 +104,8 @@ def parse_letor(
     validation.choice("zero_based", zero_based, ["auto", True, False])
     content = content.removeprefix(b"\xef\xbb\xbf")
     text = _Text(content if content.endswith(b"\n") else content + b"\n", name)
-    _check_utf8(text)
+    if not text.content.isascii():
+        decode_utf8(text.content, name)
     parts = _read_parts(text, validation.threads(n_jobs))
     if not any(len(part.grades) for part in parts):
         raise DataError(f"{name}: contains no rows; a row is '<grade> qid:<id> <index>:<value> ...'")
@@ -133,15 +134,6 @@ class _Text:
     def word(self, place: int) -> bytes:
         found = _WORD.match(self.content, place)
         return found[0] if found else b""
-
-
-def _check_utf8(text: _Text) -> None:
-    if not text.content.isascii():
-        try:
-            text.content.decode()
-        except UnicodeDecodeError as error:
-            byte = text.content[error.start]
-            raise DataError(f"{text.where(error.start)}: not UTF-8 text (byte 0x{byte:02x})") from None
 
 
 @dataclass(frozen=True)
@@ -341,8 +333,8 @@ def write_letor(path: PathLike, letor: Letor) -> None:
         for row, (grade, qid) in enumerate(zip(letor.y.tolist(), qids, strict=True)):
             start, stop = X.indptr[row], X.indptr[row + 1]
             columns, values = (X.indices[start:stop] + 1).tolist(), X.data[start:stop].tolist()
-            fields = [format_float(grade), f"qid:{qid}"]
-            fields += [f"{j}:{format_float(value)}" for j, value in zip(columns, values, strict=True)]
+            fields = [format_number(grade), f"qid:{qid}"]
+            fields += [f"{j}:{format_number(value)}" for j, value in zip(columns, values, strict=True)]
             if letor.comments and (letor.comments[row] or all_empty):
                 fields.append(f"#{letor.comments[row]}")
             file.write((" ".join(fields) + "\n").encode())

@@ -8,15 +8,16 @@ have such tags; two of them interrupt a sentence of abstract 240.)
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ...errors import DataError
-from ..files import PathLike, numbered_lines, read_text
-from .trec import QrelsBuilder
+from ..files import PathLike, numbered_lines
+from .lines import qrels_from_rows, read_fields
 
 FIELDS = ("I", "T", "A", "B", "W")
 _TAG = re.compile(r"\.([A-Z])(?:\s+(.*))?")
 
-_GRADE_OF_CODE = {"1": "4", "2": "3", "3": "2", "4": "1", "5": "0", "-1": "4"}
+_GRADE_OF_CODE = {"1": 4.0, "2": 3.0, "3": 2.0, "4": 1.0, "5": 0.0, "-1": 4.0}
 
 
 def read_smart(path: PathLike) -> tuple[dict[str, str], ...]:
@@ -45,8 +46,7 @@ def read_smart(path: PathLike) -> tuple[dict[str, str], ...]:
     records: dict[str, dict[str, list[str]]] = {}
     record: dict[str, list[str]] = {}
     lines: list[str] = []
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        line = line.rstrip("\r")
+    for number, line in numbered_lines(path, skip_blank=False):
         tag = _TAG.fullmatch(line)
         if tag and tag[1] == "I":
             name = (tag[2] or "").strip()
@@ -116,17 +116,16 @@ def read_smart_qrels(path: PathLike) -> dict[str, dict[str, float]]:
     ...     read_smart_qrels(f"{folder}/cranqrel")
     {'1': {'184': 3.0, '486': 4.0}}
     """
-    builder = QrelsBuilder()
-    for number, line in numbered_lines(path):
-        fields = line.split()
-        if len(fields) != 3:
-            raise DataError(f"{path}:{number}: a judgment has three fields, 'query document code'; got {len(fields)}")
-        query, document, code = fields
-        if not (query.isdecimal() and int(query) >= 1):
-            raise DataError(f"{path}:{number}: the query must be its position, counted from 1; got {query!r}")
-        if code not in _GRADE_OF_CODE:
-            raise DataError(f"{path}:{number}: the code must be 1, 2, 3, 4, 5 or -1; got {code!r}")
-        builder.add(f"{path}:{number}", str(int(query)), document, _GRADE_OF_CODE[code])
-    if not builder.qrels:
+    qrels = qrels_from_rows(_read_codes(path))
+    if not qrels:
         raise DataError(f"{path}: contains no judgments; a line is 'query document code'")
-    return builder.qrels
+    return qrels
+
+
+def _read_codes(path: PathLike) -> Iterator[tuple[str, str, str, float]]:
+    for where, (query, document, code) in read_fields(path, "query document code"):
+        if not (query.isdecimal() and int(query) >= 1):
+            raise DataError(f"{where}: the query must be its position, counted from 1; got {query!r}")
+        if code not in _GRADE_OF_CODE:
+            raise DataError(f"{where}: the code must be 1, 2, 3, 4, 5 or -1; got {code!r}")
+        yield where, str(int(query)), document, _GRADE_OF_CODE[code]

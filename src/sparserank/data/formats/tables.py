@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from ...errors import DataError
-from ..files import COMPRESSION_SUFFIXES, PathLike, read_bytes
+from ..files import COMPRESSION_SUFFIXES, PathLike, decode_utf8, read_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -294,8 +294,4 @@ def _raise_for_bad_line(table: Table) -> None:
             columns = columns or fields
             if fields > columns:
                 raise DataError(f"{table.path}:{number}: {fields} fields; the first line names {columns} columns")
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                byte = line[error.start]
-                raise DataError(f"{table.path}:{number}: not UTF-8 text (byte 0x{byte:02x})") from None
+            decode_utf8(line, table.path, number)

@@ -11,12 +11,14 @@ Ids are text; a whole number becomes its digits. See `tables` for the format.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import DataError
 from ..files import PathLike
 from ..records import Documents, Qrels
+from .lines import qrels_from_rows
 from .tables import Table, scan
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ def read_judgments(path: PathLike) -> Qrels:
     {'q1': {'d1': 2.0}}
     """
     columns = _columns(Table(Path(path), _JUDGMENTS))
-    return qrels_from_rows(path, zip(columns["query"], columns["document"], columns["grade"], strict=True))
+    return qrels_from_rows(zip(repeat(path), columns["query"], columns["document"], columns["grade"]))
 
 
 def scan_clicks(path: PathLike) -> pl.LazyFrame:
@@ -142,19 +144,6 @@ def queries_from_rows(path: PathLike, rows: Iterable[tuple[str, str]]) -> dict[s
             raise DataError(f"{path}: query id {query!r} occurs more than once")
         queries[query] = text
     return queries
-
-
-def qrels_from_rows(path: PathLike, rows: Iterable[tuple[str, str, float]]) -> Qrels:
-    """Collect (query, document, grade) rows; contradictory grades raise DataError with the path."""
-    qrels: dict[str, dict[str, float]] = {}
-    for query, document, grade in rows:
-        first = qrels.setdefault(query, {}).setdefault(document, grade)
-        if first != grade:
-            raise DataError(
-                f"{path}: document {document!r} has the grades {min(first, grade):g} and {max(first, grade):g} for "
-                f"query {query!r}; keep one of them"
-            )
-    return qrels
 
 
 def _columns(table: Table) -> dict[str, list]:  # type: ignore[type-arg]  # strings or numbers, by column

@@ -6,75 +6,16 @@ separates the fields. Only the scores order a run: readers ignore the rank.
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping
 
 import numpy as np
 
 from ...errors import ConfigError, DataError
-from ..files import PathLike, atomic_write, numbered_lines
+from ..files import PathLike
 from ..records import Qrels, Run
+from .lines import has_surrogate, parse_number, qrels_from_rows, read_fields, rows_to_write, write_lines
 
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-
-
-def parse_decimal(where: str, name: str, text: str) -> float:
-    """Parse the finite number in a field; `where` and `name` identify the field in the error.
-
-    >>> parse_decimal("run.txt:1", "score", "2.5")
-    2.5
-    """
-    value = float(text) if _DECIMAL.fullmatch(text) else math.nan
-    if not math.isfinite(value):
-        raise DataError(f"{where}: the {name} must be a finite number; got {text!r}")
-    return value
-
-
-class QrelsBuilder:
-    """Collects judgments line by line: duplicates count once, contradictions raise DataError.
-
-    >>> builder = QrelsBuilder()
-    >>> builder.add("qrels.txt:1", "q1", "d7", "2")
-    >>> builder.qrels
-    {'q1': {'d7': 2.0}}
-    """
-
-    def __init__(self) -> None:
-        self.qrels: dict[str, dict[str, float]] = {}
-        self._parsed: dict[str, float] = {}
-
-    def add(self, where: str, query: str, document: str, grade: str) -> None:
-        """Add the judgment of one line; `where` is its `file:line`."""
-        value = self._parsed.get(grade)
-        if value is None:
-            value = self._parsed[grade] = parse_decimal(where, "grade", grade)
-        grades = self.qrels.setdefault(query, {})
-        if grades.setdefault(document, value) != value:
-            raise DataError(
-                f"{where}: query {query!r} and document {document!r} have grade {grade} here "
-                f"and {grades[document]:g} above; keep one of the two lines"
-            )
-
-
-def check_finite(name: str, query: str, document: str, value: float) -> float:
-    """Return the value as a float; raise DataError if it is NaN or infinite.
-
-    >>> check_finite("grade", "q1", "d7", 2)
-    2.0
-    """
-    if not math.isfinite(value):
-        raise DataError(f"the {name} of query {query!r} and document {document!r} must be finite; got {value!r}")
-    return float(value)
-
-
-def format_float(number: float) -> str:
-    """Format a float as the shortest decimal that reads back as the same number.
-
-    >>> format_float(2.0), format_float(0.1)
-    ('2', '0.1')
-    """
-    return repr(float(number)).removesuffix(".0")
+_JUDGMENT, _RESULT = "query iteration document grade", "query Q0 document rank score tag"
 
 
 def read_qrels(path: PathLike) -> Qrels:
@@ -98,17 +39,11 @@ def read_qrels(path: PathLike) -> Qrels:
     ...     read_qrels(f"{folder}/qrels.txt")
     {'q1': {'d1': 2.0, 'd2': 0.0}}
     """
-    builder = QrelsBuilder()
-    for number, line in numbered_lines(path):
-        fields = line.split()
-        if len(fields) != 4:
-            raise DataError(
-                f"{path}:{number}: a judgment has four fields, 'query iteration document grade'; got {len(fields)}"
-            )
-        builder.add(f"{path}:{number}", fields[0], fields[2], fields[3])
-    if not builder.qrels:
-        raise DataError(f"{path}: contains no judgments; a line is 'query iteration document grade'")
-    return builder.qrels
+    rows = read_fields(path, _JUDGMENT)
+    qrels = qrels_from_rows((at, query, doc, parse_number(at, "grade", grade)) for at, (query, _, doc, grade) in rows)
+    if not qrels:
+        raise DataError(f"{path}: contains no judgments; a line is {_JUDGMENT!r}")
+    return qrels
 
 
 def write_qrels(path: PathLike, qrels: Qrels) -> None:
@@ -121,14 +56,8 @@ def write_qrels(path: PathLike, qrels: Qrels) -> None:
     qrels : mapping
         `{query id: {document id: grade}}`.
     """
-    lines = []
-    for query, grades in qrels.items():
-        _check_id("query id", query)
-        for document, grade in grades.items():
-            _check_id("document id", document)
-            lines.append(f"{query} 0 {document} {format_float(check_finite('grade', query, document, grade))}\n")
-    with atomic_write(path) as file:
-        file.write("".join(lines).encode())
+    rows = rows_to_write(qrels, "grade", _check_id)
+    write_lines(path, (f"{query} 0 {document} {grade}" for query, document, grade in rows))
 
 
 def read_run(path: PathLike) -> Run:
@@ -153,19 +82,13 @@ def read_run(path: PathLike) -> Run:
     {'q1': {'d2': 1.5, 'd1': 0.5}}
     """
     run: dict[str, dict[str, float]] = {}
-    for number, line in numbered_lines(path):
-        fields = line.split()
-        if len(fields) != 6:
-            raise DataError(
-                f"{path}:{number}: a run line has six fields, 'query Q0 document rank score tag'; got {len(fields)}"
-            )
-        query, _, document, _, score, _ = fields
+    for where, (query, _, document, _, score, _) in read_fields(path, _RESULT):
         scores = run.setdefault(query, {})
         if document in scores:
-            raise DataError(f"{path}:{number}: document {document!r} occurs a second time for query {query!r}")
-        scores[document] = parse_decimal(f"{path}:{number}", "score", score)
+            raise DataError(f"{where}: document {document!r} occurs a second time for query {query!r}")
+        scores[document] = parse_number(where, "score", score)
     if not run:
-        raise DataError(f"{path}: contains no results; a line is 'query Q0 document rank score tag'")
+        raise DataError(f"{path}: contains no results; a line is {_RESULT!r}")
     return run
 
 
@@ -185,19 +108,18 @@ def write_run(path: PathLike, run: Run, name: str = "sparserank") -> None:
     """
     if not name or name.split() != [name]:
         raise ConfigError(f"The 'name' parameter must be one word. Got {name!r} instead.")
-    lines = []
-    for query, scores in run.items():
-        _check_id("query id", query)
-        for rank, document in enumerate(_ranking(query, scores), start=1):
-            _check_id("document id", document)
-            lines.append(f"{query} Q0 {document} {rank} {format_float(scores[document])} {name}\n")
-    with atomic_write(path) as file:
-        file.write("".join(lines).encode())
+    scores = {(query, document): score for query, document, score in rows_to_write(run, "score", _check_id)}
+    write_lines(
+        path,
+        (
+            f"{query} Q0 {document} {rank} {scores[query, document]} {name}"
+            for query in run
+            for rank, document in enumerate(_ranking(run[query]), start=1)
+        ),
+    )
 
 
-def _ranking(query: str, scores: Mapping[str, float]) -> list[str]:
-    for document, score in scores.items():
-        check_finite("score", query, document, score)
+def _ranking(scores: Mapping[str, float]) -> list[str]:
     with np.errstate(over="ignore"):
         single = {document: np.float32(score) for document, score in scores.items()}
     return sorted(scores, key=lambda document: (single[document], document), reverse=True)
@@ -206,5 +128,5 @@ def _ranking(query: str, scores: Mapping[str, float]) -> list[str]:
 def _check_id(what: str, text: object) -> None:
     if not isinstance(text, str) or text.split() != [text]:
         raise DataError(f"a {what} in a TREC file must be text without white space; got {text!r}")
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if has_surrogate(text):
         raise DataError(f"a {what} in a TREC file must be valid UTF-8 text; got {text!r}")
