@@ -27,6 +27,8 @@ from sparserank.experiments.datasets import load_labeled
 from sparserank.optim import label_ridge as class_ridge
 from sparserank.optim.label_contrast import LabelContrast
 from sparserank.optim.label_ridge import LabelRefit, LabelRidge
+from sparserank.optim.penalties import NoPenalty, Ridge
+from sparserank.optim.problems import LabelProblem
 from sparserank.text import TextFeatures
 
 from .markdown import table
@@ -94,7 +96,9 @@ def word_pairs(items: Items, **changed: float) -> Any:
     least = settings.pop("LEAST_DIVERGENCE", class_ridge.LEAST_DIVERGENCE)
     refit = partial(LabelRefit, exact_steps=int(settings.pop("exact_steps", LabelRefit.exact_steps)))
     with patch.dict(vars(class_ridge), LEAST_DIVERGENCE=least, LabelRefit=_with_steps(refit)):
-        return LabelRidge(**settings).solve(items.X, items.code, WORD_PAIRS, 0).W
+        ridge = settings.pop("ridge", class_ridge.RIDGE.query)
+        problem = LabelProblem(items.X, items.code)
+        return LabelRidge(WORD_PAIRS, **settings).solve(problem, Ridge(ridge, ridge)).weights
 
 
 def _with_steps(refit: Any) -> Any:
@@ -104,7 +108,7 @@ def _with_steps(refit: Any) -> Any:
 def pixel_pairs(items: Items, **changed: float) -> Any:
     """W of low rank, cut."""
     entries = round(PIXEL_DENSITY * items.X.shape[1] ** 2)
-    return LabelContrast(**changed).solve(items.X, items.code, entries, 0).W
+    return LabelContrast(entries, **changed).solve(LabelProblem(items.X, items.code), NoPenalty()).weights
 
 
 def rows(kind: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -97,8 +97,9 @@ def test_sgd_is_the_report_s_in_one_piece_or_several(rate):
     phi = oracles.gaussian_basis(X[drawn][:, basis.columns], basis.centres, basis.spread**2)
     eta = (lambda i: 0.1 / np.sqrt(5 * i)) if rate == "decay" else (lambda i: rate)
     assert_allclose(ranker.coef_, oracles.squared_descent(phi, y[drawn], 0.5, eta), atol=1e-9)
-    pieces = rbf.Descent(basis, 0.5, rate, 4)
-    pieces.go(X, y, np.ones(len(y)), 200)
+    pieces = rbf.Descent(rbf.BasisProblem(basis, X, y, np.ones(len(y))), 0.5, rate, 4)
+    pieces.advance(120)
+    pieces.advance(80)
     assert pieces.steps == 200
     assert_allclose(pieces.w, ranker.coef_)
 
@@ -126,9 +127,9 @@ def test_a_width_of_none_is_the_number_of_features_that_vary():
 
 def test_k_means_sees_a_sample_of_many_rows_and_sparse_rows_where_full_ones_would_be_large(monkeypatch):
     X, y = world()
-    monkeypatch.setattr(rbf, "CLUSTERED", 20)
+    monkeypatch.setattr(rbf, "MAX_CLUSTERED_ROWS", 20)
     assert RBFRegressionRanker(9, random_state=0).fit(X, y).rmse_ < y.std()
-    monkeypatch.setattr(rbf, "FULL", 10)
+    monkeypatch.setattr(rbf, "MAX_DENSE_NUMBERS", 10)
     assert RBFRegressionRanker(9, random_state=0).fit(csr_array(X), y).rmse_ < y.std()
 
 

@@ -16,6 +16,8 @@ from sparserank.optim.label_ridge import (
     prune_by_impact,
     scale_columns,
 )
+from sparserank.optim.penalties import L1, Ridge
+from sparserank.optim.problems import LabelProblem
 
 
 def words(n=200, columns=40, classes=4, seed=0):
@@ -57,7 +59,7 @@ def test_without_a_limit_w_is_b_times_its_transpose():
     scale = compute_column_scale(X, CODE, 0.25)
     dense = scale_columns(X, scale).toarray().astype(np.float64)
     B = np.linalg.solve(dense.T @ dense + 1.5 * np.eye(40), dense.T @ center_labels(CODE))
-    W = LabelRidge().solve(X, CODE, 1600, seed=0).weights.toarray()
+    W = LabelRidge(1600, 0).solve(LabelProblem(X, CODE)).weights.toarray()
     expected = (B @ B.T) * scale[:, None] * scale
     # BBᵀ already solves the equations of the full pattern, so refitting it moves it by no more than rounding
     assert np.abs(W - expected).max() < 0.01 * np.abs(expected).max()
@@ -65,7 +67,7 @@ def test_without_a_limit_w_is_b_times_its_transpose():
 
 @pytest.mark.parametrize("wanted", [1, 30, 200, 700])
 def test_the_budget_is_kept_and_used(wanted):
-    solution = LabelRidge().solve(X, CODE, wanted, seed=0)
+    solution = LabelRidge(wanted, 0).solve(LabelProblem(X, CODE))
     assert solution.weights.nnz == solution.info["peak_nonzeros"] == wanted
     assert solution.info["converged"]
     assert np.isfinite(solution.weights.data).all()
@@ -73,7 +75,7 @@ def test_the_budget_is_kept_and_used(wanted):
 
 def test_the_names_and_the_order_of_classes_change_nothing_but_rounding():
     turned = np.array([2, 0, 3, 1])[CODE]
-    one, other = (LabelRidge().solve(X, code, 300, seed=0).weights.toarray() for code in (CODE, turned))
+    one, other = (LabelRidge(300, 0).solve(LabelProblem(X, code)).weights.toarray() for code in (CODE, turned))
     assert np.mean((one != 0) == (other != 0)) > 0.99
     both = (one != 0) & (other != 0)
     assert_allclose(one[both], other[both], atol=0.02 * np.abs(one).max())
@@ -82,20 +84,20 @@ def test_the_names_and_the_order_of_classes_change_nothing_but_rounding():
 def test_the_order_of_items_changes_nothing_but_rounding():
     order = np.random.default_rng(3).permutation(200)
     one, other = (
-        LabelRidge().solve(X, CODE, 300, 0).weights.toarray(),
-        LabelRidge().solve(X[order], CODE[order], 300, 0).weights,
+        LabelRidge(300, 0).solve(LabelProblem(X, CODE)).weights.toarray(),
+        LabelRidge(300, 0).solve(LabelProblem(X[order], CODE[order])).weights,
     )
     assert np.mean((one != 0) == (other.toarray() != 0)) > 0.99
 
 
 def test_threads_change_no_bit():
-    one, four = (LabelRidge(n_jobs=n).solve(X, CODE, 250, seed=5).weights for n in (1, 4))
+    one, four = (LabelRidge(250, 5, n_jobs=n).solve(LabelProblem(X, CODE)).weights for n in (1, 4))
     assert_array_equal(one.data, four.data)
     assert_array_equal(one.indices, four.indices)
 
 
 def test_pairs_of_a_sparse_w_are_among_words_that_tell_of_a_class():
-    W = LabelRidge().solve(X, CODE, 60, seed=0).weights.tocoo()
+    W = LabelRidge(60, 0).solve(LabelProblem(X, CODE)).weights.tocoo()
     assert max(W.row.max(), W.col.max()) < 16
 
 
@@ -113,9 +115,18 @@ def test_a_cut_by_impact_weighs_entries_by_their_columns():
     assert prune_by_impact(W, np.array([10.0, 1.0], np.float32), 2).toarray().tolist() == [[1.0, 0.0], [-3.0, 0.0]]
 
 
-@pytest.mark.parametrize(
-    "bad", [{"ridge": 0}, {"kl_power": -1}, {"wider": 0.5}, {"first_pattern": 0}, {"most_first": -1}]
-)
+@pytest.mark.parametrize("bad", [{"kl_power": -1}, {"wider": 0.5}, {"first_pattern": 0}, {"most_first": -1}])
 def test_settings_that_mean_nothing_are_refused(bad):
     with pytest.raises(ConfigError):
         LabelRidge(**bad)
+
+
+@pytest.mark.parametrize("penalty", [Ridge(0.0, 0.0), Ridge(1.0, 2.0), L1(1.0)])
+def test_a_penalty_without_a_meaning_raises_an_error(penalty):
+    with pytest.raises(ConfigError, match="LabelRidge needs"):
+        LabelRidge(10).solve(LabelProblem(X, CODE), penalty)
+
+
+def test_it_does_not_start_from_given_weights():
+    with pytest.raises(ConfigError, match="LabelRidge does not start from given weights"):
+        LabelRidge(10).solve(LabelProblem(X, CODE), init=X)

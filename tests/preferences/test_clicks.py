@@ -42,13 +42,13 @@ def test_inverse_propensity_finds_the_worth_where_counts_of_clicks_get_the_order
 
 def test_propensities_that_are_given_do_the_same_as_the_formula():
     log = simulated(500)
-    assert log.grades(Propensity(given=(1.0, 1 / 2, 1 / 3, 1 / 4))) == log.grades(Propensity(eta=1.0))
-    assert Propensity(given=(1.0, 0.4)).of([1, 2, 3, 9]).tolist() == [1.0, 0.4, 0.4, 0.4]
+    assert log.grades(Propensity(by_position=(1.0, 1 / 2, 1 / 3, 1 / 4))) == log.grades(Propensity(eta=1.0))
+    assert Propensity(by_position=(1.0, 0.4)).of([1, 2, 3, 9]).tolist() == [1.0, 0.4, 0.4, 0.4]
 
 
 def test_propensities_are_clipped_so_that_no_click_counts_beyond_that():
     log = ClickLog.of([0], ["q"], ["d"], [1000], [1])
-    assert log.grades(Propensity(eta=2.0, least=0.1)) == {"q": {"d": pytest.approx(10.0)}}
+    assert log.grades(Propensity(eta=2.0, minimum=0.1)) == {"q": {"d": pytest.approx(10.0)}}
 
 
 def test_what_is_never_clicked_has_no_grade_and_ids_may_be_numbers():
@@ -110,7 +110,15 @@ def test_rows_that_say_nothing_are_refused_by_column_and_place(column, value, me
         ClickLog.of(**(good | {column: value}))
 
 
-@pytest.mark.parametrize("wrong", [{"eta": -1.0}, {"least": 0.0}, {"given": ()}, {"given": (1.0, 2.0)}])
+@pytest.mark.parametrize("wrong", [{"eta": -1.0}, {"minimum": 0.0}, {"by_position": ()}, {"by_position": (1.0, 2.0)}])
 def test_propensities_that_cannot_be_are_refused(wrong):
     with pytest.raises(ConfigError):
         Propensity(**wrong)
+
+
+def test_names_of_0_1_warn_and_work():
+    with pytest.warns(DeprecationWarning, match="use 'by_position' instead"):
+        old = Propensity(given=(1.0, 0.4), least=0.5)
+    assert old == Propensity(by_position=(1.0, 0.4), minimum=0.5)
+    with pytest.warns(DeprecationWarning, match=r"Propensity\.least is deprecated"):
+        assert old.least == 0.5

@@ -69,7 +69,7 @@ def log(tmp_path_factory):
 
 def test_grades_of_1e5_events_are_those_of_the_local_log(spark, log):
     path, known = log
-    for propensity in (Propensity(), Propensity(eta=0.7, least=0.2), Propensity(given=(1.0, 0.6, 0.3))):
+    for propensity in (Propensity(), Propensity(eta=0.7, minimum=0.2), Propensity(by_position=(1.0, 0.6, 0.3))):
         ours, theirs = grades_in(click_grades(read_clicks(spark, path), propensity)), known.grades(propensity)
         assert ours.keys() == theirs.keys()
         for query, grades in theirs.items():
@@ -120,8 +120,10 @@ def test_with_a_propensity_a_pair_weighs_more_the_deeper_the_click(spark):
 def test_a_position_past_32_bits_counts_as_the_deepest(spark):
     rows = [("s", "q", "a", 1, False), ("s", "q", "b", 3_000_000_000, True), ("t", "q", "b", MAX_POSITION, True)]
     visits = spark.createDataFrame(rows, SCHEMA.replace("position int", "position bigint"))
-    assert grades_in(click_grades(visits)) == {"q": {"b": pytest.approx(1 / Propensity().least)}}
-    assert pairs_in(click_preferences(visits, Propensity())) == [("q", "b", "a", pytest.approx(1 / Propensity().least))]
+    assert grades_in(click_grades(visits)) == {"q": {"b": pytest.approx(1 / Propensity().minimum)}}
+    assert pairs_in(click_preferences(visits, Propensity())) == [
+        ("q", "b", "a", pytest.approx(1 / Propensity().minimum))
+    ]
 
 
 @pytest.mark.parametrize(

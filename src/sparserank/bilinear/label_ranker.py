@@ -13,6 +13,8 @@ import numpy as np
 from .. import deprecated, validation
 from ..data.formats.tensors import Tensors
 from ..errors import ConfigError, DataError
+from ..optim.penalties import NoPenalty
+from ..optim.problems import LabelProblem
 from ..optim.pruning import PairBudget
 from ..optim.scores import Bilinear
 from ..preferences import Preferences, classes_of
@@ -22,8 +24,7 @@ from .word_pairs import EmptyRows, column_words
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from ..optim.label_contrast import LabelContrast
-    from ..optim.label_ridge import LabelRidge
+    from ..optim.solver import Solution
 
 DEFAULT_RANK = 40
 METHODS_OF_0_1 = {"closed-form": "ridge", "low-rank": "low-rank"}
@@ -106,7 +107,7 @@ class LabelRanker(PairMatrixRanker):
         document_words: Sequence[str] | None = None,
     ) -> Self:
         """Fit from `Preferences.from_labels`; rows of Q and D behind the labelled ones are ignored."""
-        solver = self._solver()
+        self._validate()
         score, classes = _labelled_items(Q, D, preferences)
         n_pairs = self._n_pairs(score.shape)
         words = column_words(query_words, document_words, score.shape)
@@ -114,7 +115,7 @@ class LabelRanker(PairMatrixRanker):
         if X.nnz == 0:
             raise DataError("no item has an entry, so there is nothing to learn from")
         seed = secrets.randbits(63) if self.random_state is None else int(self.random_state)
-        solution = solver.solve(X, classes, n_pairs, seed)
+        solution = self._solve(LabelProblem(X, classes), n_pairs, seed)
         if not np.isfinite(solution.weights.data).all():
             raise DataError("W has grown beyond what float32 holds; scale the rows to unit length")
         empty = EmptyRows.of(score)
@@ -127,21 +128,25 @@ class LabelRanker(PairMatrixRanker):
         self.solution_ = replace(solution, info={**solution.info, **counts})
         return self
 
-    def _solver(self) -> LabelRidge | LabelContrast:
-        """The solver, with validated parameters."""
+    def _validate(self) -> None:
         validation.choice("method", self.method, tuple(METHODS_OF_0_1.values()))
         if self.random_state is not None:
             validation.count("random_state", self.random_state)
         validation.threads(self.n_jobs)
-        if self.method == "ridge":
-            from ..optim.label_ridge import LabelRidge
-
-            if self.rank is not None:
+        if self.rank is not None:
+            if self.method == "ridge":
                 raise ConfigError("The 'rank' parameter needs method='low-rank'; 'ridge' has the rank of the classes.")
-            return LabelRidge(n_jobs=self.n_jobs)
+            validation.count("rank", self.rank, low=1)
+
+    def _solve(self, problem: LabelProblem, max_pairs: int, seed: int) -> Solution:
+        if self.method == "ridge":
+            from ..optim.label_ridge import RIDGE, LabelRidge
+
+            return LabelRidge(max_pairs, seed, n_jobs=self.n_jobs).solve(problem, RIDGE)
         from ..optim.label_contrast import LabelContrast
 
-        return LabelContrast(rank=DEFAULT_RANK if self.rank is None else self.rank, n_jobs=self.n_jobs)
+        rank = DEFAULT_RANK if self.rank is None else self.rank
+        return LabelContrast(max_pairs, seed, rank, n_jobs=self.n_jobs).solve(problem, NoPenalty())
 
     def _n_pairs(self, shape: tuple[int, int]) -> int:
         if (self.density is None) == (self.max_pairs is None):

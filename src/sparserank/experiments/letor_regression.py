@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..data import load
-from ..optim.rbf import Basis, Descent, closed_form
+from ..optim.penalties import L2
+from ..optim.rbf import Basis, BasisProblem, BasisRidge, Descent, draw_weights
 from .report import Progress, Section
 
 TITLE = "LeToR: learning to rank by linear regression (the MQ2007 report)"
@@ -87,15 +88,16 @@ class RegressionData:
     def closed_form(self, functions: int, width: float, alpha: float) -> dict[str, float]:
         """E_RMS of the closed form."""
         basis = self.basis(functions, width)
-        return self._rmse_of_weights(basis, closed_form(basis, *self.training, alpha))
+        return self._rmse_of_weights(basis, BasisRidge().solve(BasisProblem(basis, *self.training), L2(alpha)).weights)
 
     def sgd(
         self, functions: int, width: float, alpha: float, rate: float | str, steps: Sequence[int], init: str = "random"
     ) -> list[dict[str, float]]:
         """E_RMS of SGD after each of these numbers of steps."""
         basis = self.basis(functions, width)
-        descent = Descent(basis, alpha, rate, self.seed, init)
-        return [self._rmse_of_weights(basis, descent.go(*self.training, n - descent.steps)) for n in steps]
+        start = draw_weights(basis, self.seed) if init == "random" else None
+        descent = Descent(BasisProblem(basis, *self.training), alpha, rate, self.seed, start)
+        return [self._rmse_of_weights(basis, descent.advance(n - descent.steps)) for n in steps]
 
 
 def reproduce(

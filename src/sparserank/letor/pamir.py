@@ -13,7 +13,9 @@ from ..data.formats.tensors import Tensors, pack_csr
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
 from ..optim import passive_aggressive as passive
+from ..optim.penalties import NoPenalty
 from ..optim.scores import Bilinear
+from ..optim.solver import Solution
 from ..preferences import Preferences
 from ..preferences.queries import Queries
 from .base import LinearRanker, Unfitted, as_rows, draw_seed
@@ -111,14 +113,19 @@ class PAMIR(LinearRanker):
         X = as_rows(self._rows(X, reset=True))
         relevant = relevant_items(y, X.shape[0])
 
-        def train(topic: int) -> tuple[NDArray[np.float64], float]:
-            draw = passive.of_topic(relevant[topic], X.shape[0], self.seed_, topic)
-            return passive.linear(X, draw, self.C, self.max_iter, self.average)
+        def train(topic: int) -> Solution:
+            draw = passive.draw_topic(relevant[topic], X.shape[0], self.seed_, topic)
+            return self._solve(X, draw)
 
         with ThreadPoolExecutor(validation.threads(self.n_jobs)) as pool:
-            results = list(pool.map(train, range(len(relevant))))
-        self.coef_ = np.stack([w for w, _ in results])
-        self.violations_, self.n_iter_ = float(np.mean([violations for _, violations in results])), self.max_iter
+            solutions = list(pool.map(train, range(len(relevant))))
+        self.coef_ = np.stack([solution.weights for solution in solutions])
+        self.violations_ = float(np.mean([solution.info["violations"] for solution in solutions]))
+        self.n_iter_ = self.max_iter
+
+    def _solve(self, score: Any, draw: Any) -> Solution:
+        solver = passive.PassiveAggressive(self.C, self.max_iter, self.average)
+        return solver.solve(passive.TripleProblem(score, draw), NoPenalty())
 
     def _validate_parameters(self) -> None:
         validation.number("C", self.C, low=0, open_low=True)
@@ -130,9 +137,8 @@ class PAMIR(LinearRanker):
         self._validate_parameters()
         grade, weight = queries.by_row(queries.grade), queries.by_row(queries.weight)
         preferences = Preferences.from_grades(grade, queries.by_row(queries.query), weight)
-        draw = passive.from_preferences(preferences, self.seed_)
-        self.coef_, self.violations_ = passive.linear(as_rows(X), draw, self.C, self.max_iter, self.average)
-        self.n_iter_ = self.max_iter
+        solution = self._solve(as_rows(X), lambda n, first: preferences.draw(n, self.seed_, first))
+        self.coef_, self.violations_, self.n_iter_ = solution.weights, solution.info["violations"], self.max_iter
 
     @renamed_parameters({"prefs": "preferences"})
     def fit_bilinear(self, Q: Any, D: Any, preferences: Preferences) -> Self:
@@ -169,10 +175,9 @@ class PAMIR(LinearRanker):
         for name, side, needed in sides:
             if side.shape[0] < needed:
                 raise DataError(f"the preferences refer to {needed} rows of {name}; it has {side.shape[0]}")
-        self.W_, self.violations_ = passive.bilinear(
-            score, preferences, self.C, self.max_iter, self.average, self.seed_
-        )
-        self.n_features_in_, self.n_iter_ = score.shape[1], self.max_iter
+        solution = self._solve(score, lambda n, first: preferences.draw(n, self.seed_, first))
+        self.W_, self.violations_, self.n_iter_ = solution.weights, solution.info["violations"], self.max_iter
+        self.n_features_in_ = score.shape[1]
 
     def scores(self, Q: Any, D: Any) -> NDArray[np.float32]:
         """Score items after `fit_bilinear`: out[i, j] = Q[i]ᵀ W D[j].

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..data.formats.tensors import Tensors
-from ..optim.rbf import Basis, Descent, closed_form
+from ..optim.penalties import L2
+from ..optim.rbf import Basis, BasisProblem, BasisRidge, BasisSGD, draw_weights
 from ..preferences.queries import Queries
 from .base import LetorRanker, as_rows, check_features, draw_seed
 
@@ -93,12 +94,13 @@ class RBFRegressionRanker(LetorRanker):
         if self.width is None:
             basis = basis.widened(max(len(basis.columns), 1))
         self.basis_ = basis
+        problem, penalty = BasisProblem(basis, X, grade, weight), L2(self.alpha)
         if self.solver == "closed":
-            self.coef_ = closed_form(basis, X, grade, weight, self.alpha)
+            self.coef_ = BasisRidge().solve(problem, penalty).weights
         else:
-            descent = Descent(basis, self.alpha, self.rate, self.seed_, self.init)
-            self.coef_ = descent.go(X, grade, weight, self.max_iter)
-            self.n_iter_ = self.max_iter
+            init = draw_weights(basis, self.seed_) if self.init == "random" else None
+            solver = BasisSGD(self.rate, self.max_iter, self.seed_)
+            self.coef_, self.n_iter_ = solver.solve(problem, penalty, init).weights, self.max_iter
         self.rmse_ = float(np.sqrt(((self._scores(X) - grade) ** 2).mean()))
 
     def _scores(self, X: Any) -> NDArray[np.float64]:

@@ -1,26 +1,27 @@
 """LabelContrast: W = AAᵀ of low rank from class labels, by a ranking loss over batches of items, then pruned.
 
-Every step takes a batch of items, scores all pairs of them, s_ij = x_iᵀ A Aᵀ x_j, and moves A by Adam against the loss
-of `_kernels.contrast`: supervised contrast and the domination loss, mixed. A starts with the ridge regression of the
-classes on the items. In the end AAᵀ is pruned to the entries that move scores most, a few rows at a time. Memory grows
-with the entries of X, with rank · D, batch² and the pairs that are kept; never with D². The settings were chosen on
-5,000 images held out of MNIST's training part: benchmarks/class_defaults.py.
+Each step scores all pairs of a batch, s_ij = x_iᵀ A Aᵀ x_j, and moves A by Adam along the gradient of the loss of
+`_kernels.contrast`, a mixture of the supervised contrastive loss and the domination loss. A starts with the ridge
+regression of the classes on the items. At the end AAᵀ is pruned to the entries with the largest impact, a few rows at a
+time. Memory grows with the entries of X, rank · D, batch² and `max_pairs`, never with D². The settings were chosen on
+5,000 images held out of the training part of MNIST: benchmarks/class_defaults.py.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from .label_ridge import center_labels, fit_ridge
-from .problems import Matrix
-from .pruning import compute_column_rms, prune_product
-from .solver import Solution
+from .label_ridge import center_labels, fit_ridge, iterate_batches, share_work
+from .penalties import NoPenalty
+from .problems import LabelProblem, Matrix
+from .pruning import DEFAULT_MAX_PAIRS, compute_column_rms, prune_product
+from .solver import Solution, Solver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -35,14 +36,17 @@ CONVERGED = 0.01
 
 
 @dataclass(frozen=True)
-class LabelContrast:
-    """The solver and its settings.
+class LabelContrast(Solver):
+    """The solver and its settings. Rank and steps limit W; there is no penalty.
 
+    max_pairs : the most entries of W.
     rank : columns of A. mix : the share of the domination loss, the rest is supervised contrast.
     ridge, sharpness : A begins with this ridge regression times `sharpness`.
     steps, batch, rate : of Adam; the rate is relative to the mean size of A's first entries, and falls to 0.
     """
 
+    max_pairs: int = DEFAULT_MAX_PAIRS
+    seed: int = 0
     rank: int = 40
     mix: float = 0.2
     ridge: float = 10.0
@@ -51,6 +55,8 @@ class LabelContrast:
     batch: int = 1000
     rate: float = 0.1
     n_jobs: int | None = None
+    losses: ClassVar[tuple[type, ...]] = (object,)
+    takes_init: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, low in (("rank", 1), ("steps", 0), ("batch", 2)):
@@ -60,13 +66,14 @@ class LabelContrast:
             validation.number(name, getattr(self, name), low=0, open_low=True)
         validation.number("rate", self.rate, low=0)
 
-    def solve(self, X: csr_array, labels: Ints, max_pairs: int, seed: int) -> Solution:
-        """W for items X with labels 0, 1, …, with at most `max_pairs` entries."""
-        rng = np.random.default_rng(seed)
+    def solve(self, problem: LabelProblem, penalty: NoPenalty, init: None = None) -> Solution:
+        """W with at most `max_pairs` entries."""
+        self.check(problem.loss, penalty, init)
+        X, labels, rng = problem.X, problem.labels, np.random.default_rng(self.seed)
         A = self._start(X, labels, rng)
         with ThreadPoolExecutor(validation.threads(self.n_jobs)) as pool:
             losses = self._learn(X, labels, A, rng, pool)
-        W = prune_product(A, compute_column_rms(X), max_pairs, self.n_jobs)
+        W = prune_product(A, compute_column_rms(X), self.max_pairs, self.n_jobs)
         tenth = max(1, len(losses) // 10)
         last, before = (
             float(np.mean(part)) if len(part) else 0.0 for part in (losses[-tenth:], losses[-2 * tenth : -tenth])
@@ -77,7 +84,7 @@ class LabelContrast:
         return Solution(W, info={**info, "peak_bytes": 3 * A.nbytes, "peak_nonzeros": W.nnz})
 
     def _start(self, X: csr_array, labels: Ints, rng: np.random.Generator) -> Matrix:
-        """The ridge regression of the classes – its main directions, where the rank is less than that – and noise."""
+        """The ridge regression of the classes, or its main directions if the rank is smaller, and noise."""
         B, _ = fit_ridge(X, center_labels(labels), self.ridge, max_iter=FIRST_STEPS)
         B *= np.float32(self.sharpness)
         if B.shape[1] > self.rank:
@@ -91,15 +98,10 @@ class LabelContrast:
         """All steps, A in place; the mean loss of each batch."""
         from .._kernels.contrast import adam
 
-        n, size = X.shape[0], min(self.batch, X.shape[0])
         mean, square, losses = np.zeros_like(A), np.zeros_like(A), []
         unit = self.rate * float(np.abs(A[:, : labels.max() + 1]).mean())
-        order, at = rng.permutation(n), 0
-        for step in range(1, self.steps + 1):
-            if at + size > n:
-                order, at = rng.permutation(n), 0
-            batch = order[at : at + size]
-            at += size
+        batches = iterate_batches(rng, X.shape[0], min(self.batch, X.shape[0]))
+        for step, batch in zip(range(1, self.steps + 1), batches, strict=False):
             x = X[batch]
             gradient, loss = self._evaluate(np.ascontiguousarray(x @ A), labels[batch], pool)
             losses.append(loss)
@@ -113,18 +115,9 @@ class LabelContrast:
 
         n = len(Z)
         transposed, by_score, loss = np.ascontiguousarray(Z.T), np.empty((n, n), np.float32), np.empty(n)
-        starts = range(0, n, TASK_ROWS)
-
-        def compute_gradients(start: int) -> None:
-            contrast_rows(Z, transposed, labels, self.mix, start, min(start + TASK_ROWS, n), by_score, loss)
-
-        for _ in pool.map(compute_gradients, starts):
-            pass
+        share_work(
+            pool, n, TASK_ROWS, lambda a, b: contrast_rows(Z, transposed, labels, self.mix, a, b, by_score, loss)
+        )
         symmetric, out = (by_score + by_score.T) / np.float32(n), np.empty_like(Z)
-
-        def project(start: int) -> None:
-            multiply_rows(symmetric, Z, start, min(start + TASK_ROWS, n), out)
-
-        for _ in pool.map(project, starts):
-            pass
+        share_work(pool, n, TASK_ROWS, lambda a, b: multiply_rows(symmetric, Z, a, b, out))
         return out, float(loss.mean())

@@ -15,19 +15,21 @@ on 20 Newsgroups, on the last third (by date) of each class's training documents
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..errors import ConfigError
 from .linalg import conjugate_gradient
-from .problems import Matrix
-from .pruning import compute_column_rms, prune_by_impact, prune_product
-from .solver import Solution
+from .penalties import Ridge
+from .problems import LabelProblem, Matrix
+from .pruning import DEFAULT_MAX_PAIRS, compute_column_rms, prune_by_impact, prune_product
+from .solver import Solution, Solver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -43,39 +45,52 @@ MAX_BATCH_FLOATS = 1 << 24
 TASK_ROWS, TASK_COLUMNS, TASK_GRAM_ROWS = 16, 64, 512
 
 
+RIDGE = Ridge(1.5, 1.5)
+"""The penalty that was chosen with the defaults."""
+
+
 @dataclass(frozen=True)
-class LabelRidge:
+class LabelRidge(Solver):
     """The solver and its settings.
 
-    ridge : strength of the penalty. kl_power : columns are scaled by (KL divergence of the classes of the items that
-        have it from those of all items + .05) to this power.
+    max_pairs : the most entries of W.
+    kl_power : a column is scaled by (KL divergence of the classes of the items that have it from those of all items
+        + .05) to this power.
     wider : the pairs of a sparse B, as a multiple of max_pairs. first_pattern : the pairs that are fitted before the
         last pruning, as a multiple of max_pairs, if that is at most `most_first`.
     """
 
-    ridge: float = 1.5
+    max_pairs: int = DEFAULT_MAX_PAIRS
+    seed: int = 0
     kl_power: float = 0.25
     wider: float = 20.0
     first_pattern: float = 3.0
     most_first: int = 3_000_000
     n_jobs: int | None = None
+    losses: ClassVar[tuple[type, ...]] = (object,)
+    penalties: ClassVar[tuple[type, ...]] = (Ridge,)
+    takes_init: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        validation.number("ridge", self.ridge, low=0, open_low=True)
         validation.number("kl_power", self.kl_power, low=0)
         validation.number("wider", self.wider, low=1)
         validation.number("first_pattern", self.first_pattern, low=1)
         validation.count("most_first", self.most_first)
 
-    def solve(self, X: csr_array, labels: Ints, max_pairs: int, seed: int) -> Solution:
-        """W for items X with labels 0, 1, …, with at most `max_pairs` entries."""
-        scale = compute_column_scale(X, labels, self.kl_power)
-        items, targets = scale_columns(X, scale), center_labels(labels)
+    def solve(self, problem: LabelProblem, penalty: Ridge = RIDGE, init: None = None) -> Solution:
+        """W with at most `max_pairs` entries; both sides of the penalty must be equal."""
+        self.check(problem.loss, penalty, init)
+        ridge, max_pairs, seed = penalty.query, self.max_pairs, self.seed
+        if penalty.document != ridge or not ridge > 0.0:
+            raise ConfigError(f"LabelRidge needs a Ridge above 0 with query = document; got {penalty}")
+        scale = compute_column_scale(problem.X, problem.labels, self.kl_power)
+        items, targets = scale_columns(problem.X, scale), center_labels(problem.labels)
         rms = compute_column_rms(items)
-        B, converged = fit_ridge(items, targets, self.ridge)
+        B, converged = fit_ridge(items, targets, ridge)
         if self.wider * max_pairs < float((B.any(axis=1)).sum()) ** 2:
-            B, converged = self._fit_sparse(items, targets, B, rms, max_pairs)
-        refit, steps = LabelRefit(self.ridge, n_jobs=self.n_jobs), 0
+            support = self._choose_support(B, rms)
+            B, converged = fit_ridge(items, targets, ridge, B * support, support)
+        refit, steps = LabelRefit(ridge, n_jobs=self.n_jobs), 0
         first = int(self.first_pattern * max_pairs)
         W = prune_product(B, rms, first if first <= self.most_first else max_pairs, self.n_jobs)
         if W.nnz > max_pairs:
@@ -85,12 +100,12 @@ class LabelRidge:
         W = refit.refit(items, targets, W, seed + 1)
         W.data *= np.repeat(scale, np.diff(W.indptr)) * scale[W.indices]
         message = f"the ridge regression {'converged' if converged else 'did not converge'}"
-        info = {"steps": steps, "converged": converged, "message": message, "alpha": self.ridge}
+        info = {"steps": steps, "converged": converged, "message": message, "alpha": ridge}
         peak = W.data.nbytes + W.indices.nbytes + W.indptr.nbytes
         return Solution(W, info={**info, "peak_bytes": peak, "peak_nonzeros": W.nnz})
 
-    def _fit_sparse(self, X: csr_array, Y: Matrix, B: Matrix, rms: Matrix, max_pairs: int) -> tuple[Matrix, bool]:
-        """B on its entries of largest impact that let BBᵀ have at most wider · max_pairs pairs, refitted."""
+    def _choose_support(self, B: Matrix, rms: Matrix) -> Matrix:
+        """1 for the entries of B of largest impact that let BBᵀ have at most wider · max_pairs pairs, else 0."""
         impact = np.abs(B) * rms[:, None]
         place = np.argsort(-impact, axis=None, kind="stable")[: np.count_nonzero(impact)]
         # a class with n words makes n² pairs, its n-th word 2n - 1 of them; pairs of two classes count twice
@@ -98,10 +113,10 @@ class LabelRidge:
         for c in range(B.shape[1]):
             own = np.flatnonzero(place % B.shape[1] == c)
             nth[own] = np.arange(1, len(own) + 1)
-        fits = np.cumsum(2 * nth - 1) <= self.wider * max_pairs
+        fits = np.cumsum(2 * nth - 1) <= self.wider * self.max_pairs
         support = np.zeros(B.shape, np.float32)
         support.ravel()[place[fits]] = 1.0
-        return fit_ridge(X, Y, self.ridge, B * support, support)
+        return support
 
 
 def compute_column_scale(X: csr_array, labels: Ints, power: float) -> Matrix:
@@ -237,24 +252,21 @@ class LabelRefit:
 
         (n, used), rng = X.shape, np.random.default_rng(seed)
         size = max(2, min(self.batch, n, MAX_BATCH_FLOATS // used))
-        share, order, at = size / n, rng.permutation(n), 0
+        share = size / n
         H, values = np.empty((size, used), np.float32), W.values.copy()
         mean, square = np.zeros_like(values), np.zeros_like(values)
         unit = self.rate * float(np.abs(values).mean())
         entries = (W.pointer, W.column, values)
-        for step in range(1, self.steps + 1):
-            if at + size > n:
-                order, at = rng.permutation(n), 0
-            batch = np.sort(order[at : at + size])
-            at += size
+        for step, drawn in zip(range(1, self.steps + 1), iterate_batches(rng, n, size), strict=False):
+            batch = np.sort(drawn)
             rate = unit * min(1.0, 1.5 * (1.0 - step / self.steps) + 0.02)
             x = X[batch]
             by_row: Any = (x.indptr, x.indices, x.data, *entries, Y[batch], self.ridge, share)
             x = x.T.tocsr()
             adam = (self.ridge**2 * share, rate, step)
             by_column: Any = (x.indptr, x.indices, x.data, H, *entries, mean, square, *adam)
-            _share_work(pool, size, TASK_ROWS, lambda a, b, known=by_row: residual_rows(*known, a, b, H))
-            _share_work(pool, used, TASK_COLUMNS, lambda a, b, known=by_column: pattern_step(*known, a, b))
+            share_work(pool, size, TASK_ROWS, lambda a, b, known=by_row: residual_rows(*known, a, b, H))
+            share_work(pool, used, TASK_COLUMNS, lambda a, b, known=by_column: pattern_step(*known, a, b))
         return values
 
 
@@ -267,7 +279,7 @@ def _multiply(W: Pattern, C: Matrix, pool: Executor) -> Matrix:
     from .._kernels.class_pairs import sparse_times, transpose
 
     product = np.empty_like(C)
-    _share_work(pool, len(C), TASK_GRAM_ROWS, lambda a, b: sparse_times(*W, C, a, b, product))
+    share_work(pool, len(C), TASK_GRAM_ROWS, lambda a, b: sparse_times(*W, C, a, b, product))
     transpose(product)
     return _sample_product(W, C, product, pool)
 
@@ -277,11 +289,18 @@ def _sample_product(W: Pattern, left: Matrix, right: Matrix, pool: Executor) -> 
     from .._kernels.class_pairs import sampled_products
 
     rows, out = len(W.pointer) - 1, np.empty_like(W.values)
-    _share_work(pool, rows, TASK_GRAM_ROWS, lambda a, b: sampled_products(W.pointer, W.column, left, right, a, b, out))
+    share_work(pool, rows, TASK_GRAM_ROWS, lambda a, b: sampled_products(W.pointer, W.column, left, right, a, b, out))
     return out
 
 
-def _share_work(pool: Executor, n: int, size: int, work: Callable[..., None]) -> None:
+def iterate_batches(rng: np.random.Generator, n: int, size: int) -> Iterator[NDArray[np.intp]]:
+    """Endless batches of `size` of n items, in a new random order whenever too few are left."""
+    while True:
+        order = rng.permutation(n)
+        yield from (order[at : at + size] for at in range(0, n - size + 1, size))
+
+
+def share_work(pool: Executor, n: int, size: int, work: Callable[..., None]) -> None:
     """work(start, stop) for windows of `size` from 0 to n, by all threads."""
     for _ in pool.map(lambda start: work(start, min(start + size, n)), range(0, n, size)):
         pass

@@ -1,95 +1,106 @@
-"""PAMIR (Grangier, Bengio, 2008): passive-aggressive steps on triples that are drawn, linear or bilinear.
+"""PAMIR (Grangier and Bengio, 2008): passive-aggressive steps on drawn triples, linear or bilinear.
 
-A triple that is not won by 1 moves the weights as little as mends it, and by at most C (the *aggressiveness*):
-τ = min(C, loss / (‖q‖² ‖Δ‖²)), with ‖q‖ = 1 where there is no query vector.
+A triple that is not won by 1 changes the weights as little as corrects it, and at most by C, the aggressiveness:
+τ = min(C, loss / (‖q‖² ‖Δ‖²)), with ‖q‖ = 1 if there is no query vector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..preferences import Preferences, Triples
+from ..preferences import Triples
+from .losses import Hinge
+from .penalties import NoPenalty
 from .scores import Bilinear
+from .solver import Solution, Solver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Floats = NDArray[np.float64]
 BATCH = 1 << 16
 """Triples drawn at a time."""
-Draw = Callable[[int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""draw(n, first) -> the better and the worse rows of draws first … first + n - 1."""
 
 
-def _batches(steps: int) -> Iterator[tuple[int, int]]:
-    return ((first, min(BATCH, steps - first)) for first in range(0, steps, BATCH))
+@dataclass(frozen=True)
+class TripleProblem:
+    """The hinge loss of drawn triples.
+
+    score : rows of X, dense or CSR, for w·x, or a `Bilinear` for qᵀWd.
+    draw : draw(n, first) returns triples first … first + n - 1.
+    """
+
+    score: Any
+    draw: Callable[[int, int], Triples]
+    loss: ClassVar[Hinge] = Hinge()
 
 
-def linear(X: Any, draw: Draw, C: float, steps: int, average: bool) -> tuple[Floats, float]:
-    """Weights after so many steps from 0 (or their mean over the steps), and the share of triples that were off."""
-    from .._kernels.passive import dense_steps, linear_steps
-
-    w, drift, off = np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0
-    for first, n in _batches(steps):
-        better, worse = draw(n, first)
-        if isinstance(X, np.ndarray):
-            off += dense_steps(X, better, worse, C, first, w, drift)
-        else:
-            off += linear_steps(X.indptr, X.indices, X.data, better, worse, C, first, w, drift)
-    return w - drift / steps if average else w, off / steps
-
-
-def from_preferences(preferences: Preferences, seed: int) -> Draw:
-    """Triples as preferences draw them: a query, a winner by its weight, one of its losers."""
-
-    def draw(n: int, first: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        drawn = preferences.draw(n, seed, first)
-        return drawn.better, drawn.worse
-
-    return draw
-
-
-def of_topic(relevant: NDArray[np.int64], items: int, seed: int, topic: int) -> Draw:
-    """A relevant item and any other one, each drawn uniformly."""
+def draw_topic(relevant: NDArray[np.int64], items: int, seed: int, topic: int) -> Callable[[int, int], Triples]:
+    """Draw a relevant item and any other one, each uniformly."""
     other = np.setdiff1d(np.arange(items), relevant)
     random = np.random.default_rng([seed, topic])
-
-    def draw(n: int, first: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return random.choice(relevant, n), random.choice(other, n)
-
-    return draw
+    return lambda n, first: Triples(np.full(n, topic), random.choice(relevant, n), random.choice(other, n))
 
 
-def bilinear(
-    score: Bilinear, preferences: Preferences, C: float, steps: int, average: bool, seed: int
-) -> tuple[csr_array, float]:
-    """W after so many steps from 0; only words of queries and features of items that occur take any room."""
-    from scipy.sparse import csr_array
+@dataclass(frozen=True)
+class PassiveAggressive(Solver):
+    """`max_iter` steps from 0; C takes the place of a penalty. average : return the mean of the weights over all steps.
 
-    from .._kernels.passive import bilinear_steps
+    info["violations"] is the share of the triples that were not won by 1.
+    """
 
-    words, Q = _used(score.queries)
-    features, D = _used(score.items)
-    W = np.zeros((len(words), len(features)))
-    drift = np.zeros(W.shape if average else (1, 1))
-    off = 0
-    for first, n in _batches(steps):
-        drawn: Triples = preferences.draw(n, seed, first)
-        off += bilinear_steps(
-            Q.indptr, Q.indices, Q.data, D.indptr, D.indices, D.data, *drawn, C, first, W, drift, average
-        )
-    if average:
-        W -= drift / steps
-    row, column = np.nonzero(W)
-    return csr_array((W[row, column], (words[row], features[column])), shape=score.shape), off / steps
+    C: float = 1.0
+    max_iter: int = 100_000
+    average: bool = False
+    losses: ClassVar[tuple[type, ...]] = (Hinge,)
+    takes_init: ClassVar[bool] = False
+
+    def solve(self, problem: TripleProblem, penalty: NoPenalty, init: None = None) -> Solution:
+        """w of a linear score, W of a bilinear one."""
+        self.check(problem.loss, penalty, init)
+        solve = self._solve_bilinear if isinstance(problem.score, Bilinear) else self._solve_linear
+        weights, violations = solve(problem)
+        return Solution(weights, info={"violations": violations / self.max_iter, "n_iter": self.max_iter})
+
+    def _solve_linear(self, problem: TripleProblem) -> tuple[NDArray[np.float64], int]:
+        from .._kernels.passive import dense_steps, linear_steps
+
+        X, violations = problem.score, 0
+        w, drift = np.zeros((2, X.shape[1]))
+        for first in range(0, self.max_iter, BATCH):
+            _, better, worse = problem.draw(min(BATCH, self.max_iter - first), first)
+            if isinstance(X, np.ndarray):
+                violations += dense_steps(X, better, worse, self.C, first, w, drift)
+            else:
+                violations += linear_steps(X.indptr, X.indices, X.data, better, worse, self.C, first, w, drift)
+        return w - drift / self.max_iter if self.average else w, violations
+
+    def _solve_bilinear(self, problem: TripleProblem) -> tuple[csr_array, int]:
+        """Only columns of queries and items that occur take memory."""
+        from scipy.sparse import csr_array
+
+        from .._kernels.passive import bilinear_steps
+
+        words, Q = _select_used(problem.score.queries)
+        features, D = _select_used(problem.score.items)
+        W, violations = np.zeros((len(words), len(features))), 0
+        drift = np.zeros(W.shape if self.average else (1, 1))
+        rows = (Q.indptr, Q.indices, Q.data, D.indptr, D.indices, D.data)
+        for first in range(0, self.max_iter, BATCH):
+            drawn = problem.draw(min(BATCH, self.max_iter - first), first)
+            violations += bilinear_steps(*rows, *drawn, self.C, first, W, drift, self.average)
+        if self.average:
+            W -= drift / self.max_iter
+        row, column = np.nonzero(W)
+        return csr_array((W[row, column], (words[row], features[column])), shape=problem.score.shape), violations
 
 
-def _used(matrix: csr_array) -> tuple[NDArray[np.int64], csr_array]:
-    """The columns that occur, and the matrix of them alone."""
+def _select_used(matrix: csr_array) -> tuple[NDArray[np.int64], csr_array]:
+    """The columns that occur, and the matrix of these alone."""
     from scipy.sparse import csr_array
 
     columns, place = np.unique(matrix.indices, return_inverse=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from .. import validation
 from .closed_form import BLOCK_ROWS
 from .linalg import dot
+from .losses import Squared
 from .pattern_ridge import LocalOperator, NormalEquations, Operator
 from .penalties import L1, Ridge
 from .problems import ListProblem, Matrix
 from .pruning import Importance, PairBudget, prune_rows
-from .solver import Solution
+from .solver import Solution, Solver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -54,70 +55,88 @@ class Effort:
 EFFORT = Effort()
 
 
-class PatternL1:
-    """A problem and its ridge penalty; `solve` for one l1, `solve_path` for a budget of pairs."""
+@dataclass(frozen=True)
+class PatternL1(Solver):
+    """`solve` for one strength of L1, `solve_path` for the strength that leaves the pairs of the budget.
 
-    def __init__(
-        self,
-        problem: ListProblem,
-        ridge: Ridge,
-        forbidden: csr_array | None = None,
-        effort: Effort = EFFORT,
-        n_jobs: int | None = None,
-    ) -> None:
-        # a word that no query has keeps no pair
-        self._live = np.flatnonzero(np.bincount(problem.Q.indices, minlength=problem.shape[0]))
-        self._shape, self._problem = problem.shape, replace(problem, Q=problem.Q[:, self._live])
-        self._ridge, self._effort = ridge, effort
-        self._forbidden = None if forbidden is None else forbidden.tocsr()[self._live]
-        self._scale = Importance.of(self._problem, ridge)
-        self._threads = validation.threads(n_jobs)
+    ridge : the other part of the penalty. forbidden : pairs that must stay 0.
+    budget : bounds how many pairs join the pattern at a time, and in `solve_path` how many there are.
+    """
 
-    def solve(self, penalty: L1, budget: PairBudget) -> Solution:
-        """The solution for one l1; the budget bounds how many pairs join at a time."""
-        return self._finish(self._solve(self._empty(), penalty.alpha, budget), penalty.alpha)
+    ridge: Ridge
+    budget: PairBudget
+    forbidden: csr_array | None = None
+    effort: Effort = EFFORT
+    n_jobs: int | None = None
+    losses: ClassVar[tuple[type, ...]] = (Squared,)
+    penalties: ClassVar[tuple[type, ...]] = (L1,)
 
-    def solve_path(self, budget: PairBudget) -> Solution:
-        """The solution with at most the pairs of the budget; info["alpha"] is its l1. Falling l1, warm-started."""
-        W = self._empty()
-        l1 = top = self._screen(W, 0.0, replace(budget, max_pairs=1, pairs_per_word=None))[1]
+    def solve(self, problem: ListProblem, penalty: L1, init: csr_array | None = None) -> Solution:
+        """The solution for this penalty, from `init` or from zero."""
+        self.check(problem.loss, penalty)
+        search = _PatternSearch(problem, self)
+        W = search.empty if init is None else init.tocsr()[search.live]
+        return search.finish(search.minimize(W, penalty.alpha), penalty.alpha)
+
+    def solve_path(self, problem: ListProblem) -> Solution:
+        """The solution with at most the pairs of the budget; info["alpha"] is its l1."""
+        return _PatternSearch(problem, self).follow_path()
+
+
+class _PatternSearch:
+    """The problem of the words that some query has; other rows of W stay empty."""
+
+    def __init__(self, problem: ListProblem, settings: PatternL1) -> None:
+        self.live = np.flatnonzero(np.bincount(problem.Q.indices, minlength=problem.shape[0]))
+        self._shape, self._problem = problem.shape, replace(problem, Q=problem.Q[:, self.live])
+        self._ridge, self._effort, self._budget = settings.ridge, settings.effort, settings.budget
+        self._forbidden = None if settings.forbidden is None else settings.forbidden.tocsr()[self.live]
+        self._scale = Importance.of(self._problem, settings.ridge)
+        self._threads = validation.threads(settings.n_jobs)
+
+    def follow_path(self) -> Solution:
+        """Solve for falling l1, each from the solution before, until the budget is used."""
+        W, pairs = self.empty, self._budget.pairs
+        l1 = top = self._screen(W, 0.0, 1)[1]
         if top == 0.0:
-            return self._finish(W, 0.0)
+            return self.finish(W, 0.0)
         more, under, factor = W, top, L1_FACTOR
-        while more.nnz < CLOSE * budget.pairs and l1 > SMALLEST_L1 * top:
+        while more.nnz < CLOSE * pairs and l1 > SMALLEST_L1 * top:
             W, under = more, l1
             l1 *= factor
-            more = self._solve(W, l1, budget)
-            factor = _next_factor(W.nnz, more.nnz, under / l1, budget.pairs)
-        return self._bisect(W, under, more, l1, budget)
+            more = self.minimize(W, l1)
+            factor = _next_factor(W.nnz, more.nnz, under / l1, pairs)
+        return self._bisect(W, under, more, l1)
 
-    def _bisect(self, W: csr_array, under: float, more: csr_array, over: float, budget: PairBudget) -> Solution:
-        """Between an l1 that leaves few enough pairs and one that leaves too many."""
-        if more.nnz <= budget.pairs:
-            return self._finish(more, over)
+    def _bisect(self, W: csr_array, under: float, more: csr_array, over: float) -> Solution:
+        """Search between an l1 that leaves few enough pairs and one that leaves too many."""
+        pairs = self._budget.pairs
+        if more.nnz <= pairs:
+            return self.finish(more, over)
         for _ in range(BISECTIONS):
             middle = float(np.sqrt(under * over))
-            if W.nnz >= CLOSE * budget.pairs:
+            if W.nnz >= CLOSE * pairs:
                 break
-            tried = self._solve(self._descend(_union(W, more), middle, budget), middle, budget)
-            if tried.nnz <= budget.pairs:
+            tried = self.minimize(self._descend(_union(W, more), middle), middle)
+            if tried.nnz <= pairs:
                 W, under = tried, middle
             else:
                 more, over = tried, middle
-        return self._finish(W, under)
+        return self.finish(W, under)
 
-    def _solve(self, W: csr_array, l1: float, budget: PairBudget) -> csr_array:
+    def minimize(self, W: csr_array, l1: float) -> csr_array:
+        """The solution for one l1, from W."""
         for _ in range(self._effort.rounds):
-            joining, _ = self._screen(W, l1, budget)
+            joining, _ = self._screen(W, l1, self._budget.pairs)
             if not joining.nnz:
                 break
-            W = self._descend(_union(W, joining), l1, budget)
+            W = self._descend(_union(W, joining), l1)
         return W
 
-    def _screen(self, W: csr_array, l1: float, budget: PairBudget) -> tuple[csr_array, float]:
+    def _screen(self, W: csr_array, l1: float, pairs: int) -> tuple[csr_array, float]:
         """The pairs outside W's pattern that are furthest beyond l1 h_ij, and the largest |G_ij| / h_ij of them."""
         inverse = Importance(1.0 / self._scale.rows, 1.0 / self._scale.columns)
-        most = replace(budget, max_pairs=budget.pairs * JOINING, pairs_per_word=None)
+        most = replace(self._budget, max_pairs=pairs * JOINING, pairs_per_word=None)
         found = prune_rows(self._gradient_rows(W), self._problem.shape, inverse, most, self._forbidden)
         row = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
         size = np.abs(found.data) * inverse.rows[row] * inverse.columns[found.indices]
@@ -140,7 +159,7 @@ class PatternL1:
             G[np.repeat(np.arange(len(some)), np.diff(W.indptr[at : at + BLOCK_ROWS + 1])), W[some].indices] = 0.0
             yield some, G
 
-    def _descend(self, W: csr_array, l1: float, budget: PairBudget) -> csr_array:
+    def _descend(self, W: csr_array, l1: float) -> csr_array:
         """FISTA on W's pattern; entries that end at 0 leave the pattern."""
         from scipy.sparse import csr_array
 
@@ -148,22 +167,24 @@ class PatternL1:
         equations = NormalEquations.of(replace(self._problem, Q=self._problem.Q[:, rows]), self._ridge)
         with ThreadPoolExecutor(self._threads) as pool:
             A = LocalOperator(equations, W[rows], pool.map, self._threads)
-            data = _fista(A, W.data.astype(np.float32), L1(l1), budget.nonnegative, self._effort)
+            data = _fista(A, W.data.astype(np.float32), L1(l1), self._budget.nonnegative, self._effort)
         W = csr_array((data, W.indices, W.indptr), shape=W.shape, copy=True)
         W.eliminate_zeros()
         return W
 
-    def _empty(self) -> csr_array:
+    @property
+    def empty(self) -> csr_array:
+        """W = 0."""
         from scipy.sparse import csr_array
 
         return csr_array(self._problem.shape, dtype=np.float32)
 
-    def _finish(self, W: csr_array, l1: float) -> Solution:
-        """W with the rows of all query words."""
+    def finish(self, W: csr_array, l1: float) -> Solution:
+        """The solution with the rows of all query words."""
         from scipy.sparse import csr_array
 
         indptr = np.zeros(self._shape[0] + 1, W.indptr.dtype)
-        indptr[self._live + 1] = np.diff(W.indptr)
+        indptr[self.live + 1] = np.diff(W.indptr)
         whole = csr_array((W.data, W.indices, np.cumsum(indptr, dtype=W.indptr.dtype)), shape=self._shape)
         return Solution(whole, info={"alpha": l1})
 

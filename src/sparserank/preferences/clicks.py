@@ -18,7 +18,7 @@ from .. import validation
 from ..data.files import PathLike
 from ..data.formats.text_tables import scan_clicks
 from ..data.records import Qrels
-from ..deprecated import renamed_attribute
+from ..deprecated import renamed_attribute, renamed_parameters
 from ..errors import ConfigError, DataError
 from .columns import Floats, Ints, factorize, numbers
 
@@ -31,27 +31,29 @@ class Propensity:
     ----------
     eta : float, default=1.0
         Position p has propensity p^-eta.
-    given : tuple of float, default=None
+    by_position : tuple of float, default=None
         Instead, the propensities of positions 1, 2, …; positions beyond the last have that of the last.
-    least : float, default=0.05
+    minimum : float, default=0.05
         Smaller propensities are raised to this value.
 
     Examples
     --------
-    >>> Propensity(eta=1.0, least=0.3).of([1, 2, 10]).tolist()
+    >>> Propensity(eta=1.0, minimum=0.3).of([1, 2, 10]).tolist()
     [1.0, 0.5, 0.3]
     """
 
     eta: float = 1.0
-    given: tuple[float, ...] | None = None
-    least: float = 0.05
+    by_position: tuple[float, ...] | None = None
+    minimum: float = 0.05
+    given = renamed_attribute("given", "by_position")
+    least = renamed_attribute("least", "minimum")
 
     def __post_init__(self) -> None:
         validation.number("eta", self.eta, low=0.0)
-        validation.number("least", self.least, low=0.0, high=1.0, open_low=True)
-        if self.given is not None and not self.given:
+        validation.number("minimum", self.minimum, low=0.0, high=1.0, open_low=True)
+        if self.by_position is not None and not self.by_position:
             raise ConfigError("propensities must be given for at least one position; got none")
-        for one in self.given or ():
+        for one in self.by_position or ():
             validation.number("propensity", one, low=0.0, high=1.0)
 
     def of(self, position: ArrayLike) -> Floats:
@@ -67,13 +69,15 @@ class Propensity:
         ndarray
         """
         positions = np.asarray(position, dtype=np.int64)
-        if self.given is None:
+        if self.by_position is None:
             propensity = positions.astype(np.float64) ** -self.eta
         else:
-            propensity = np.asarray(self.given, np.float64)[np.minimum(positions, len(self.given)) - 1]
-        return np.maximum(propensity, self.least)
+            known = np.asarray(self.by_position, np.float64)
+            propensity = known[np.minimum(positions, len(known)) - 1]
+        return np.maximum(propensity, self.minimum)
 
 
+Propensity.__init__ = renamed_parameters({"given": "by_position", "least": "minimum"})(Propensity.__init__)  # type: ignore[method-assign]
 BY_RANK = Propensity()
 """Users look at position p with 1/p of the probability of the first one."""
 

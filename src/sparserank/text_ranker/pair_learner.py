@@ -86,7 +86,7 @@ class PairLearner:
             return solver.solve(problem, loose, W, fixed).weights
 
         if self.penalty == "l1":
-            W = PatternL1(problem, loose, limits.forbidden, n_jobs=self.n_jobs).solve_path(budget).weights
+            W = PatternL1(loose, budget, limits.forbidden, n_jobs=self.n_jobs).solve_path(problem).weights
             return refit(prune(limits.without_barred(W), importance, budget), STEPS)
         if has_closed_form(problem):
             rows = iterate_weight_rows(problem, closed_form.solve_duals(problem, ridge))
