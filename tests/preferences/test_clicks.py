@@ -118,7 +118,8 @@ def test_propensities_that_cannot_be_are_refused(wrong):
 
 def test_names_of_0_1_warn_and_work():
     with pytest.warns(DeprecationWarning, match="use 'by_position' instead"):
-        old = Propensity(given=(1.0, 0.4), least=0.5)
-    assert old == Propensity(by_position=(1.0, 0.4), minimum=0.5)
+        assert Propensity(given=(1.0, 0.4)) == Propensity(by_position=(1.0, 0.4))
+    with pytest.warns(DeprecationWarning, match="use 'minimum' instead"):
+        old = Propensity(least=0.5)
     with pytest.warns(DeprecationWarning, match=r"Propensity\.least is deprecated"):
         assert old.least == 0.5
