@@ -29,9 +29,9 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# all benchmarks, written to docs/benchmarks.md; some of them, printed only: make bench ARGS="bm25_search --quick"
+# writes a section of docs/benchmarks.md for each benchmark; some of them: make bench ARGS="bm25_search word_pairs"
 bench: $(VENV)/dev.stamp
-	$(BIN)/python -m benchmarks.run $(or $(ARGS),--markdown docs/benchmarks.md)
+	$(BIN)/python -m benchmarks.run --markdown docs/benchmarks.md $(ARGS)
 
 # the service under load and faults, and 100,000 hostile requests; on this machine alone
 soak: $(VENV)/dev.stamp

@@ -10,6 +10,9 @@ from typing import Any
 
 from sparserank import __version__
 
+TEXTS = ("case", "about", "size", "peer", "environment", "error", "rows")
+"""The parts of a result that are not figures."""
+
 
 def table(rows: Sequence[Mapping[str, Any]], first: str = "name") -> str:
     """One column per key, in the order in which keys first appear; a missing value is an empty cell.
@@ -55,19 +58,45 @@ def section(result: Mapping[str, Any]) -> str:
     parts += [str(result["about"])] if result.get("about") else []
     parts += [f"Size: {result['size']}."] if result.get("size") else []
     parts += [f"Compared with: {result['peer']}."] if result.get("peer") else []
+    parts += [str(result["environment"])] if result.get("environment") else []
     parts += [f"Not measured: {result['error']}"] if "error" in result else []
     parts += [table(result["rows"])] if result.get("rows") else []
-    others = [key for key in result if key not in ("case", "about", "size", "peer", "error", "rows")]
+    others = [key for key in result if key not in TEXTS]
     if others:
         parts.append("\n".join(f"- {key.replace('_', ' ')}: {_cell(result[key])}" for key in others))
     return "\n\n".join(parts)
 
 
-def document(results: Sequence[Mapping[str, Any]], command: str) -> str:
-    """All benchmarks as one page."""
+def environment() -> str:
+    """The machine and the versions of a run, as a sentence."""
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
+    python = platform.python_version()
+    return f"Measured on {os.cpu_count()} cores with Python {python}, sparserank {__version__}, {versions}."
+
+
+def document(sections: Sequence[str], page: str = "") -> str:
+    """The page of all benchmarks: these sections, and those of an earlier page that are not measured again.
+
+    >>> page = document(["## Loading\\n\\nslow", "## Search\\n\\nfast"])
+    >>> print(document(["## Loading\\n\\nfast"], page))
+    # Benchmarks
+    <BLANKLINE>
+    `make bench` writes this page; `make bench ARGS=CASE` replaces one section. Each ratio compares with the named peer
+    in the same run on the same data.
+    <BLANKLINE>
+    ## Loading
+    <BLANKLINE>
+    fast
+    <BLANKLINE>
+    ## Search
+    <BLANKLINE>
+    fast
+    <BLANKLINE>
+    """
     lead = (
-        f"`{command}` writes this page. Each ratio compares with the named peer in the same run on the same data. "
-        f"This run: {os.cpu_count()} cores, Python {platform.python_version()}, sparserank {__version__}, {versions}."
+        "# Benchmarks\n\n`make bench` writes this page; `make bench ARGS=CASE` replaces one section. "
+        "Each ratio compares with the named peer\nin the same run on the same data."
     )
-    return "\n\n".join(["# Benchmarks", lead, *(section(result) for result in results)]) + "\n"
+    earlier = [f"## {part.strip()}" for part in page.split("\n## ")[1:]]
+    by_title = {part.splitlines()[0]: part for part in (*earlier, *sections)}
+    return "\n\n".join([lead, *by_title.values()]) + "\n"

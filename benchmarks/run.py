@@ -17,14 +17,13 @@ from typing import Any
 
 from sparserank.data.files import write_bytes
 
-from .markdown import document
+from .markdown import TEXTS, document, environment, section
 
 CASES = (
     "letor_reading", "text_features", "bm25_search", "search_index", "word_pairs", "model_loading", "domination",
     "liblinear", "gblinear", "beyond_text", "never_worse", "beyond_labels", "export_loss", "spark_text", "spark_clicks",
     "spark_training",
 )  # fmt: skip
-COMMAND = "make bench"
 
 
 def run_case(case: str, quick: bool) -> dict[str, Any]:
@@ -34,7 +33,8 @@ def run_case(case: str, quick: bool) -> dict[str, Any]:
     if result.returncode:
         return {"case": case, "error": result.stderr.strip().splitlines()[-1]}
     source = Path(__file__).with_name(f"{case}.py").read_text()
-    return {"about": ast.get_docstring(ast.parse(source))} | json.loads(result.stdout.splitlines()[-1])
+    about = ast.get_docstring(ast.parse(source))
+    return {"about": about, "environment": environment()} | json.loads(result.stdout.splitlines()[-1])
 
 
 def show(result: dict[str, Any]) -> None:
@@ -44,7 +44,7 @@ def show(result: dict[str, Any]) -> None:
     for row in result.get("rows", []):
         rest = "  ".join(f"{key} {value}" for key, value in row.items() if key not in ("name", "ratio"))
         print(f"  {row['name']:36s} {row['ratio']:6.2f}x  {rest}")
-    for key in sorted(result.keys() - {"case", "about", "size", "peer", "rows", "error", "peak_mb"}):
+    for key in sorted(result.keys() - {*TEXTS, "peak_mb"}):
         print(f"  {key.replace('_', ' ')}: {result[key]}")
     if "peak_mb" in result:
         print(f"  peak memory {result['peak_mb']} MB")
@@ -55,18 +55,18 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", default=CASES, help="which benchmarks; all by default")
     parser.add_argument("--quick", action="store_true", help="small sizes, one repetition: checks that it runs")
     parser.add_argument("--output", type=Path, default=Path("reports/bench.json"), help="the JSON file to write")
-    parser.add_argument("--markdown", type=Path, help="the Markdown file to write")
+    parser.add_argument("--markdown", type=Path, help="the page whose sections to write; not with --quick")
     options = parser.parse_args()
     results = []
     for case in options.cases:
         results.append(run_case(case, options.quick))
         show(results[-1])
+        if options.markdown is not None and not options.quick and "error" not in results[-1]:
+            page = options.markdown.read_text() if options.markdown.exists() else ""
+            write_bytes(options.markdown, document([section(results[-1])], page).encode())
     options.output.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(options.output, (json.dumps(results, indent=2) + "\n").encode())
     print(f"\n{options.output}")
-    if options.markdown is not None:
-        write_bytes(options.markdown, document(results, f"{COMMAND}{' (quick)' if options.quick else ''}").encode())
-        print(options.markdown)
     print(json.dumps(results))
     if any("error" in result for result in results):
         raise SystemExit(1)

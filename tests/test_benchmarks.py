@@ -58,7 +58,7 @@ def test_markdown_tables():
 def test_the_page_has_every_benchmark_and_names_the_one_that_failed():
     rows = [{"name": "ours", "ratio": 2.0, "queries_per_s": 1000}, {"name": "peer", "ratio": 1.0}]
     results = [{"case": "search", "size": "10 posts", "peer": "bm25s", "rows": rows}, {"case": "load", "error": "x"}]
-    page = markdown.document(results, "make bench")
+    page = markdown.document([markdown.section(result) for result in results])
     assert "## Search\n\nSize: 10 posts.\n\nCompared with: bm25s." in page
     assert "| ours | 2.0 | 1,000 |" in page
     assert "## Load\n\nNot measured: x" in page
@@ -79,3 +79,22 @@ def test_run_writes_the_page(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().out.count("1.50x") == len(run.CASES)
     page = (tmp_path / "b.md").read_text()
     assert page.count("\n## ") == len(run.CASES)
+
+
+def test_a_case_that_runs_alone_replaces_its_section_only(monkeypatch, tmp_path):
+    page = tmp_path / "b.md"
+
+    def measure(ratio, *arguments):
+        monkeypatch.setattr(
+            run, "run_case", lambda case, quick: {"case": case, "rows": [{"name": "us", "ratio": ratio}]}
+        )
+        options = ["run", *arguments, "--output", str(tmp_path / "b.json"), "--markdown", str(page)]
+        monkeypatch.setattr("sys.argv", options)
+        run.main()
+        return page.read_text()
+
+    first = measure(1.5)
+    assert measure(9.0, "word_pairs", "--quick") == first
+    second = measure(9.0, "word_pairs")
+    assert second.count("| us | 9.0 |") == 1 and second.count("| us | 1.5 |") == len(run.CASES) - 1
+    assert re.findall(r"\n## .*", second) == re.findall(r"\n## .*", first)
