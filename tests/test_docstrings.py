@@ -51,7 +51,7 @@ def entries(docstring: str) -> list[str]:
 
 def faults(value: Any) -> str | None:
     """What is wrong with a docstring."""
-    docstring = value.__doc__ if not isinstance(value, type) else (value.__doc__ or value.__init__.__doc__)
+    docstring = inspect.getdoc(value)  # that of the base class if the method has none of its own
     if not docstring:
         return "has no docstring"
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ MEASURES = {"AP": "map", "nDCG": "ndcg", "map": "map", "MAP": "map", "ndcg": "nd
 """Accepted names and those of the solver."""
 
 
+@dataclass(eq=False, repr=False)
 class AdaRank(LinearRanker, BoostedRanker):
     """Boosts queries until a sum of single features ranks them well (Xu and Li, 2007).
 
@@ -46,12 +48,11 @@ class AdaRank(LinearRanker, BoostedRanker):
     np.int64(0)
     """
 
-    rounds_: Rounds
+    rounds_: Rounds = field(init=False)
 
-    def __init__(self, measure: str = "AP", cutoff: int = 10, max_iter: int = 100) -> None:
-        self.measure = measure
-        self.cutoff = cutoff
-        self.max_iter = max_iter
+    measure: str = "AP"
+    cutoff: int = 10
+    max_iter: int = 100
 
     def _train(self, X: Any, queries: Queries) -> None:
         if self.measure not in MEASURES:

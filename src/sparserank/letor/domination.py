@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -76,6 +76,7 @@ class DominationSolver:
             return list(pool.map(solve, range(grades.shape[1])))
 
 
+@dataclass(eq=False, repr=False)
 class DominationRanker(LinearRanker):
     """Minimizes sum_i c_i log(1 + sum_{j below i} exp(w·x_j - w·x_i + Δ(i, j))) + penalty(w), Δ(i, j) = s(i) - s(j).
 
@@ -138,32 +139,19 @@ class DominationRanker(LinearRanker):
     _saved_attributes: ClassVar[tuple[str, ...]] = (
         *LinearRanker._saved_attributes, "alpha_", "violation_", "objective_", "skipped_topics_",
     )  # fmt: skip
-    solution_: Any
-    alpha_: Any
+    solution_: Any = field(init=False)
+    alpha_: Any = field(init=False)
 
-    def __init__(
-        self,
-        loss: Any = "graded",
-        margin: float | Mapping[float, float] | Sequence[float] = 0.0,
-        penalty: Any = "l1",
-        alpha: float = 1.0,
-        l1_ratio: float = 0.5,
-        max_features: int | None = None,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        share: float = 0.0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.margin = margin
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.max_features = max_features
-        self.tol = tol
-        self.max_iter = max_iter
-        self.share = share
-        self.n_jobs = n_jobs
+    loss: Any = "graded"
+    margin: float | Mapping[float, float] | Sequence[float] = 0.0
+    penalty: Any = "l1"
+    alpha: float = 1.0
+    l1_ratio: float = 0.5
+    max_features: int | None = None
+    tol: float = 1e-4
+    max_iter: int = 1000
+    share: float = 0.0
+    n_jobs: int | None = None
 
     def fit(
         self,

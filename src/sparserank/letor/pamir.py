@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+@dataclass(eq=False, repr=False)
 class PAMIR(LinearRanker):
     """Learns from triples one by one: the smallest change that makes the better item win by 1 (Grangier, Bengio, 2008).
 
-    `fit(X, y, qid)` trains one w. `fit(X, Y)` with a matrix Y of items × topics, dense or sparse, trains one w per
-    topic: a grade above 0 means relevant, 0 not relevant, and `predict` returns one column per topic. `fit_bilinear`
-    trains W of qᵀWd, from query features to item features.
+    `fit(X, y, qid)` trains one w. `fit(X, Y)` with a matrix Y of items × topics, dense or sparse, and neither `qid` nor
+    `sample_weight`, trains one w per topic: a grade above 0 means relevant, 0 not relevant, and `predict` returns one
+    column per topic. `fit_bilinear` trains W of qᵀWd, from query features to item features.
 
     Parameters
     ----------
@@ -64,40 +66,15 @@ class PAMIR(LinearRanker):
     """
 
     _saved_attributes: ClassVar[tuple[str, ...]] = (*LinearRanker._saved_attributes, "violations_", "seed_")
-    W_: csr_array
+    W_: csr_array = field(init=False)
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        max_iter: int = 100_000,
-        average: bool = False,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.max_iter = max_iter
-        self.average = average
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    C: float = 1.0
+    max_iter: int = 100_000
+    average: bool = False
+    random_state: int | None = None
+    n_jobs: int | None = None
 
-    def fit(self, X: Any, y: Any, qid: Any = None, **weights: Any) -> Self:
-        """Train one w from grades by query, or one w per topic from a matrix of items × topics.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_rows, n_features)
-            Feature vectors.
-        y : array-like of shape (n_rows,) or (n_rows, n_topics)
-            Grades.
-        qid : array-like of shape (n_rows,), default=None
-            Query ids; not allowed with topics.
-        **weights
-            `sample_weight`: weight of each row as a winner; not allowed with topics.
-
-        Returns
-        -------
-        self
-        """
+    def fit(self, X: Any, y: Any, qid: Any = None, **weights: Any) -> Self:  # noqa: D102 - that of LetorRanker
         if not is_topic_matrix(y):
             return super().fit(X, y, qid, **weights)
         if qid is not None or weights:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from ..preferences.queries import Queries
 from .base import BoostedRanker, as_columns, as_rows, check_features
 
 
+@dataclass(eq=False, repr=False)
 class RankBoost(BoostedRanker):
     """Boosts pairs of rows of different grades with stumps [x_f > cut] (Freund et al., 2003).
 
@@ -36,10 +38,9 @@ class RankBoost(BoostedRanker):
     [0, 2]
     """
 
-    stumps_: Stumps
+    stumps_: Stumps = field(init=False)
 
-    def __init__(self, max_iter: int = 300) -> None:
-        self.max_iter = max_iter
+    max_iter: int = 300
 
     def _train(self, X: Any, queries: Queries) -> None:
         validation.count("max_iter", self.max_iter, low=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sklearn.exceptions import ConvergenceWarning
@@ -15,6 +16,7 @@ from ..preferences.queries import Queries
 from .base import LinearRanker
 
 
+@dataclass(eq=False, repr=False)
 class RankSVM(LinearRanker):
     """Trains w so that a better row of a query scores above a worse one by 1 (Herbrich et al., 2000; Joachims, 2002).
 
@@ -51,14 +53,11 @@ class RankSVM(LinearRanker):
 
     _saved_attributes: ClassVar[tuple[str, ...]] = (*LinearRanker._saved_attributes, "violation_", "objective_")
 
-    def __init__(
-        self, C: float = 1.0, penalty: str = "l2", loss: str = "squared_hinge", tol: float = 1e-4, max_iter: int = 1000
-    ) -> None:
-        self.C = C
-        self.penalty = penalty
-        self.loss = loss
-        self.tol = tol
-        self.max_iter = max_iter
+    C: float = 1.0
+    penalty: str = "l2"
+    loss: str = "squared_hinge"
+    tol: float = 1e-4
+    max_iter: int = 1000
 
     def _train(self, X: Any, queries: Queries) -> None:
         validation.number("C", self.C, low=0, open_low=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..preferences.queries import Queries
 from .base import LetorRanker, as_rows, check_features, draw_seed
 
 
+@dataclass(eq=False, repr=False)
 class RBFRegressionRanker(LetorRanker):
     """Predicts grades as w·φ(x): φ_0 = 1 and Gaussians around centers of k-means (the LeToR regression report).
 
@@ -58,25 +60,14 @@ class RBFRegressionRanker(LetorRanker):
     _requires_pairs = False
     _saved_attributes: ClassVar[tuple[str, ...]] = (*LetorRanker._saved_attributes, "seed_", "rmse_")
 
-    def __init__(
-        self,
-        n_basis: int = 50,
-        width: float | None = None,
-        alpha: float = 0.03,
-        solver: str = "closed",
-        rate: float | str = "decay",
-        max_iter: int = 10_000,
-        random_state: int | None = None,
-        init: str = "zeros",
-    ) -> None:
-        self.n_basis = n_basis
-        self.width = width
-        self.alpha = alpha
-        self.solver = solver
-        self.rate = rate
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.init = init
+    n_basis: int = 50
+    width: float | None = None
+    alpha: float = 0.03
+    solver: str = "closed"
+    rate: float | str = "decay"
+    max_iter: int = 10_000
+    random_state: int | None = None
+    init: str = "zeros"
 
     def _train(self, X: Any, queries: Queries) -> None:
         validation.count("n_basis", self.n_basis, low=1)

@@ -6,7 +6,7 @@ A penalty owns its proximal operator, prox(w, step) = argmin over v of penalty(v
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,20 +18,32 @@ from ..errors import ConfigError
 Floats = NDArray[Any]
 
 
+@dataclass(frozen=True)
 class Separable:
-    """A penalty of the form l1 · |w|₁ + l2 · ‖w‖²; subclasses set `l1` and `l2`."""
+    """A penalty of the form alpha · (l1_ratio · |w|₁ + (1 - l1_ratio) · ‖w‖²).
+
+    Parameters
+    ----------
+    alpha : float
+        Strength, at least 0.
+    """
 
     alpha: float
+    l1_ratio: ClassVar[float]
+
+    def __post_init__(self) -> None:
+        validation.number("alpha", self.alpha, low=0)
+        validation.number("l1_ratio", self.l1_ratio, low=0, high=1)
 
     @property
     def l1(self) -> float:
         """The factor of |w|₁."""
-        return 0.0
+        return self.alpha * self.l1_ratio
 
     @property
     def l2(self) -> float:
         """The factor of ‖w‖²."""
-        return 0.0
+        return self.alpha * (1.0 - self.l1_ratio)
 
     def value(self, w: Floats) -> float:
         """Return l1 · |w|₁ + l2 · ‖w‖².
@@ -40,10 +52,6 @@ class Separable:
         ----------
         w : ndarray
             Weights.
-
-        Returns
-        -------
-        float
 
         Examples
         --------
@@ -61,10 +69,6 @@ class Separable:
             Weights.
         step : float, default=1.0
             The step size of the proximal gradient method.
-
-        Returns
-        -------
-        ndarray of the shape and dtype of w
 
         Examples
         --------
@@ -92,6 +96,8 @@ class NoPenalty(Separable):
     """
 
     alpha: float = 0.0
+    l1_ratio: ClassVar[float] = 0.0
+    l1 = l2 = 0.0
 
 
 @storable
@@ -110,15 +116,7 @@ class L1(Separable):
     [2.0, -0.0]
     """
 
-    alpha: float
-
-    def __post_init__(self) -> None:
-        validation.number("alpha", self.alpha, low=0)
-
-    @property
-    def l1(self) -> float:
-        """The factor of |w|₁."""
-        return self.alpha
+    l1_ratio: ClassVar[float] = 1.0
 
 
 @storable
@@ -137,15 +135,7 @@ class L2(Separable):
     [1.5, -0.5]
     """
 
-    alpha: float
-
-    def __post_init__(self) -> None:
-        validation.number("alpha", self.alpha, low=0)
-
-    @property
-    def l2(self) -> float:
-        """The factor of ‖w‖²."""
-        return self.alpha
+    l1_ratio: ClassVar[float] = 0.0
 
 
 @storable
@@ -166,22 +156,7 @@ class ElasticNet(Separable):
     [1.25]
     """
 
-    alpha: float
-    l1_ratio: float = 0.5
-
-    def __post_init__(self) -> None:
-        validation.number("alpha", self.alpha, low=0)
-        validation.number("l1_ratio", self.l1_ratio, low=0, high=1)
-
-    @property
-    def l1(self) -> float:
-        """The factor of |w|₁."""
-        return self.alpha * self.l1_ratio
-
-    @property
-    def l2(self) -> float:
-        """The factor of ‖w‖²."""
-        return self.alpha * (1.0 - self.l1_ratio)
+    l1_ratio: float = 0.5  # type: ignore[misc]
 
 
 @storable
@@ -222,10 +197,6 @@ class GroupL1:
         step : float, default=1.0
             The step size of the proximal gradient method.
 
-        Returns
-        -------
-        ndarray of the shape of W
-
         Examples
         --------
         >>> GroupL1(5.0, over="columns").prox(np.array([[3.0, 1.0], [4.0, 0.0]])).tolist()
@@ -244,10 +215,6 @@ class GroupL1:
             The squared norm of each row (or column).
         threshold : float
             What is taken off the norm of each group.
-
-        Returns
-        -------
-        ndarray of shape (n,)
 
         Examples
         --------
