@@ -30,13 +30,12 @@ DataOrNone = Annotated[
         help="A BEIR folder (corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv), the name of a known collection "
         "(see: sparserank datasets), a table of documents (.csv, .tsv or .parquet: id, title, text), or a LETOR / "
         "svmlight file with qids.",
-        show_default=False,
     ),
 ]
 
 
 def _table(text: str, metavar: str = "TABLE") -> Any:
-    return typer.Option(metavar=metavar, help=text, show_default=False)
+    return typer.Option(metavar=metavar, help=text)
 
 
 QueriesTable = Annotated[str | None, _table("With a table of documents: a table with the columns id, text.")]
@@ -47,17 +46,13 @@ ClicksTable = Annotated[
 TriplesTable = Annotated[
     str | None, _table("Learn from preferences: a table with the columns query, better, worse and, optionally, weight.")
 ]
-Texts = Annotated[
-    str | None,
-    _table("The documents, if DATA is a table of clicks, triples or judgments.", "TEXTS"),
-]
+Texts = Annotated[str | None, _table("The documents, if DATA is a table of clicks, triples or judgments.", "TEXTS")]
 ExcludeSelf = Annotated[
     bool | None,
     typer.Option(
         "--exclude-self/--no-exclude-self",
         help="Leave the document that has a query's id out of that query's ranking, as BEIR's evaluator does; the "
         "default for pydocs only.",
-        show_default=False,
     ),
 ]
 FoldsFolder = Annotated[
@@ -66,16 +61,13 @@ FoldsFolder = Annotated[
         "--folds",
         metavar="DIR",
         help="LETOR: a folder with Fold1/train.txt, vali.txt, test.txt, …; or mq2008 or ohsumed.",
-        show_default=False,
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `sparserank train` wrote.")]
 PairsFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file of word pairs, as BilinearRanker.save writes it.")
 ]
-IndexFile = Annotated[
-    Path | None, typer.Option("--index", help="Search this index instead of MODEL.index.", show_default=False)
-]
+IndexFile = Annotated[Path | None, typer.Option("--index", help="Search this index instead of MODEL.index.")]
 Words = Annotated[str, typer.Argument(metavar="WORDS", help="The query, in quotes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 

@@ -28,21 +28,15 @@ def evaluate(
     measures: Annotated[str, typer.Option(help="ir-measures names, separated by blanks.")] = "nDCG@10 AP R@100",
     report: Annotated[
         Path | None,
-        typer.Option(
-            help="Also write a report to this .txt, .md, .json or .html file; .html needs the extra `plot`.",
-            show_default=False,
-        ),
+        typer.Option(help="Also write a report to this .txt, .md, .json or .html file; .html needs the extra `plot`."),
     ] = None,
-    run: Annotated[
-        Path | None, typer.Option(help="Also write the ranking as a TREC run file.", show_default=False)
-    ] = None,
+    run: Annotated[Path | None, typer.Option(help="Also write the ranking as a TREC run file.")] = None,
     exclude_self: ExcludeSelf = None,
     against: Annotated[
         Path | None,
         typer.Option(
             metavar="MODEL",
             help="Compare with this model on the same queries: a paired test and the queries that got worse.",
-            show_default=False,
         ),
     ] = None,
     worse: Annotated[

@@ -25,30 +25,19 @@ def export(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="The folder to write; an earlier export there is replaced.",
-            show_default=False,
-        ),
+        typer.Option("--output", "-o", metavar="DIR", help="The folder to write; an earlier export there is replaced."),
     ] = None,
     index: IndexFile = None,
     query: Annotated[
-        str | None,
-        typer.Option("--query", metavar="WORDS", help="Print the request for this query.", show_default=False),
+        str | None, typer.Option("--query", metavar="WORDS", help="Print the request for this query.")
     ] = None,
     queries: Annotated[
         str | None,
         typer.Option(
-            metavar="DATA",
-            help="Also write these queries: a queries.jsonl, a BEIR folder or a known collection.",
-            show_default=False,
+            metavar="DATA", help="Also write these queries: a queries.jsonl, a BEIR folder or a known collection."
         ),
     ] = None,
-    split: Annotated[
-        str | None, typer.Option(metavar="SPLIT", help="The split of --queries to write.", show_default=False)
-    ] = None,
+    split: Annotated[str | None, typer.Option(metavar="SPLIT", help="The split of --queries to write.")] = None,
     rescore: Annotated[
         int, typer.Option(metavar="K", help="How many documents to rescore with signed weights.", min=10, max=10_000)
     ] = 100,

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from ..versions import Version, VersionRegistry
 
 model = typer.Typer(
-    name="model",
-    help="List, compare and roll back the versions of a served model.",
-    no_args_is_help=True,
+    name="model", help="List, compare and roll back the versions of a served model.", no_args_is_help=True
 )
 
 

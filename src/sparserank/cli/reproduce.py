@@ -41,14 +41,9 @@ def reproduce(
     ] = "all",
     steps: Annotated[int, typer.Option(help="chen2010: training steps of every method.")] = 100_000,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    words: Annotated[
-        str, typer.Option(help="chen2010: more words for Table III, separated by commas.", show_default=False)
-    ] = "",
+    words: Annotated[str, typer.Option(help="chen2010: more words for Table III, separated by commas.")] = "",
     items: Annotated[
-        int | None,
-        typer.Option(
-            help="stevens2010 (topics), letor-regression: use only so many items, for a trial.", show_default=False
-        ),
+        int | None, typer.Option(help="stevens2010 (topics), letor-regression: use only so many items, for a trial.")
     ] = None,
     ablation: Annotated[
         bool,

@@ -28,15 +28,12 @@ DatabaseUrl = Annotated[
     typer.Option(
         metavar="URL",
         help="Database for feedback: sqlite:///FILE or postgresql+psycopg://…; by default a file beside MODEL.",
-        show_default=False,
     ),
 ]
 TokenFile = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE",
-        help=f"File with the token for writes; or set ${TOKEN}. By default a new token is printed.",
-        show_default=False,
+        metavar="FILE", help=f"File with the token for writes; or set ${TOKEN}. By default a new token is printed."
     ),
 ]
 HeldOut = Annotated[
@@ -44,7 +41,6 @@ HeldOut = Annotated[
     typer.Option(
         metavar="DATA",
         help="Judged queries, as a BEIR folder or a known name: a model that is worse on them is never served.",
-        show_default=False,
     ),
 ]
 Split = Annotated[str, typer.Option(metavar="SPLIT", help="The split of --held-out.")]

@@ -67,23 +67,17 @@ def train(
         typer.Option(help="The ranker to train; the default, BM25 with learned word pairs, is the best for texts."),
     ] = Ranker.text,
     split: Annotated[
-        str | None,
-        typer.Option(
-            help="The judgments to learn from, by default train; lexical rankers need none.", show_default=False
-        ),
+        str | None, typer.Option(help="The judgments to learn from, by default train; lexical rankers need none.")
     ] = None,
-    max_pairs: Annotated[
-        int | None, typer.Option(help="The largest number of word pairs; by default 300,000.", show_default=False)
-    ] = None,
+    max_pairs: Annotated[int | None, typer.Option(help="The largest number of word pairs; by default 300,000.")] = None,
     megabytes: Annotated[
-        float | None, typer.Option(help="The size of the word pairs in MB, instead of --max-pairs.", show_default=False)
+        float | None, typer.Option(help="The size of the word pairs in MB, instead of --max-pairs.")
     ] = None,
     loss: Annotated[
         str | None,
         typer.Option(
             help="Loss of the word pairs: squared, or domination, softmax or hinge, which start from its solution; by "
-            "default domination, on Spark squared.",
-            show_default=False,
+            "default domination, on Spark squared."
         ),
     ] = None,
     nonnegative: Annotated[
@@ -96,10 +90,7 @@ def train(
     stem: Annotated[str, typer.Option(help="Snowball language for word stems, or 'none'.")] = "english",
     stop_words: Annotated[str, typer.Option(help="'english' drops 33 common words; or 'none'.")] = "english",
     ngrams: Annotated[int, typer.Option(help="2 adds pairs of neighbouring words to the vocabulary.")] = 1,
-    vali: Annotated[
-        Path | None,
-        typer.Option(help="LETOR: tune on this file instead of held-out queries.", show_default=False),
-    ] = None,
+    vali: Annotated[Path | None, typer.Option(help="LETOR: tune on this file instead of held-out queries.")] = None,
     folds: FoldsFolder = None,
     settings: Annotated[
         list[str] | None,
@@ -111,9 +102,7 @@ def train(
     master: Annotated[
         str | None,
         typer.Option(
-            metavar="URL",
-            help="Spark: spark://HOST:PORT, yarn or k8s://https://HOST:PORT; by default local[*].",
-            show_default=False,
+            metavar="URL", help="Spark: spark://HOST:PORT, yarn or k8s://https://HOST:PORT; by default local[*]."
         ),
     ] = None,
     conf: Annotated[
@@ -125,8 +114,7 @@ def train(
     clicks: ClicksTable = None,
     triples: TriplesTable = None,
     missing: Annotated[
-        Missing,
-        typer.Option(help="What to do with rows of these tables that name unknown documents or queries."),
+        Missing, typer.Option(help="What to do with rows of these tables that name unknown documents or queries.")
     ] = Missing.error,
     texts: Texts = None,
     exclude_self: ExcludeSelf = None,
