@@ -6,14 +6,14 @@ import numpy as np
 from scipy.sparse import csr_array, random_array
 
 import sparserank as sr
-from sparserank.cli.spark import fit_lexical, to_frame
 from sparserank.data.records import Documents
 from sparserank.optim.pattern_ridge import PatternRidge
 from sparserank.optim.penalties import Ridge
 from sparserank.optim.problems import ListProblem
 from sparserank.spark import SparkDominationRanker
 from sparserank.spark.session import session
-from sparserank.spark.text import ClusterOperators
+from sparserank.spark.tables import to_frame
+from sparserank.spark.text import ClusterOperators, fit_lexical
 
 LIMIT = 1 << 20
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import sparserank as sr
-from sparserank.cli.spark import _collect
 from sparserank.data.formats.beir import write_beir
 from sparserank.data.open import Sources, open_sources
 from sparserank.errors import DataError
 from sparserank.preferences import win_rates
 from sparserank.preferences.clicks import read_click_grades
+from sparserank.spark.tables import collect_training_data
 from sparserank.text_ranker.persistence import load_model
 
 from ..cli.calling import call, printed, unexpected
@@ -107,7 +107,7 @@ def test_pairs_learned_on_spark_are_those_of_one_machine(spark, collection, tabl
 def test_clicks_are_taken_for_judgments(spark, collection, tables):
     paths = [str(tables / f"{name}.parquet") for name in ("docs", "queries", "clicks")]
     docs, queries, clicks = paths
-    found, left_out = _collect(spark, Sources(docs, queries=queries, clicks=clicks), None, None)
+    found, left_out = collect_training_data(spark, Sources(docs, queries=queries, clicks=clicks), None, None)
     assert (found.qrels, left_out) == (collection.qrels, 0)
     assert found.queries == collection.queries
     assert set(found.documents.ids) == set(collection.documents.ids)
@@ -120,7 +120,7 @@ def test_the_same_words_say_the_same_on_both_sides(spark, tables, kind, beside):
     docs, told = str(tables / "docs.parquet"), str(tables / f"{kind}.parquet")
     where = {"data": docs, kind: told} if beside else {"data": told, "texts": docs}
     named = Sources(**where, queries=str(tables / "queries.parquet"), missing="drop")
-    found, left_out = _collect(spark, named, None, None)
+    found, left_out = collect_training_data(spark, named, None, None)
     here, grades, left_out_here = open_sources(named, True, read_click_grades)
     assert (left_out > 0) == (kind == "triples")
     assert left_out == left_out_here
@@ -231,7 +231,7 @@ def test_a_refusal_is_all_that_is_said_even_where_the_package_lies_in_a_folder_w
 def test_tables_that_contradict_themselves_are_refused(spark, wrong, queries, judgments, said):
     docs, asked, told = (str(wrong / f"{name}.parquet") for name in ("docs", queries, judgments))
     with pytest.raises(DataError) as refused:
-        _collect(spark, Sources(docs, queries=asked, judgments=told), None, None)
+        collect_training_data(spark, Sources(docs, queries=asked, judgments=told), None, None)
     assert said in str(refused.value)
 
 

@@ -13,8 +13,6 @@ import typer
 if TYPE_CHECKING:
     from ..data.records import Collection
 
-DROPPED_ROWS = "{:,} rows dropped: they name unknown documents or queries"
-
 Data = Annotated[
     str,
     typer.Argument(

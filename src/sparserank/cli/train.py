@@ -157,9 +157,10 @@ def train(
     from ..data.open import Sources, open_sources
     from ..preferences.clicks import read_click_grades
     from ..text import Analyzer
-    from ..text_ranker import BM25, Cosine, TextRanker, index_path
-    from .arguments import DROPPED_ROWS, apply_exclude_self
-    from .output import phase, print_json, progress
+    from ..text_ranker import BM25, Cosine, TextRanker
+    from .arguments import apply_exclude_self
+    from .output import phase, progress
+    from .training_summary import print_training
 
     started, fields = perf_counter(), (title_weight, text_weight)
     model = TextRanker(
@@ -195,32 +196,14 @@ def train(
             model.model_ = replace(model.model_, info=dict(model.model_.info) | source)
         model.save(output)
     reverses = _reverses(collection, split or "train") if query_ids and relevance is None else {}
-    summary = {
-        "model": str(output),
-        "index": str(index_path(output)),
-        "ranker": str(ranker),
-        "documents": len(collection.documents),
-        "words": len(model.lexical_.words),
-        "pairs": model.model_.n_pairs,
-        "left_out": n_dropped,
-        "exclude_self": collection.exclude_self,
-        "reverse_in_training": {name: one.to_dict() for name, one in reverses.items()} or None,
-        "chosen": dict(model.model_.info),
-        "seconds": round(perf_counter() - started, 3),
-    }
-    if as_json:
-        print_json(summary)
-        return
-    print(
-        f"{ranker} on {summary['documents']:,} documents and {summary['words']:,} words of {collection.name} "
-        f"in {summary['seconds']:.1f} s: {output}, {index_path(output)}"
-    )
-    if n_dropped:
-        print(DROPPED_ROWS.format(n_dropped))
-    if ranker in PAIR_RANKERS:
-        print(_describe_pairs(model.model_, len(query_ids)))
-    for name, one in reverses.items():
-        print(f"split {name}: {one}; `sparserank evaluate` also measures without them")
+    notes = [_describe_pairs(model.model_, len(query_ids))] if ranker in PAIR_RANKERS else []
+    notes += [
+        f"split {name}: {one}; `sparserank evaluate` also measures without them" for name, one in reverses.items()
+    ]
+    print_training(
+        model, output, f"of {collection.name}", perf_counter() - started, n_dropped, collection.exclude_self, notes,
+        as_json, reverse_in_training={name: one.to_dict() for name, one in reverses.items()} or None,
+    )  # fmt: skip
 
 
 def _reverses(collection: Collection, training: str) -> dict[str, Reverses]:

@@ -26,14 +26,16 @@ from ..errors import ConfigError, DataError
 from ..optim.pattern_ridge import LocalOperator, NormalEquations, PatternRidge
 from ..optim.penalties import Ridge
 from ..optim.problems import ListProblem, Matrix
+from ..text_ranker.model import TextModel
 from ..text_ranker.ranker import TextRanker
 from ..text_ranker.searcher import Docs
 from .blocks import compact_csr, ordered_sum
 from .broadcast import BroadcastParts
 from .errors import executor_errors
+from .features import fit_features
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from scipy.sparse import csr_array
 
 
@@ -127,6 +129,19 @@ class SparkTextRanker:
                 "on Spark a TextRanker needs ranker='text', loss='squared' and penalty='ridge'; got "
                 f"ranker={ranker.ranker!r}, loss={ranker.loss!r} and penalty={ranker.penalty!r}"
             )
+
+
+def fit_lexical(ranker: TextRanker, documents: DataFrame, callback: Callable[[str], None]) -> TextRanker:
+    """Fit a lexical ranker with words counted on the cluster; it has no index, because documents stay there."""
+    callback("counting words")
+    lexical = ranker.lexical_model()
+    features = fit_features(documents, ["title", "text"], lexical.features, field_weights=lexical.field_weights)
+    if not features.documents_:
+        raise DataError("there are no documents to learn from")
+    if not features.words_:
+        raise DataError(f"none of the {features.documents_} documents has a word")
+    ranker.model_ = TextModel(lexical)
+    return ranker
 
 
 class ClusterOperators:

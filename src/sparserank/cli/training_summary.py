@@ -1,0 +1,41 @@
+"""What `sparserank train` prints about a text ranker, trained here or on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..text_ranker import TextRanker, index_path
+from .output import print_json
+
+
+def print_training(
+    ranker: TextRanker, output: Path, source: str, seconds: float, n_dropped: int, exclude_self: bool,
+    notes: Sequence[str], as_json: bool, **more: Any,
+) -> None:  # fmt: skip
+    """Print the summary of a training, with `more` as JSON, or with the notes as text."""
+    model, features = ranker.model_, ranker.model_.lexical.features
+    index = str(index_path(output)) if hasattr(ranker, "index_") else None
+    summary = {
+        "model": str(output),
+        "index": index,
+        "ranker": ranker.ranker,
+        "documents": features.documents_,
+        "words": len(features.words_),
+        "pairs": model.n_pairs,
+        "left_out": n_dropped,
+        "exclude_self": exclude_self,
+        "chosen": dict(model.info),
+        "seconds": round(seconds, 3),
+    }
+    if as_json:
+        print_json(summary | more)
+        return
+    print(
+        f"{ranker.ranker} on {features.documents_:,} documents and {len(features.words_):,} words {source} "
+        f"in {seconds:.1f} s: {output}{'' if index is None else f', {index}'}"
+    )
+    dropped = [f"{n_dropped:,} rows dropped: they name unknown documents or queries"] if n_dropped else []
+    for note in (*dropped, *notes):
+        print(note)
