@@ -66,6 +66,8 @@ PairsFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file of word pairs, as BilinearRanker.save writes it.")
 ]
 IndexFile = Annotated[Path | None, typer.Option("--index", help="Search this index instead of MODEL.index.")]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
+MaxResults = Annotated[int, typer.Option("-k", help="How many results at most.", min=1)]
 Words = Annotated[str, typer.Argument(metavar="WORDS", help="The query, in quotes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 

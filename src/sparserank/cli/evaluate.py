@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ..errors import ConfigError
-from .arguments import DataOrNone, ExcludeSelf, FoldsFolder, Json, JudgmentsTable, ModelFile, QueriesTable
+from .arguments import DataOrNone, ExcludeSelf, FoldsFolder, Json, JudgmentsTable, ModelFile, QueriesTable, Seed
 
 if TYPE_CHECKING:
     from ..data.records import Qrels
@@ -42,7 +42,7 @@ def evaluate(
     worse: Annotated[
         int, typer.Option(min=0, help="With --against: how many of the queries that got worse to show.")
     ] = 5,
-    seed: Annotated[int, typer.Option(help="Random seed of the intervals and the test.")] = 0,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Evaluate MODEL on one split of DATA, with 95 % intervals, beside BM25 on the same documents.

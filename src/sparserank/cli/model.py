@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import IndexFile, Json, ModelFile
+from .arguments import IndexFile, Json, MaxResults, ModelFile
 
 if TYPE_CHECKING:
     from ..versions import Version, VersionRegistry
@@ -45,7 +45,7 @@ def diff_versions(
     after: Annotated[
         int | None, typer.Option("--to", metavar="N", help="The version to compare to; by default the served one.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", help="How many word pairs at most.", min=1)] = 20,
+    k: MaxResults = 20,
     as_json: Json = False,
 ) -> None:
     """Print the word pairs whose weights differ between two versions of MODEL, the largest difference first.

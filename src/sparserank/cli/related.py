@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import Json, PairsFile
+from .arguments import Json, MaxResults, PairsFile
 
 if TYPE_CHECKING:
     from ..bilinear.word_pairs import WordPairs
@@ -17,7 +17,7 @@ def related(
     word: Annotated[
         str, typer.Argument(metavar="WORD", help="A query word; its number if the model has no vocabulary.")
     ],
-    k: Annotated[int, typer.Option("-k", help="How many words at most.", min=1)] = 5,
+    k: MaxResults = 5,
     as_json: Json = False,
 ) -> None:
     """Print the document words that are paired with a query word, by descending weight.
@@ -28,13 +28,17 @@ def related(
     from .output import print_json, print_table
 
     ranker = load_pairs(model)
-    found = ranker.related(word, k) if isinstance(ranker, TextRanker) else ranker.related(_query_word(ranker, word), k)
+    related_words = (
+        ranker.related(word, k) if isinstance(ranker, TextRanker) else ranker.related(_query_word(ranker, word), k)
+    )
     if as_json:
-        print_json({"word": word, "related": [{"word": other, "weight": weight} for other, weight in found]})
-    elif not found:
+        print_json({"word": word, "related": [{"word": other, "weight": weight} for other, weight in related_words]})
+    elif not related_words:
         print(f"{word!r} has no pairs: its row of W is empty")
     else:
-        print_table("", ("document word", "weight"), [(other, f"{weight:+.3f}") for other, weight in found], right=(1,))
+        print_table(
+            "", ("document word", "weight"), [(other, f"{weight:+.3f}") for other, weight in related_words], right=(1,)
+        )
 
 
 def _query_word(ranker: WordPairs, word: str) -> str | int:

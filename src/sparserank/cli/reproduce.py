@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .arguments import Json
+from .arguments import Json, Seed
 from .output import progress
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def reproduce(
         ),
     ] = "all",
     steps: Annotated[int, typer.Option(help="chen2010: training steps of every method.")] = 100_000,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    seed: Seed = 0,
     words: Annotated[str, typer.Option(help="chen2010: more words for Table III, separated by commas.")] = "",
     items: Annotated[
         int | None, typer.Option(help="stevens2010 (topics), letor-regression: use only so many items, for a trial.")

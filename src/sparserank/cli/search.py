@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from .arguments import IndexFile, Json, ModelFile, Words
+from .arguments import IndexFile, Json, MaxResults, ModelFile, Words
 
 if TYPE_CHECKING:
     from ..search import Hit
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
 def search(
     model: ModelFile,
     words: Words,
-    k: Annotated[int, typer.Option("-k", help="How many results at most.", min=1)] = 10,
+    k: MaxResults = 10,
     index: IndexFile = None,
     as_json: Json = False,
 ) -> None:

@@ -20,6 +20,7 @@ from .arguments import (
     Json,
     JudgmentsTable,
     QueriesTable,
+    Seed,
     Texts,
     TriplesTable,
 )
@@ -97,7 +98,7 @@ def train(
         typer.Option("--set", metavar="NAME=VALUE", help="LETOR: fix a setting of the ranker instead of tuning it."),
     ] = None,
     measure: Annotated[str, typer.Option(help="LETOR: the measure to tune by.")] = "nDCG@10",
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    seed: Seed = 0,
     engine: Annotated[Engine, typer.Option(help="Train on this machine or on Apache Spark.")] = Engine.local,
     master: Annotated[
         str | None,

@@ -67,28 +67,28 @@ def open_collection(data: PathLike) -> Collection:
             f"{data}: a file, but text rankers need a BEIR folder with corpus.jsonl and queries.jsonl, or tables "
             "(.csv, .tsv, .parquet); to learn from a LETOR file use --ranker domination (or ranksvm, …)"
         )
-    found = open_data(data)
-    if not isinstance(found, Collection):
+    opened = open_data(data)
+    if not isinstance(opened, Collection):
         raise DataError(f"{str(data)!r} is not a text collection with queries; try pydocs, nfcorpus or cranfield")
-    return found
+    return opened
 
 
 def open_letor(data: PathLike, *, n_features: int | None = None, zero_based: ZeroBased = "auto") -> Letor:
     """Open a LETOR file, or a named set of LETOR rows."""
     if Path(data).exists() or str(data) not in CATALOG:
         return read_letor(data, n_features=n_features, zero_based=zero_based)
-    found = load(str(data))
-    if not isinstance(found, Letor):
+    opened = load(str(data))
+    if not isinstance(opened, Letor):
         raise DataError(f"{str(data)!r} is not a single set of LETOR rows; for one in folds use --folds {data}")
-    return found
+    return opened
 
 
 def open_folds(folder: PathLike) -> tuple[Fold, ...]:
     """Open a folder of LETOR folds, or a named set that comes in folds."""
     if not Path(folder).exists() and str(folder) in CATALOG:
-        found = load(str(folder))
-        if isinstance(found, tuple):
-            return found
+        opened = load(str(folder))
+        if isinstance(opened, tuple):
+            return opened
     return read_folds(folder)
 
 
@@ -140,10 +140,9 @@ class Sources:
         if self.texts is None:
             return self
         names = columns(self.data)
-        for kind, column in _MARKER_COLUMNS.items():
-            if column in names:
-                table: dict[str, Any] = {kind: self.data}
-                return replace(self, data=self.texts, texts=None, **table)
+        if kind := _table_kind(names):
+            table: dict[str, Any] = {kind: self.data}
+            return replace(self, data=self.texts, texts=None, **table)
         raise DataError(
             f"{self.data}: with --texts it must be a table of clicks (session, query, document, position, clicked), "
             f"triples (query, better, worse) or judgments (query, document, grade); its columns are {', '.join(names)}"
@@ -175,10 +174,14 @@ def open_sources(
     for path in (sources.data, sources.texts, sources.queries, *sources.relevance_tables.values()):
         if path is not None and "://" in path:
             raise ConfigError(f"{path}: only --engine spark reads this address")
-    if learns and sources == Sources(sources.data, missing=sources.missing) and _is_triples_table(sources.data):
-        return OpenedSources(*_open_text_triples(sources.data), 0)
+    if learns and sources == Sources(sources.data, missing=sources.missing):
+        columns = columns_of(sources.data) if is_table(Path(sources.data)) else ()
+        if _MARKER_COLUMNS["triples"] in columns:
+            return OpenedSources(*_open_text_triples(sources.data), 0)
     resolved = sources.resolve(columns_of)
-    _check_has_texts(resolved.data)
+    columns = columns_of(resolved.data) if is_table(Path(resolved.data)) else ("text",)
+    if "text" not in columns and (kind := _table_kind(columns)):
+        raise DataError(f"{resolved.data}: a table of {kind}; give the documents with --texts")
     collection = open_collection(resolved.data)
     if resolved.queries:
         collection = replace(collection, queries=read_query_texts(resolved.queries))
@@ -199,16 +202,8 @@ def queries_as_texts(relevance: Relevance, path: str) -> dict[str, str]:
     return {query: query for query in queries}
 
 
-def _check_has_texts(data: str) -> None:
-    if is_table(Path(data)):
-        names = columns_of(data)
-        for kind, column in _MARKER_COLUMNS.items():
-            if column in names and "text" not in names:
-                raise DataError(f"{data}: a table of {kind}; give the documents with --texts")
-
-
-def _is_triples_table(data: str) -> bool:
-    return is_table(Path(data)) and _MARKER_COLUMNS["triples"] in columns_of(data)
+def _table_kind(columns: Sequence[str]) -> str | None:
+    return next((kind for kind, column in _MARKER_COLUMNS.items() if column in columns), None)
 
 
 def _open_text_triples(data: str) -> tuple[Collection, Triples]:

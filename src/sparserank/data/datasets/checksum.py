@@ -46,13 +46,13 @@ def members(path: Path) -> dict[str, bytes]:
 
 
 def _tar_members(raw: bytes) -> dict[str, bytes]:
-    found = {}
+    contents = {}
     with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as archive:
         for entry in archive:
             file = archive.extractfile(entry) if entry.isreg() else None
             if file is not None:
-                found[entry.name.removeprefix("./")] = file.read()
-    return found
+                contents[entry.name.removeprefix("./")] = file.read()
+    return contents
 
 
 def digest(path: Path, kind: str) -> str:
@@ -82,17 +82,17 @@ def digest(path: Path, kind: str) -> str:
 
 def verify(path: Path, accepted: Sequence[str]) -> None:
     """Raise DataError if no digest of the file is among the accepted ones; the cheap kind comes first."""
-    found = digest(path, "file")
-    if found in accepted:
+    actual = digest(path, "file")
+    if actual in accepted:
         return
     for kind in KINDS[1:]:
         expected = [one for one in accepted if one.startswith(f"{kind}:")]
         if not expected:
             continue
         try:
-            found = digest(path, kind)
+            actual = digest(path, kind)
         except DataError as error:
-            raise DataError(f"{error}; its checksum is {found}, expected {expected[0]}") from None
-        if found in expected:
+            raise DataError(f"{error}; its checksum is {actual}, expected {expected[0]}") from None
+        if actual in expected:
             return
-    raise DataError(f"{path}: wrong checksum: it is {found}, expected {accepted[-1]}")
+    raise DataError(f"{path}: wrong checksum: it is {actual}, expected {accepted[-1]}")

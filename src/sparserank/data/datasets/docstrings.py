@@ -53,14 +53,14 @@ def parse(raw: str) -> Docstring:
     """
     lines = _deterministic_lines(inspect.cleandoc(raw))
     heads = [at for at, (line, rule) in enumerate(pairwise(lines)) if _is_heading(line, rule)]
-    kept, names = lines[: heads[0] if heads else len(lines)], []
-    summary = _summary(kept)
+    text_lines, names = lines[: heads[0] if heads else len(lines)], []
+    summary = _summary(text_lines)
     for start, stop in pairwise([*heads, len(lines)]):
         if lines[start].strip().lower() == "see also":
             names += [name for line in lines[start + 2 : stop] for name in _names(line)]
         else:
-            kept = kept + lines[start:stop]
-    return Docstring(summary, "\n".join(kept).strip(), tuple(dict.fromkeys(names)))
+            text_lines = text_lines + lines[start:stop]
+    return Docstring(summary, "\n".join(text_lines).strip(), tuple(dict.fromkeys(names)))
 
 
 def _deterministic_lines(text: str) -> list[str]:

@@ -76,8 +76,8 @@ def _path(data_set: DataSet) -> Path | None:
     if data_set.location:
         path: Path | None = import_function(data_set.location)()
         return path
-    found = locate(data_set)
-    return None if found is None else found[0].folder
+    location = locate(data_set)
+    return None if location is None else location[0].folder
 
 
 def load(name: str, *, download: bool = True, progress: Progress | None = None, **options: Any) -> Any:

@@ -135,7 +135,7 @@ class _PublicObject:
 
 
 def _public_objects() -> list[_PublicObject]:
-    found: dict[int, _PublicObject] = {}
+    objects: dict[int, _PublicObject] = {}
     for name, module in _public_modules():
         listed = vars(module).get("__all__")
         for key in sorted(vars(module) if listed is None else set(listed)):
@@ -146,9 +146,9 @@ def _public_objects() -> list[_PublicObject]:
             if listed is None and getattr(value, "__module__", None) != name:
                 continue
             dotted = f"{name}.{key}"
-            item = found.setdefault(id(value), _PublicObject(value, value.__doc__))
+            item = objects.setdefault(id(value), _PublicObject(value, value.__doc__))
             item.names.append((listed is None, dotted.count("."), len(dotted), dotted))
-    return sorted(found.values(), key=lambda item: item.id)
+    return sorted(objects.values(), key=lambda item: item.id)
 
 
 def _public_modules() -> Iterator[tuple[str, types.ModuleType]]:
@@ -203,9 +203,9 @@ def _judgments(objects: list[_PublicObject], docs: Mapping[str, Docstring]) -> d
     qrels = {}
     for item in objects:
         doc = docs[item.id]
-        found = {other for name in doc.see_also if (other := _resolve(name, item, home)) is not None}
-        if found and doc.summary:
-            qrels[item.id] = dict.fromkeys(sorted(found), 1.0)
+        relevant = {other for name in doc.see_also if (other := _resolve(name, item, home)) is not None}
+        if relevant and doc.summary:
+            qrels[item.id] = dict.fromkeys(sorted(relevant), 1.0)
     return qrels
 
 

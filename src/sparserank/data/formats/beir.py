@@ -81,15 +81,15 @@ def _candidates(folder: Path, name: str) -> list[Path]:
 
 def _file(folder: Path, name: str) -> Path:
     """Return the only file of that name, compressed or not."""
-    found = _candidates(folder, name)
-    if len(found) > 1:
-        raise DataError(f"{folder}: has both {found[0].name} and {found[1].name}; keep one")
-    if not found:
+    candidates = _candidates(folder, name)
+    if len(candidates) > 1:
+        raise DataError(f"{folder}: has both {candidates[0].name} and {candidates[1].name}; keep one")
+    if not candidates:
         raise DataError(
             f"{folder}: contains no {name}; a BEIR folder has corpus.jsonl, queries.jsonl and qrels/<split>.tsv "
             "(each may be compressed as .gz, .xz or .zst)"
         )
-    return found[0]
+    return candidates[0]
 
 
 def _records(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:

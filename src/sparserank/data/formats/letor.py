@@ -132,8 +132,8 @@ class _Text:
         return f"{self.name}:{number}"
 
     def word(self, place: int) -> bytes:
-        found = _WORD.match(self.content, place)
-        return found[0] if found else b""
+        match = _WORD.match(self.content, place)
+        return match[0] if match else b""
 
 
 @dataclass(frozen=True)
@@ -271,23 +271,21 @@ def _parse_error(text: _Text, code: int, place: int) -> DataError:
 
     word = text.word(place).decode(errors="replace")
     index, colon, value = word.partition(":")
-    if code == kernel.BAD_GRADE:
-        found = f"a line must begin with its grade, a finite number; got {word!r}"
-    elif code == kernel.BAD_QID:
-        found = f"the second field must be 'qid:<id>'; got {word!r}"
-    elif code == kernel.WIDE_INDEX:
-        found = f"the feature index is too large; got {word!r}"
-    elif code == kernel.NOT_RISING:
-        found = f"feature indices must increase within a line; got {word!r} after an equal or larger index"
-    elif code == kernel.BAD_VALUE and value:
-        found = f"a feature's value must be a finite number; got {word!r}"
+    messages = {
+        kernel.BAD_GRADE: f"a line must begin with its grade, a finite number; got {word!r}",
+        kernel.BAD_QID: f"the second field must be 'qid:<id>'; got {word!r}",
+        kernel.WIDE_INDEX: f"the feature index is too large; got {word!r}",
+        kernel.NOT_RISING: f"feature indices must increase within a line; got {word!r} after an equal or larger index",
+    }
+    if code == kernel.BAD_VALUE and value:
+        message = f"a feature's value must be a finite number; got {word!r}"
     elif index == "qid":
-        found = f"'qid:<id>' must be the second field; got {word!r} further on"
+        message = f"'qid:<id>' must be the second field; got {word!r} further on"
     elif re.fullmatch(r"-\d+", index) and colon:
-        found = f"a feature index must not be negative; got {word!r}"
+        message = f"a feature index must not be negative; got {word!r}"
     else:
-        found = f"a feature must be '<index>:<value>'; got {word!r} (is the line truncated?)"
-    return DataError(f"{text.where(place)}: {found}")
+        message = f"a feature must be '<index>:<value>'; got {word!r} (is the line truncated?)"
+    return DataError(f"{text.where(place)}: {messages.get(code, message)}")
 
 
 def docids(letor: Letor) -> tuple[str, ...]:
@@ -310,11 +308,13 @@ def docids(letor: Letor) -> tuple[str, ...]:
     """
     if not letor.comments:
         raise DataError("the rows have no comments; document ids are read from 'docid = <id>' after '#'")
-    found = [_DOCID.search(comment) for comment in letor.comments]
-    for row, match in enumerate(found):
+    ids = []
+    for row, comment in enumerate(letor.comments):
+        match = _DOCID.search(comment)
         if match is None:
-            raise DataError(f"row {row}: no 'docid = <id>' in its comment {letor.comments[row]!r}")
-    return tuple(match[1] for match in found if match)
+            raise DataError(f"row {row}: no 'docid = <id>' in its comment {comment!r}")
+        ids.append(match[1])
+    return tuple(ids)
 
 
 def write_letor(path: PathLike, letor: Letor) -> None:

@@ -104,9 +104,9 @@ def batches(table: Table, batch_size: int) -> Iterator[pl.DataFrame]:
     rows_before = 0
     with _translate_errors(table):
         for frame, rows in (_parquet_batches if table.is_parquet else _text_batches)(table, batch_size):
-            typed, kept = _validate(table, frame, rows_before)
+            typed, n_valid = _validate(table, frame, rows_before)
             rows_before += rows
-            if kept:
+            if n_valid:
                 yield typed.collect()
 
 
@@ -171,14 +171,14 @@ def _validate(table: Table, frame: pl.LazyFrame, rows_before: int) -> tuple[pl.L
         blank = pl.all_horizontal(pl.exclude(_ROW).is_null())
         frame = frame.filter(~blank)
     checks = _checks(table, kinds, schema)
-    firsts = [pl.col(_ROW).filter(check.bad).min().alias(str(k)) for k, check in enumerate(checks)]
-    rows, *found = frame.select(pl.len(), *firsts).collect(engine="streaming").row(0)
-    wrong = [(row, k) for k, row in enumerate(found) if row is not None]
+    firsts = [pl.col(_ROW).filter(bad).min().alias(str(k)) for k, (_, _, bad) in enumerate(checks)]
+    rows, *first_bad_rows = frame.select(pl.len(), *firsts).collect(engine="streaming").row(0)
+    wrong = [(row, k) for k, row in enumerate(first_bad_rows) if row is not None]
     if wrong:
         row, k = min(wrong)
-        column = checks[k].column
+        column, sentence, _ = checks[k]
         value = frame.filter(pl.col(_ROW) == row).select(column).collect().item()
-        raise DataError(f"{table.place(row)}column {column!r} {checks[k].sentence}; got {value!r}")
+        raise DataError(f"{table.place(row)}column {column!r} {sentence}; got {value!r}")
     return frame.select(_typed(name, kind, schema[name]) for name, kind in kinds.items()), rows
 
 
@@ -234,24 +234,13 @@ def _typed(name: str, kind: str, dtype: pl.DataType) -> pl.Expr:
     return column.cast(pl.Int64, strict=False)
 
 
-@dataclass(frozen=True)
-class _Check:
-    """A check: rows where `bad` is true raise DataError with this sentence about this column."""
-
-    column: str
-    sentence: str
-    bad: pl.Expr
-
-
-def _checks(table: Table, kinds: dict[str, str], schema: pl.Schema) -> list[_Check]:
+def _checks(table: Table, kinds: dict[str, str], schema: pl.Schema) -> list[tuple[str, str, pl.Expr]]:
+    """Return checks (column, sentence, bad): a row where `bad` is true raises DataError with the sentence."""
     import polars as pl
 
     may_be_empty = ("title",) if table.is_parquet else ("title", "text")
-    checks = [
-        _Check(name, "must not be empty", pl.col(name).is_null())
-        for name, kind in kinds.items()
-        if kind not in may_be_empty
-    ]
+    required = [name for name, kind in kinds.items() if kind not in may_be_empty]
+    checks = [(name, "must not be empty", pl.col(name).is_null()) for name in required]
     for name, kind in kinds.items():
         value = _typed(name, kind, schema[name])
         good = value.is_not_null()
@@ -262,11 +251,11 @@ def _checks(table: Table, kinds: dict[str, str], schema: pl.Schema) -> list[_Che
         elif kind == "position":
             good = good & (value >= 1)
         if kind not in ("id", "text", "title"):
-            checks.append(_Check(name, f"must be {_EXPECTED[kind]}", ~good.fill_null(False)))
+            checks.append((name, f"must be {_EXPECTED[kind]}", ~good.fill_null(False)))
     if table.different:
         one, other = (_typed(name, "id", schema[name]) for name in table.different)
         sentence = f"must differ from column {table.different[0]!r}"
-        checks.append(_Check(table.different[1], sentence, one == other))
+        checks.append((table.different[1], sentence, one == other))
     return checks
 
 

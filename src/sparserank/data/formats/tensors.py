@@ -39,36 +39,36 @@ class Tensors:
         """Return an array of this type, without checking its values."""
         if name not in self.arrays:
             raise ModelError(f"{self.path}: has no array {name!r}")
-        found = self.arrays[name]
-        if found.dtype != np.dtype(dtype) or found.ndim != 1:
+        array = self.arrays[name]
+        if array.dtype != np.dtype(dtype) or array.ndim != 1:
             raise ModelError(
-                f"{self.path}: {name!r} must be a vector of {dtype}; got {found.dtype} of shape {found.shape}"
+                f"{self.path}: {name!r} must be a vector of {dtype}; got {array.dtype} of shape {array.shape}"
             )
-        return found
+        return array
 
     def array(self, name: str, dtype: str, length: int | None = None) -> NDArray[Any]:
         """Return an array of this type and length; its numbers are finite."""
-        found = self.raw(name, dtype)
-        if length is not None and len(found) != length:
-            raise ModelError(f"{self.path}: {name!r} must have {length} entries; got {len(found)}")
-        if found.dtype.kind == "f" and not np.isfinite(found).all():
+        array = self.raw(name, dtype)
+        if length is not None and len(array) != length:
+            raise ModelError(f"{self.path}: {name!r} must have {length} entries; got {len(array)}")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelError(f"{self.path}: {name!r} contains a number that is not finite")
-        return found
+        return array
 
     def offsets(self, name: str, total: int, rows: int | None = None) -> NDArray[np.int64]:
         """Return offsets 0 = b[0] ≤ b[1] ≤ … = total, such as the row pointers of a CSR matrix."""
         dtype = "int32" if name in self.arrays and self.arrays[name].dtype == np.int32 else "int64"
-        found = self.array(name, dtype, None if rows is None else rows + 1).astype(np.int64, copy=False)
-        if len(found) == 0 or found[0] != 0 or found[-1] != total or (found[1:] < found[:-1]).any():
+        array = self.array(name, dtype, None if rows is None else rows + 1).astype(np.int64, copy=False)
+        if len(array) == 0 or array[0] != 0 or array[-1] != total or (array[1:] < array[:-1]).any():
             raise ModelError(f"{self.path}: {name!r} does not increase from 0 to {total}")
-        return found
+        return array
 
     def indices(self, name: str, below: int, length: int | None = None) -> NDArray[np.int32]:
         """Return an array of integers in [0, below)."""
-        found = self.array(name, "int32", length)
-        if len(found) and (found.min() < 0 or found.max() >= below):
+        array = self.array(name, "int32", length)
+        if len(array) and (array.min() < 0 or array.max() >= below):
             raise ModelError(f"{self.path}: {name!r} contains an index outside [0, {below})")
-        return found
+        return array
 
     def strings(self, name: str) -> tuple[str, ...]:
         """Return the strings that `pack_strings` packed under this name."""
@@ -105,10 +105,10 @@ class Tensors:
 
 def pack_strings(name: str, strings: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Pack strings into two arrays; `Tensors.strings(name)` unpacks them."""
-    packed = [s.encode("utf-8", "surrogatepass") for s in strings]
-    ends = np.zeros(len(packed) + 1, np.int64)
-    np.cumsum([len(p) for p in packed], out=ends[1:])
-    return {f"{name}.utf8": np.frombuffer(b"".join(packed), np.uint8), f"{name}.ends": ends}
+    encoded = [s.encode("utf-8", "surrogatepass") for s in strings]
+    ends = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(p) for p in encoded], out=ends[1:])
+    return {f"{name}.utf8": np.frombuffer(b"".join(encoded), np.uint8), f"{name}.ends": ends}
 
 
 def pack_csr(name: str, matrix: csr_array) -> dict[str, NDArray[Any]]:
@@ -128,16 +128,15 @@ def write_tensors(path: PathLike, kind: str, settings: Mapping[str, Any], arrays
     from safetensors.numpy import save
 
     about = json.dumps({"format": VERSION, "kind": kind, "settings": settings}, sort_keys=True)
-    packed = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
+    contiguous = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
     # one key only: the library writes several in an order that changes from run to run
-    write_bytes(path, save(packed, metadata={"sparserank": about}), compress=False)
+    write_bytes(path, save(contiguous, metadata={"sparserank": about}), compress=False)
 
 
 def read_tensors(path: PathLike, kind: str | None = None) -> Tensors:
     """Read a file of this kind; anything else raises ModelError."""
     path = Path(path)
-    with _open(path, kind) as file:
-        about = _metadata(path, kind, (file.metadata() or {}).get("sparserank"))
+    with _open(path, kind) as (file, about):
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
     return Tensors(str(path), about["kind"], about["settings"], arrays)
 
@@ -148,21 +147,20 @@ def map_tensors(path: PathLike, kind: str | None = None) -> Tensors:
     `write_tensors` replaces files by renaming, so a mapped file never changes under its reader.
     """
     path = Path(path)
-    with _open(path, kind) as file:  # safetensors checks sizes and offsets on opening
-        about = _metadata(path, kind, (file.metadata() or {}).get("sparserank"))
-        types = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-        shapes = {name: (one.get_dtype(), one.get_shape()) for name, one in types.items()}
+    with _open(path, kind) as (_, about):  # safetensors checks sizes and offsets on opening
         whole = np.memmap(path, np.uint8, "r")
     length = int(whole[:8].view("<u8")[0])
     header = json.loads(whole[8 : 8 + length].tobytes())
+    header.pop("__metadata__")
     arrays = {}
-    for name, (kind_of, shape) in shapes.items():
-        begin, end = (8 + length + at for at in header[name]["data_offsets"])
-        if kind_of not in DTYPES:
-            raise ModelError(f"{path}: {name!r} holds {kind_of}, which no SparseRank file contains")
+    for name, entry in header.items():
+        if entry["dtype"] not in DTYPES:
+            raise ModelError(f"{path}: {name!r} holds {entry['dtype']}, which no SparseRank file contains")
+        dtype = np.dtype(DTYPES[entry["dtype"]])
+        begin, end = (8 + length + at for at in entry["data_offsets"])
         raw = whole[begin:end]
-        aligned = raw if begin % np.dtype(DTYPES[kind_of]).itemsize == 0 else raw.copy()
-        arrays[name] = np.asarray(aligned).view(DTYPES[kind_of]).reshape(shape)
+        aligned = raw if begin % dtype.itemsize == 0 else raw.copy()
+        arrays[name] = np.asarray(aligned).view(dtype).reshape(entry["shape"])
     return Tensors(str(path), about["kind"], about["settings"], arrays)
 
 
@@ -171,8 +169,8 @@ DTYPES = {"U8": "u1", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
 
 
 @contextmanager
-def _open(path: Path, kind: str | None) -> Iterator[Any]:
-    """Open a file with safetensors; convert its errors to ModelError with the path."""
+def _open(path: Path, kind: str | None) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Open a file of this kind with safetensors, and its metadata; its errors become ModelError with the path."""
     from safetensors import SafetensorError, safe_open
 
     if path.is_dir():
@@ -181,7 +179,7 @@ def _open(path: Path, kind: str | None) -> Iterator[Any]:
         raise ModelError(f"{path}: no such file")
     try:
         with safe_open(str(path), framework="numpy") as file:
-            yield file
+            yield file, _metadata(path, kind, (file.metadata() or {}).get("sparserank"))
     except (SafetensorError, OSError, TypeError, AttributeError) as error:  # the last two: types numpy does not know
         raise ModelError(f"{path}: truncated, damaged or not a model file: {error}") from None
 

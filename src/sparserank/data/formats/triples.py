@@ -70,8 +70,8 @@ class Triples:
         text = self.with_text_ids()
         rows = zip(text.query, text.better, text.worse, strict=True)
         keep = np.array([q in queries and b in documents and w in documents for q, b, w in rows], np.bool_)
-        kept = Triples(text.query[keep], text.better[keep], text.worse[keep], text.weight[keep])
-        return kept, len(self) - len(kept)
+        triples = Triples(text.query[keep], text.better[keep], text.worse[keep], text.weight[keep])
+        return triples, len(self) - len(triples)
 
     def with_text_ids(self) -> Triples:
         """Return the same triples with ids as text: a whole number becomes its digits."""
