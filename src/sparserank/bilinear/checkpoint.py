@@ -18,9 +18,8 @@ from ..data.formats.tensors import Tensors, read_tensors, write_tensors
 from ..errors import ModelError
 
 if TYPE_CHECKING:
-    from ..optim.pattern_sgd import PatternTraining
     from ..optim.scores import Bilinear
-    from ..optim.sparse_sgd import Training
+    from ..optim.sparse_sgd import AnyTraining
     from ..preferences import Preferences
 
 KIND = "checkpoint"
@@ -50,7 +49,7 @@ class Checkpoint:
             raise ModelError(f"{self.path}: a checkpoint of other parameters or data; remove it, or give another file")
         return file
 
-    def write(self, phase: str, training: Training | PatternTraining, more: Mapping[str, Any]) -> None:
+    def write(self, phase: str, training: AnyTraining, more: Mapping[str, Any]) -> None:
         """Write the state atomically."""
         state, arrays = training.state()
         write_tensors(self.path, KIND, {"fingerprint": self.fingerprint, "phase": phase, "told": state, **more}, arrays)

@@ -9,11 +9,10 @@ import numpy as np
 from .. import validation
 from ..errors import ConfigError
 from ..optim.losses import Hinge
-from ..optim.pattern_sgd import PatternTraining
 from ..optim.penalties import L1, GroupL1, NoPenalty, Penalty
 from ..optim.pruning import PairBudget
 from ..optim.scores import Bilinear, rows
-from ..optim.sparse_sgd import SparseSGD, Training
+from ..optim.sparse_sgd import AnyTraining, SparseSGD
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -65,18 +64,18 @@ def slack_factor(slack: Any, pairs: int, shape: tuple[int, int]) -> float:
     return max(1.0, min(MAX_SLACK, WORKING_DENSITY * shape[0] * shape[1] / pairs))
 
 
-def make_matrix(name: str, given: Any, shape: tuple[int, int]) -> csr_array:
+def make_matrix(name: str, value: Any, shape: tuple[int, int]) -> csr_array:
     """'identity', 'zero' or a matrix of W's shape."""
     from scipy.sparse import csr_array, eye_array
 
-    if isinstance(given, str):
-        validation.choice(name, given, ("identity", "zero"))
-        if given == "zero":
+    if isinstance(value, str):
+        validation.choice(name, value, ("identity", "zero"))
+        if value == "zero":
             return csr_array(shape, dtype=np.float32)
         if shape[0] != shape[1]:
             raise ConfigError(f"{name}='identity' needs as many query as document columns; W is {shape}: use 'zero'")
         return csr_array(eye_array(shape[0], dtype=np.float32, format="csr"))
-    matrix = rows(name, given)
+    matrix = rows(name, value)
     if matrix.shape != shape:
         raise ConfigError(f"{name} must be a matrix of shape {shape}; got {matrix.shape}")
     return matrix
@@ -87,7 +86,7 @@ def make_solver(ranker: BilinearRanker) -> SparseSGD:
     return SparseSGD(ranker.eta0, ranker.schedule, ranker.shrink_every, ranker.n_jobs, ranker.max_iter or 1)
 
 
-def new_training(ranker: BilinearRanker, score: Bilinear, W: csr_array | None = None) -> Training | PatternTraining:
+def new_training(ranker: BilinearRanker, score: Bilinear, W: csr_array | None = None) -> AnyTraining:
     """A training with the parameters of a ranker, from W, or from the ranker's `init`."""
     shape, penalty = score.shape, make_penalty(ranker.penalty, ranker.alpha)
     init = make_matrix("init", ranker.init, shape) if W is None else W

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -33,6 +33,7 @@ LOSSES_OF_0_1 = {"closed-form": "squared", "low-rank": "softmax"}
 SAME_ROWS = "items are compared with each other, so Q and D must be the same rows; "
 
 
+@dataclass(eq=False, repr=False)
 class LabelRanker(PairMatrixRanker):
     """Learn W of s(x, z) = xᵀ W z so that items of one class score higher for each other than other items.
 
@@ -67,21 +68,12 @@ class LabelRanker(PairMatrixRanker):
     [0, 1]
     """
 
-    def __init__(
-        self,
-        method: str = "ridge",
-        density: float | None = None,
-        max_pairs: int | None = None,
-        rank: int | None = None,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.method = method
-        self.density = density
-        self.max_pairs = max_pairs
-        self.rank = rank
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    method: str = "ridge"
+    density: float | None = None
+    max_pairs: int | None = None
+    rank: int | None = None
+    random_state: int | None = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, *, words: Sequence[str] | None = None) -> Self:
         """Learn W from labelled items.
@@ -98,14 +90,9 @@ class LabelRanker(PairMatrixRanker):
         return self._fit_preferences(X, X, Preferences.from_labels(y), query_words=words, document_words=words)
 
     def _fit_preferences(
-        self,
-        Q: Any,
-        D: Any,
-        preferences: Preferences,
-        *,
-        query_words: Sequence[str] | None = None,
-        document_words: Sequence[str] | None = None,
-    ) -> Self:
+        self, Q: Any, D: Any, preferences: Preferences, *,
+        query_words: Sequence[str] | None = None, document_words: Sequence[str] | None = None,
+    ) -> Self:  # fmt: skip
         """Fit from `Preferences.from_labels`; rows of Q and D behind the labelled ones are ignored."""
         self._validate()
         score, classes = _labelled_items(Q, D, preferences)
@@ -120,11 +107,9 @@ class LabelRanker(PairMatrixRanker):
             raise DataError("W has grown beyond what float32 holds; scale the rows to unit length")
         empty = EmptyRows.of(score)
         empty.report(logging.INFO, score)
-        self.n_empty_queries_, self.n_empty_documents_ = map(len, empty)
         self.query_words_, self.document_words_ = words
-        self.W_, self.n_iter_, self.seed_ = solution.weights, solution.info["steps"], seed
-        self.alpha_, self.converged_ = solution.info["alpha"], solution.info["converged"]
-        counts = {"empty_queries": self.n_empty_queries_, "empty_documents": self.n_empty_documents_}
+        self.W_, self.seed_ = solution.weights, seed
+        counts = {"empty_queries": len(empty.queries), "empty_documents": len(empty.documents)}
         self.solution_ = replace(solution, info={**solution.info, **counts})
         return self
 

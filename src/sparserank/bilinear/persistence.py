@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..base.ranker import Ranker, State
@@ -11,6 +13,11 @@ from ..optim.solver import CurvePoint, Solution
 from .word_pairs import WordPairs
 
 
+def solution_info(key: str) -> Any:
+    """A fitted attribute that is an entry of `solution_.info`."""
+    return property(lambda ranker: ranker.solution_.info[key])
+
+
 class PairMatrixRanker(WordPairs, Ranker):
     """A ranker with s(q, d) = qᵀ W d, whatever W was learned from."""
 
@@ -18,11 +25,8 @@ class PairMatrixRanker(WordPairs, Ranker):
 
     solution_: Solution
     seed_: int
-    n_iter_: int
-    alpha_: float
-    converged_: bool
-    n_empty_queries_: int
-    n_empty_documents_: int
+    n_iter_, alpha_, converged_ = solution_info("steps"), solution_info("alpha"), solution_info("converged")
+    n_empty_queries_, n_empty_documents_ = solution_info("empty_queries"), solution_info("empty_documents")
 
     def _state(self) -> State:
         arrays = pack_csr("W", self._fitted())
@@ -31,12 +35,9 @@ class PairMatrixRanker(WordPairs, Ranker):
                 arrays |= pack_strings(name, words)
         info = self.solution_.info
         settings = {
+            **{name: info[name] for name in ("steps", "alpha", "converged", "message")},
             "shape": list(self.W_.shape),
             "seed": self.seed_,
-            "steps": info["steps"],
-            "alpha": info["alpha"],
-            "converged": info["converged"],
-            "message": info["message"],
             "peak": [info["peak_bytes"], info["peak_nonzeros"]],
             "empty": [info["empty_queries"], info["empty_documents"]],
             "curve": [point.to_dict() for point in self.solution_.history],
@@ -46,23 +47,21 @@ class PairMatrixRanker(WordPairs, Ranker):
     def _restore(self, file: Tensors) -> None:
         shape = file_shape(file)
         self.W_ = file.csr("W", shape)
-        (self.seed_,), (self.n_iter_,) = _counts(file, "seed"), _counts(file, "steps")
-        self.alpha_, self.converged_ = float(file.setting("alpha", (int, float))), file.setting("converged", bool)
-        if not 0 <= self.alpha_ < np.inf:
-            raise ModelError(f"{file.path}: the setting 'alpha' cannot be {self.alpha_}")
-        empty = _counts(file, "empty", 2) if "empty" in file.settings else [0, 0]
-        self.n_empty_queries_, self.n_empty_documents_ = empty
-        peak = _counts(file, "peak", 2)
+        (self.seed_,), (steps,) = _counts(file, "seed"), _counts(file, "steps")
+        alpha = float(file.setting("alpha", (int, float)))
+        if not 0 <= alpha < np.inf:
+            raise ModelError(f"{file.path}: the setting 'alpha' cannot be {alpha}")
         info = {
-            "steps": self.n_iter_,
-            "converged": self.converged_,
+            "steps": steps,
+            "alpha": alpha,
+            "converged": file.setting("converged", bool),
             "message": file.setting("message", str),
-            "alpha": self.alpha_,
-            "peak_bytes": peak[0],
-            "peak_nonzeros": peak[1],
-            "empty_queries": empty[0],
-            "empty_documents": empty[1],
         }
+        for names, values in (
+            (("peak_bytes", "peak_nonzeros"), _counts(file, "peak", 2)),
+            (("empty_queries", "empty_documents"), _counts(file, "empty", 2) if "empty" in file.settings else (0, 0)),
+        ):
+            info |= dict(zip(names, values, strict=True))
         curve = tuple(CurvePoint(**point) for point in file.setting("curve", list))
         self.solution_ = Solution(self.W_, curve, info)
         self.query_words_ = _words(file, "query_words", shape[0])

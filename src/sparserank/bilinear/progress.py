@@ -9,14 +9,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
-from ..optim.sparse_sgd import Training
+from ..optim.sparse_sgd import AnyTraining
 
-if TYPE_CHECKING:
-    from ..optim.pattern_sgd import PatternTraining
-
-Callback: TypeAlias = "Callable[[Training | PatternTraining], None]"
+Callback: TypeAlias = Callable[[AnyTraining], None]
 """callback(training): called every few batches, when W has settled."""
 
 UPDATE_INTERVAL_S = 0.1
@@ -43,13 +40,8 @@ class TrainingBar:
             expand=True,
         )
         self._first, self._total, self._heading = first, total, ""
-        self._live = Live(
-            get_renderable=self._shown,
-            console=console,
-            refresh_per_second=5,
-            transient=not leave,
-            redirect_stdout=False,
-        )
+        settings: dict[str, Any] = {"refresh_per_second": 5, "transient": not leave, "redirect_stdout": False}
+        self._live = Live(get_renderable=self._shown, console=console, **settings)
         self._task = self._progress.add_task(label, total=total - first, numbers="")
         self._looked, self._steps, self._seen, self._violated = 0.0, 0, (0, 0), 0.0
 
@@ -71,7 +63,7 @@ class TrainingBar:
         """Show a message above the bar."""
         self._heading = heading
 
-    def __call__(self, training: Training | PatternTraining) -> None:
+    def __call__(self, training: AnyTraining) -> None:
         """Update the bar, unless that was done just now."""
         if training.steps < self._total and monotonic() - self._looked < UPDATE_INTERVAL_S:
             return
@@ -83,17 +75,16 @@ class TrainingBar:
         numbers = "  ".join(self._numbers(training))
         self._progress.update(self._task, completed=training.steps - self._first, numbers=numbers)
 
-    def _numbers(self, training: Training | PatternTraining) -> Iterator[str]:
+    def _numbers(self, training: AnyTraining) -> Iterator[str]:
         """Steps, density, violations since the last update, and memory."""
-        held = training.rows if isinstance(training, Training) else training
         yield f"{training.steps - self._first:,}/{self._total - self._first:,} steps"
-        yield f"{100 * held.nonzeros / (training.shape[0] * training.shape[1]):.3g}% dense"
+        yield f"{100 * training.nonzeros / (training.shape[0] * training.shape[1]):.3g}% dense"
         now = (training.curve.total_steps, training.curve.total_violations)
         steps, violations = (after - before for after, before in zip(now, self._seen, strict=True))
         if steps > 0:
             self._seen, self._violated = now, violations / steps
         yield f"{self._violated:.0%} violated"
-        megabytes = held.nbytes / 1e6
+        megabytes = training.nbytes / 1e6
         yield f"{megabytes:,.0f} MB" if megabytes >= 10 else f"{megabytes:.2g} MB"
 
 
@@ -113,7 +104,7 @@ def combine(*callbacks: Callback | None) -> Any:
     if len(present) < 2:
         return present[0] if present else None
 
-    def call_all(training: Training | PatternTraining) -> None:
+    def call_all(training: AnyTraining) -> None:
         for callback in present:
             callback(training)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -16,11 +17,10 @@ from ..data.files import PathLike
 from ..data.formats.tensors import Tensors
 from ..errors import ConfigError, DataError
 from ..optim.losses import Hinge
-from ..optim.pattern_sgd import PatternTraining
 from ..optim.penalties import L1, GroupL1, NoPenalty
 from ..optim.pruning import keep_largest
 from ..optim.scores import Bilinear
-from ..optim.sparse_sgd import Training
+from ..optim.sparse_sgd import AnyTraining
 from ..preferences import Preferences, Triples
 from . import config
 from .checkpoint import Checkpoint
@@ -33,7 +33,7 @@ from .word_pairs import EmptyRows, column_words
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Init = TypeVar("Init", bound=Callable[..., None])
+C = TypeVar("C", bound=type)
 
 METHODS_OF_PAPER: dict[str, dict[str, Any]] = {
     "Identity": {"max_iter": 0, "penalty": "none"},
@@ -51,11 +51,16 @@ CHANGEABLE = ("max_iter", "shuffle", "n_jobs", "curve_points", "verbose")
 """Parameters that may change from one `partial_fit` to the next."""
 
 
-def _without_solver(init: Init) -> Init:
-    """Accept the parameters 'solver' and 'rank' of 0.1; solvers of class labels are `LabelRanker` (see `__new__`)."""
+OLD_PARAMETERS = {"start": "init", "rate": "schedule", "centre": "prior", "watch": "curve_points"}
+
+
+def _with_old_parameters(cls: C) -> C:
+    """Accept the parameters of 0.1; for solvers of class labels, `__new__` returns a `LabelRanker`."""
+    init = deprecated.renamed_parameters(OLD_PARAMETERS)(cls.__init__)  # type: ignore[misc]
+    parameters = list(signature(init).parameters.values())[1:]
 
     @wraps(init)
-    def wrapper(self: BilinearRanker, *args: Any, **kwargs: Any) -> None:
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> None:
         if "solver" in kwargs:
             validation.choice("solver", kwargs.pop("solver"), ("sparse-sgd", *METHODS_OF_0_1))
             deprecated.warn("The 'solver' parameter of BilinearRanker", "no parameter")
@@ -63,9 +68,13 @@ def _without_solver(init: Init) -> Init:
             raise ConfigError("'rank' is a parameter of LabelRanker(method='low-rank'); BilinearRanker has none")
         init(self, *args, **kwargs)
 
-    return wrapper  # type: ignore[return-value]
+    cls.__init__ = wrapper  # type: ignore[misc]
+    cls.__signature__ = signature(init).replace(parameters=parameters)  # type: ignore[attr-defined]
+    return cls  # inspect would show the signature of __new__
 
 
+@_with_old_parameters
+@dataclass(eq=False, repr=False)
 class BilinearRanker(PairMatrixRanker):
     """Learn W of s(q, d) = qᵀ W d so that preferred items score higher, and keep it sparse (Chen et al., 2010).
 
@@ -135,55 +144,31 @@ class BilinearRanker(PairMatrixRanker):
     [0, 1, 3, 2]
     """
 
+    loss: Any = "hinge"
+    penalty: Any = "l1"
+    alpha: float = 1e-5
+    density: float | None = None
+    max_pairs: int | None = None
+    refit: bool = False
+    shrink_every: int = 100
+    eta0: float = 200.0
+    max_iter: int = 100_000
+    shuffle: bool = True
+    random_state: int | None = None
+    n_jobs: int | None = None
+    init: Any = "identity"
+    schedule: str = "decay"
+    diagonal: bool = False
+    prior: Any = None
+    curve_points: int = 20
+    slack: float | None = None
+    verbose: bool = False
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Return a `LabelRanker` for the solvers of class labels of 0.1."""
         if kwargs.get("solver") in METHODS_OF_0_1:
             return LabelRankerOf01.from_parameters(**kwargs)  # type: ignore[return-value]
         return super().__new__(cls)
-
-    @_without_solver
-    @deprecated.renamed_parameters({"start": "init", "rate": "schedule", "centre": "prior", "watch": "curve_points"})
-    def __init__(
-        self,
-        loss: Any = "hinge",
-        penalty: Any = "l1",
-        alpha: float = 1e-5,
-        density: float | None = None,
-        max_pairs: int | None = None,
-        refit: bool = False,
-        shrink_every: int = 100,
-        eta0: float = 200.0,
-        max_iter: int = 100_000,
-        shuffle: bool = True,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-        init: Any = "identity",
-        schedule: str = "decay",
-        diagonal: bool = False,
-        prior: Any = None,
-        curve_points: int = 20,
-        slack: float | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.density = density
-        self.max_pairs = max_pairs
-        self.refit = refit
-        self.shrink_every = shrink_every
-        self.eta0 = eta0
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.init = init
-        self.schedule = schedule
-        self.diagonal = diagonal
-        self.prior = prior
-        self.curve_points = curve_points
-        self.slack = slack
-        self.verbose = verbose
 
     @classmethod
     def from_paper(cls, method: str, **params: Any) -> BilinearRanker:
@@ -191,9 +176,8 @@ class BilinearRanker(PairMatrixRanker):
 
         Parameters
         ----------
-        method : str
-            The method's name in the table: 'Identity', 'Diagonal', 'SGD (fixed rate)', 'SGD (decaying rate)', 'Sparse'
-            or 'Sparse-R'.
+        method : {'Identity', 'Diagonal', 'SGD (fixed rate)', 'SGD (decaying rate)', 'Sparse', 'Sparse-R'}
+            The method's name in the table.
         **params : dict
             Parameters that replace the method's own.
 
@@ -206,7 +190,13 @@ class BilinearRanker(PairMatrixRanker):
 
     @classmethod
     def named(cls, name: str, **changes: Any) -> BilinearRanker:
-        """Deprecated name of `from_paper`."""
+        """Deprecated name of `from_paper`.
+
+        Parameters
+        ----------
+        name, **changes : str and dict
+            As in `from_paper`.
+        """
         deprecated.warn("BilinearRanker.named", "BilinearRanker.from_paper")
         return cls.from_paper(name, **changes)
 
@@ -229,10 +219,8 @@ class BilinearRanker(PairMatrixRanker):
 
         Parameters
         ----------
-        Q : sparse or dense array of shape (n_queries, n_query_features)
-            Query vectors, used as they are (tf-idf of unit length, for example).
-        D : sparse or dense array of shape (n_documents, n_document_features)
-            Document vectors, used as they are.
+        Q, D : sparse or dense arrays of shape (n_queries, n_query_features) and (n_documents, n_document_features)
+            Query vectors and document vectors, used as they are (tf-idf of unit length, for example).
         preferences : Preferences
             Which rows of D should score higher than which others, for rows of Q.
         query_words, document_words : sequence of str or None, default=None
@@ -263,10 +251,10 @@ class BilinearRanker(PairMatrixRanker):
 
     _fit_preferences = fit
 
-    def _train(self, training: Training | PatternTraining, run: Run) -> csr_array:
+    def _train(self, training: AnyTraining, run: Run) -> csr_array:
         """Return W after all triples; if the checkpoint is from the refit, restore only the state of this phase."""
-        if run.found is not None and run.found_in("refit"):
-            training.restore(run.found.setting("learned", dict))
+        if run.resume_from is not None and run.resumes_in("refit"):
+            training.restore(run.resume_from.setting("learned", dict))
             return config.make_matrix("init", "zero", training.shape)
         run.take(training)
         return _pruned(training)
@@ -284,14 +272,8 @@ class BilinearRanker(PairMatrixRanker):
 
         Parameters
         ----------
-        Q : sparse or dense array of shape (n_queries, n_query_features)
-            Query vectors.
-        D : sparse or dense array of shape (n_documents, n_document_features)
-            Document vectors.
-        preferences : Preferences
-            Which rows of D should score higher than which others, for rows of Q.
-        callback : callable or None, default=None
-            Called with the training every few batches.
+        Q, D, preferences, callback : array, array, Preferences and callable
+            As in `fit`.
         """
         if self.refit:
             raise ConfigError("refit=True repeats the steps over all triples, which partial_fit does not have; use fit")
@@ -313,7 +295,7 @@ class BilinearRanker(PairMatrixRanker):
         self._finish(_pruned(training), training, score)
         return self
 
-    def _continued(self, score: Bilinear) -> Training | PatternTraining:
+    def _continued(self, score: Bilinear) -> AnyTraining:
         """The training of the last call, or one that starts from a W that was loaded."""
         if not hasattr(self, "_training"):
             self._training = config.new_training(self, score, self.W_)
@@ -321,7 +303,7 @@ class BilinearRanker(PairMatrixRanker):
             self._first_params = self._fixed_params()
         return self._training
 
-    def _begin(self, seed: int, training: Training | PatternTraining, words: tuple[Any, Any]) -> None:
+    def _begin(self, seed: int, training: AnyTraining, words: tuple[Any, Any]) -> None:
         self.seed_, self._training, self._first_params = seed, training, self._fixed_params()
         self.query_words_, self.document_words_ = words
         vars(self).pop("refit_curve_", None)  # of the previous fit
@@ -343,13 +325,7 @@ class BilinearRanker(PairMatrixRanker):
         return secrets.randbits(63) if self.random_state is None else int(self.random_state)
 
     def validate(self) -> None:
-        """Check the parameters that need no data, as `fit` does.
-
-        Raises
-        ------
-        ConfigError
-            A parameter is out of range.
-        """
+        """Check the parameters that need no data, as `fit` does; raises ConfigError."""
         validation.count("max_iter", self.max_iter)
         validation.count("curve_points", self.curve_points)
         validation.choice("schedule", self.schedule, ("decay", "fixed", "linear"))
@@ -380,10 +356,10 @@ class BilinearRanker(PairMatrixRanker):
             triples = preferences.draw(self.max_iter, seed, first=steps)
         elif self.max_iter:
             triples = preferences.first(min(self.max_iter, preferences.n_pairs))
-        measured = self.curve_points and len(triples.query)
-        held_out = preferences.draw(HELD_OUT_TRIPLES, seed + 1) if measured else None
-        found = None if checkpoint is None else checkpoint.read()
-        return Run(triples, held_out, self.curve_points, checkpoint, found, self.verbose, callback)
+        has_curve = self.curve_points and len(triples.query)
+        held_out = preferences.draw(HELD_OUT_TRIPLES, seed + 1) if has_curve else None
+        resume_from = None if checkpoint is None else checkpoint.read()
+        return Run(triples, held_out, self.curve_points, checkpoint, resume_from, self.verbose, callback)
 
     def _checkpoint(self, path: PathLike, every: int, score: Bilinear, preferences: Preferences) -> Checkpoint:
         if self.random_state is None:
@@ -394,7 +370,7 @@ class BilinearRanker(PairMatrixRanker):
         params = {k: v for k, v in self.get_params(deep=False).items() if k not in ("n_jobs", "verbose")}
         return Checkpoint(path, whole_batches, params, score, preferences)
 
-    def _finish(self, W: csr_array, training: Training | PatternTraining, score: Bilinear) -> None:
+    def _finish(self, W: csr_array, training: AnyTraining, score: Bilinear) -> None:
         empty = EmptyRows.of(score)
         empty.report(logging.INFO, score)
         store_solution(self, W, training, (len(empty.queries), len(empty.documents)))
@@ -403,7 +379,13 @@ class BilinearRanker(PairMatrixRanker):
 
     @classmethod
     def from_file(cls, file: Tensors) -> Any:
-        """Return the ranker that a file holds; files of 0.1 with a solver of class labels hold a `LabelRanker`."""
+        """Return the ranker that a file holds; files of 0.1 with a solver of class labels hold a `LabelRanker`.
+
+        Parameters
+        ----------
+        file : Tensors
+            The content of the file.
+        """
         labels = file.setting("params", dict).get("solver") in METHODS_OF_0_1
         return LabelRanker.from_file(file) if labels else super().from_file(file)
 
@@ -426,12 +408,7 @@ class BilinearRanker(PairMatrixRanker):
         return params
 
 
-_init = signature(BilinearRanker.__init__)
-# inspect would show the signature of __new__
-BilinearRanker.__signature__ = _init.replace(parameters=list(_init.parameters.values())[1:])  # type: ignore[attr-defined]
-
-
-def _pruned(training: Training | PatternTraining) -> csr_array:
+def _pruned(training: AnyTraining) -> csr_array:
     """Return W with its largest entries, at most `max_pairs`."""
     W = training.weights()
     return W if training.max_pairs is None else keep_largest(W, training.max_pairs)

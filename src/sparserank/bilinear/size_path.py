@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -54,8 +54,59 @@ class SizePoint:
         return {name: getattr(self, name) for name in names} | {"measures": dict(self.measures)}
 
 
+class ModelPath:
+    """Models from the smallest to the largest, compared by the measure `by`; a subclass defines `_values`."""
+
+    points: tuple[Any, ...]
+    by: str
+    tolerance: ClassVar[float] = 0.01
+    lower_is_better: bool = False
+
+    def _values(self) -> list[float]:
+        """The value of `by` of each model."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.points)
+
+    def __getitem__(self, place: int) -> Any:
+        return self.points[place]
+
+    def best(self, within: float | None = None) -> Any:
+        """Return the smallest model whose value is within a tolerance of the best one.
+
+        Parameters
+        ----------
+        within : float or None, default=None
+            The tolerance; None is 0.01, and 0.005 for the nDCG of a text ranker.
+        """
+        within = validation.number("within", self.tolerance if within is None else within, low=0)
+        sign = -1.0 if self.lower_is_better else 1.0
+        values = [sign * value for value in self._values()]
+        return next(p for p, value in zip(self.points, values, strict=True) if value >= max(values) - within)
+
+    def plot(self, path: PathLike, within: float | None = None) -> None:
+        """Write a PNG of the values against the number of pairs, with `best(within)` marked; it needs the extra `plot`.
+
+        Parameters
+        ----------
+        path : path-like
+            The PNG file.
+        within : float or None, default=None
+            The tolerance of `best`.
+        """
+        from ..base.plots import size_curve
+
+        within = self.tolerance if within is None else within
+        values = list(zip((point.pairs for point in self.points), self._values(), strict=True))
+        write_bytes(path, size_curve(values, self.by, self.points.index(self.best(within)), within), compress=False)
+
+
 @dataclass(frozen=True)
-class SizePath:
+class SizePath(ModelPath):
     """Models of one W, from the smallest to the largest; `size_path` returns it.
 
     Parameters
@@ -72,54 +123,17 @@ class SizePath:
     by: str
     lower_is_better: bool = False
 
-    def __len__(self) -> int:
-        return len(self.points)
-
-    def __iter__(self) -> Iterator[SizePoint]:
-        return iter(self.points)
-
-    def __getitem__(self, place: int) -> SizePoint:
-        return self.points[place]
+    def _values(self) -> list[float]:
+        return [point.measures[self.by] for point in self.points]
 
     def _repr_html_(self) -> str:
         rows = [(f"{p.pairs:,}", f"{p.megabytes:.2f}", f"{p.measures[self.by]:.4f}") for p in self.points]
         return html_table(("pairs", "MB", self.by), rows, "SizePath")
 
-    def best(self, within: float = 0.01) -> SizePoint:
-        """Return the smallest model whose `by` is within a tolerance of the best one.
-
-        Parameters
-        ----------
-        within : float, default=0.01
-            The tolerance.
-        """
-        validation.number("within", within, low=0)
-        sign = -1.0 if self.lower_is_better else 1.0
-        values = [sign * point.measures[self.by] for point in self.points]
-        return next(p for p, value in zip(self.points, values, strict=True) if value >= max(values) - within)
-
-    def plot(self, path: PathLike, within: float = 0.01) -> None:
-        """Write a PNG of `by` against the number of pairs, with `best(within)` marked; it needs the extra `plot`.
-
-        Parameters
-        ----------
-        path : path-like
-            The PNG file.
-        within : float, default=0.01
-            The tolerance of `best`.
-        """
-        from ..base.plots import size_curve
-
-        values = [(point.pairs, point.measures[self.by]) for point in self.points]
-        write_bytes(path, size_curve(values, self.by, self.points.index(self.best(within)), within), compress=False)
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, for JSON."""
-        return {
-            "by": self.by,
-            "lower_is_better": self.lower_is_better,
-            "points": [point.to_dict() for point in self.points],
-        }
+        points = [point.to_dict() for point in self.points]
+        return {"by": self.by, "lower_is_better": self.lower_is_better, "points": points}
 
 
 @deprecated.renamed_parameters({"prefs": "preferences"})

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..data.formats.tensors import Tensors
 from ..errors import ConfigError
-from ..optim.pattern_sgd import PatternTraining
 from ..optim.solver import Solution, TrainingState
-from ..optim.sparse_sgd import Training
+from ..optim.sparse_sgd import AnyTraining
 from ..preferences import Triples
 from .checkpoint import Checkpoint
 from .progress import Callback, combine, training_bar
@@ -33,23 +32,21 @@ class Run:
     held_out: Triples | None
     points: int
     checkpoint: Checkpoint | None = None
-    found: Tensors | None = None
+    resume_from: Tensors | None = None
     verbose: bool = False
     callback: Callback | None = None
 
     def __len__(self) -> int:
         return len(self.triples.query)
 
-    def found_in(self, phase: str) -> bool:
+    def resumes_in(self, phase: str) -> bool:
         """Whether a checkpoint of this phase was found."""
-        return self.found is not None and self.found.settings["phase"] == phase
+        return self.resume_from is not None and self.resume_from.settings["phase"] == phase
 
-    def take(
-        self, training: Training | PatternTraining, phase: str = "learn", more: Mapping[str, Any] | None = None
-    ) -> None:
+    def take(self, training: AnyTraining, phase: str = "learn", more: Mapping[str, Any] | None = None) -> None:
         """Take the triples that the training has not taken yet; `more` is written with its checkpoints."""
-        if self.found is not None and self.found_in(phase):
-            training.resume(self.found.setting("told", dict), self.found.arrays)
+        if self.resume_from is not None and self.resumes_in(phase):
+            training.resume(self.resume_from.setting("told", dict), self.resume_from.arrays)
         n = len(self)
         every = max(1, n // self.points) if self.points and n else None
         done = training.steps if self.checkpoint is not None else 0
@@ -72,20 +69,11 @@ def store_solution(ranker: BilinearRanker, W: csr_array, state: TrainingState, e
     """Set the fitted attributes of a ranker; `empty` counts the empty rows of Q and D."""
     if not np.isfinite(W.data).all():
         raise ConfigError(f"W has grown beyond what float32 holds; eta0={ranker.eta0} is too large for these rows")
-    ranker.n_empty_queries_, ranker.n_empty_documents_ = empty
     curve = tuple(state.curve.points)
     values = [point.objective for point in curve if point.objective is not None]
     settled = len(values) >= 4 and abs(values[-1] - values[-4]) <= 0.01 * max(abs(values[-4]), 1e-12)
     message = "the held-out objective stopped changing" if settled else "the held-out objective was still changing"
-    ranker.W_, ranker.n_iter_, ranker.alpha_, ranker.converged_ = W, state.steps, state.alpha, settled
-    info = {
-        "steps": state.steps,
-        "converged": settled,
-        "message": message,
-        "alpha": state.alpha,
-        "peak_bytes": state.peak_bytes,
-        "peak_nonzeros": state.peak_nonzeros,
-        "empty_queries": ranker.n_empty_queries_,
-        "empty_documents": ranker.n_empty_documents_,
-    }
-    ranker.solution_ = Solution(W, curve, info)
+    numbers = {name: getattr(state, name) for name in ("steps", "alpha", "peak_bytes", "peak_nonzeros")}
+    counts = {"empty_queries": empty[0], "empty_documents": empty[1]}
+    ranker.W_ = W
+    ranker.solution_ = Solution(W, curve, {"converged": settled, "message": message} | numbers | counts)

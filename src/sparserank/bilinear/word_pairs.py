@@ -65,12 +65,12 @@ class WordPairs:
     def scores(self, Q: Any, D: Any) -> NDArray[np.float32]:
         """Score every row of D for every row of Q: out[i, j] = Q[i]ᵀ W D[j].
 
+        Rows without a known word score 0; a warning is logged that counts them.
+
         Parameters
         ----------
-        Q : sparse or dense array of shape (n_queries, n_query_features)
-            Query vectors.
-        D : sparse or dense array of shape (n_documents, n_document_features)
-            Document vectors.
+        Q, D : sparse or dense arrays of shape (n_queries, n_query_features) and (n_documents, n_document_features)
+            Query and document vectors.
         """
         score = self._bilinear(Q, D)
         EmptyRows.of(score).report(logging.WARNING, score)
@@ -106,7 +106,7 @@ class WordPairs:
         return float((W.data.nbytes + W.indices.nbytes + W.indptr.nbytes) / 1e6)
 
     def explain(self, q: Any, d: Any) -> Explanation:
-        """Explain a score: what every pair of a query word and a document word adds to qᵀ W d.
+        """Explain a score: what every pair of a query word and a document word adds to qᵀ W d, the largest first.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class WordPairs:
         return Explanation(float(in_float32(value.sum().reshape(1, 1))[0, 0]), pairs)
 
     def related(self, word: str | int, k: int = 5) -> list[tuple[str, float]]:
-        """Return the document words with the largest weights for a query word.
+        """Return the document words with the largest weights for a query word, and the weights, the largest first.
 
         Parameters
         ----------
@@ -140,14 +140,14 @@ class WordPairs:
             The largest number of words.
         """
         W = self._fitted()
-        row = word if isinstance(word, int) else self._column(word)
+        row = word if isinstance(word, int) else _place("query", self.query_words_, word)
         if not 0 <= row < W.shape[0]:
             raise DataError(f"query columns have the numbers 0 to {W.shape[0] - 1}; got {row}")
         best = find_row_largest(W, row, validation.count("k", k, low=1), signed=True)
         return [(self._word(self.document_words_, W.indices[i]), float(W.data[i])) for i in best]
 
     def top_pairs(self, k: int = 20) -> list[Contribution]:
-        """Return the entries of W with the largest absolute values.
+        """Return the entries of W with the largest absolute values, as (query word, document word, weight).
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class WordPairs:
         return [self._contribution(W.row[i], W.col[i], W.data[i]) for i in order]
 
     def submatrix(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the dense block of W between words.
+        """Return the dense block of W between words: out[i, j] is the weight of words[i] as query and words[j].
 
         Parameters
         ----------
@@ -193,9 +193,6 @@ class WordPairs:
         if len(words) > MAX_WORDS:
             raise DataError(f"a heat map shows at most {MAX_WORDS} words; got {len(words)}")
         write_bytes(path, heatmap(words, self.submatrix(words)), compress=False)
-
-    def _column(self, word: str) -> int:
-        return _place("query", self.query_words_, word)
 
     def _contribution(self, row: Any, column: Any, value: Any) -> Contribution:
         words = self._word(self.query_words_, row), self._word(self.document_words_, column)

@@ -262,12 +262,8 @@ def compare_runs(baseline: Run, run: Run, qrels: Qrels, measures: Measures, *, r
     ----------
     baseline, run : {query id: {document id: score}}
         The rankings, best first.
-    qrels : {query id: {document id: grade}}
-        The judgments.
-    measures : str or sequence
-        What to measure; the first measure decides which queries got worse.
-    random_state : int, default=0
-        Seed of intervals and tests.
+    qrels, measures, random_state : mapping, str or sequence, and int
+        As in `evaluate_run`; the first measure decides which queries got worse.
 
     Examples
     --------

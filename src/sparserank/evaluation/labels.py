@@ -106,7 +106,10 @@ def evaluate_classes(
         from .._kernels.ranking import class_rows
 
         stop = min(start + rows, n)
-        single = np.ascontiguousarray(as_single(_block(block_scores, start, stop, n)))
+        block = np.asarray(block_scores(start, stop))
+        if block.shape != (stop - start, n):
+            raise DataError(f"block_scores({start}, {stop}) must have shape {(stop - start, n)}; got {block.shape}")
+        single = np.ascontiguousarray(as_single(block))
         bad = class_rows(single.view(np.uint32), start, label, member, member_start, tie, precision, error)
         if bad >= 0:
             raise DataError(f"the score of item {bad % n} for query {start + bad // n} is not a number")
@@ -193,13 +196,6 @@ def _classes(y: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArra
         raise DataError("every item is alone in its class: no query has a relevant item")
     start = np.concatenate(([0], np.cumsum(sizes)))
     return label.astype(np.int64), np.argsort(label, kind="stable").astype(np.int64), start.astype(np.int64)
-
-
-def _block(block_scores: BlockScores, start: int, stop: int, n: int) -> NDArray[Any]:
-    block = np.asarray(block_scores(start, stop))
-    if block.shape != (stop - start, n):
-        raise DataError(f"block_scores({start}, {stop}) must have shape {(stop - start, n)}; got {block.shape}")
-    return block
 
 
 def _evaluation(precision: Floats, error: Floats, triples: NDArray[np.int64], random_state: int) -> ClassEvaluation:

@@ -244,10 +244,15 @@ def _per_query(items: Items, measure: Measure, values: Floats | None) -> PerQuer
     return PerQuery(measure, queries, values[defined], weights[defined])
 
 
+def by_measure(columns: Iterable[PerQuery]) -> dict[str, dict[str, float]]:
+    """{measure: {query id: value}}."""
+    return {str(column.measure): column.as_dict() for column in columns}
+
+
 def per_query(run: Nested, qrels: Nested, measures: Measures) -> dict[str, dict[str, float]]:
     """Deprecated: use `evaluate_run(run, qrels, measures).per_query`."""
     warn("sparserank.evaluation.measures.per_query", "evaluate_run(run, qrels, measures).per_query")
-    return {str(column.measure): column.as_dict() for column in compute(Items.from_run(run, qrels), measures)}
+    return by_measure(compute(Items.from_run(run, qrels), measures))
 
 
 def per_group(
@@ -255,8 +260,7 @@ def per_group(
 ) -> dict[str, dict[str, float]]:
     """Deprecated: use `evaluate_rows(scores, grades, qid, measures).per_query`."""
     warn("sparserank.evaluation.measures.per_group", "evaluate_rows(scores, grades, qid, measures).per_query")
-    columns = compute(Items.from_rows(scores, grades, qid, ids=ids), measures)
-    return {str(column.measure): column.as_dict() for column in columns}
+    return by_measure(compute(Items.from_rows(scores, grades, qid, ids=ids), measures))
 
 
 __getattr__ = renamed_names(

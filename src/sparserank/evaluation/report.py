@@ -98,14 +98,8 @@ class Report:
 
         Parameters
         ----------
-        title : str
-            The title.
-        systems : mapping of str to Evaluation
-            The values of each system, the baseline first.
-        notes : sequence of str, default=()
-            Remarks to print.
-        settings : mapping, default=None
-            Settings to list.
+        title, systems, notes, settings : str, mapping of str to Evaluation, sequence of str, and mapping
+            The attributes of the report, the baseline first.
         random_state : int, default=None
             Seed of intervals and tests. None means that of the first system.
         """
@@ -150,10 +144,13 @@ class Report:
         """One row per system and measure: the difference from the baseline, and its p-value."""
         head = ("System", "Measure", "Difference", "p", "Better", "Worse", "Equal")
         rows = (
-            (name, measure_heading(self, measure), _with_interval(c.difference, "+"), _p(c.p), *_counts(c))
+            (
+                name, measure_heading(self, measure), _with_interval(c.difference, "+"), _p(c.p),
+                str(c.wins), str(c.losses), str(c.ties),
+            )
             for name, by_measure in self.comparisons.items()
             for measure, c in by_measure.items()
-        )
+        )  # fmt: skip
         return Table(head, tuple(rows))
 
     def findings(self) -> tuple[str, ...]:
@@ -273,10 +270,6 @@ def _with_interval(estimate: Estimate | None, sign: str = "") -> str:
     if estimate is None:
         return "–"
     return f"{estimate.value:{sign}.4f} [{estimate.low:{sign}.4f}, {estimate.high:{sign}.4f}]"
-
-
-def _counts(c: Comparison) -> tuple[str, str, str]:
-    return str(c.wins), str(c.losses), str(c.ties)
 
 
 def _p(p: float) -> str:

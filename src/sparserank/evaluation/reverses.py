@@ -90,8 +90,8 @@ class Reverses:
         qrels : {query id: {document id: grade}}
             All judgments.
         """
-        kept = {q: {d: g for d, g in of.items() if d not in self.known.get(q, ())} for q, of in qrels.items()}
-        return {q: of for q, of in kept.items() if any(grade > 0 for grade in of.values())}
+        remaining = {q: {d: g for d, g in of.items() if d not in self.known.get(q, ())} for q, of in qrels.items()}
+        return {q: of for q, of in remaining.items() if any(grade > 0 for grade in of.values())}
 
     @renamed_parameters({"seed": "random_state"})
     def evaluate(self, run: Run, qrels: Qrels, measures: Measures, *, random_state: int = 0) -> Evaluation | None:
@@ -99,20 +99,14 @@ class Reverses:
 
         Parameters
         ----------
-        run : {query id: {document id: score}}
-            The rankings.
-        qrels : {query id: {document id: grade}}
-            All judgments.
-        measures : str or sequence
-            What to measure.
-        random_state : int, default=0
-            Seed of the intervals.
+        run, qrels, measures, random_state : mapping, mapping, str or sequence, and int
+            As in `evaluate_run`.
         """
-        left = self.without(qrels)
-        if not left:
+        remaining = self.without(qrels)
+        if not remaining:
             return None
-        ranked = {q: {d: s for d, s in run.get(q, {}).items() if d not in self.known.get(q, ())} for q in left}
-        return evaluate_run(ranked, left, measures, random_state=random_state)
+        ranked = {q: {d: s for d, s in run.get(q, {}).items() if d not in self.known.get(q, ())} for q in remaining}
+        return evaluate_run(ranked, remaining, measures, random_state=random_state)
 
     def to_dict(self) -> dict[str, Any]:
         """{"judgments": …, "of": …, "share": …}, for JSON."""

@@ -86,10 +86,8 @@ def evaluate_run(run: Run, qrels: Qrels, measures: Measures = DEFAULT_MEASURES, 
 
     Parameters
     ----------
-    run : {query id: {document id: score}}
-        The rankings.
-    qrels : {query id: {document id: grade}}
-        The judgments.
+    run, qrels : {query id: {document id: score}} and {query id: {document id: grade}}
+        The rankings and the judgments.
     measures : str or sequence, default="nDCG@10 AP R@100"
         What to measure; see `sparserank.evaluation.measures`.
     random_state : int, default=0
@@ -100,7 +98,10 @@ def evaluate_run(run: Run, qrels: Qrels, measures: Measures = DEFAULT_MEASURES, 
     >>> evaluate_run({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}}, "RR P@1").per_query
     {'RR': {'q': 0.5}, 'P@1': {'q': 0.0}}
     """
-    items = Items.from_run(run, qrels)
+    return _evaluate(Items.from_run(run, qrels), measures, random_state)
+
+
+def _evaluate(items: Items, measures: Measures, random_state: int) -> Evaluation:
     return Evaluation(items.queries, compute(items, measures), count("random_state", random_state))
 
 
@@ -120,17 +121,14 @@ def evaluate_rows(
     ----------
     scores, grades, qid : array-like of shape (n_rows,)
         Score, grade and query id of each row.
-    measures : str or sequence, default="nDCG@10 AP R@100"
-        What to measure; see `sparserank.evaluation.measures`.
     ids : sequence of str, default=None
         Document ids, which break ties. None means the row numbers, as text.
-    random_state : int, default=0
-        Seed of the intervals.
+    measures, random_state : str or sequence, and int
+        As in `evaluate_run`.
 
     Examples
     --------
     >>> evaluate_rows([0.1, 0.9], [1, 0], [7, 7], "AP").to_dict()
     {'AP': {'value': 0.5, 'low': 0.5, 'high': 0.5}}
     """
-    items = Items.from_rows(scores, grades, qid, ids=ids)
-    return Evaluation(items.queries, compute(items, measures), count("random_state", random_state))
+    return _evaluate(Items.from_rows(scores, grades, qid, ids=ids), measures, random_state)

@@ -19,18 +19,9 @@ from ..bilinear.ranker import METHODS_OF_PAPER
 from ..evaluation import ClassEvaluation, bilinear_blocks, evaluate_classes
 from ..optim.pruning import find_row_largest
 from . import published
-from .chen_methods import (
-    MANY_COLUMNS,
-    PLUS,
-    PLUS_SETTINGS,
-    CurvePoint,
-    TrainedMethod,
-    train,
-    train_plus,
-    train_refit,
-)
+from .chen_methods import MANY_COLUMNS, PLUS, PLUS_SETTINGS, CurvePoint, TrainedMethod, train, train_plus, train_refit
 from .datasets import LabeledDataset, load_labeled
-from .report import Progress
+from .runner import Progress, note
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -54,25 +45,11 @@ def reproduce(
     progress: Progress = lambda message: None,
     callback: Callback | None = None,
 ) -> dict[str, Any]:
-    """Reproduce all tables and the figure of the paper on one data set, as plain numbers.
+    """Reproduce all tables and the figure of the paper on one data set, as plain numbers for JSON.
 
-    Parameters
-    ----------
-    dataset : {"20newsgroups", "mnist", "rcv1", "digits"}
-        Name of the data set.
-    steps : int, default 100_000
-        Training steps of every method.
-    seed : int, default 0
-        Seed of the triples.
-    words : sequence of str, default ()
-        More query words for Table III.
-    progress : callable, optional
-        Called with a line of text at every phase.
-    callback : callable, optional
-        Called with the training state every few batches.
+    steps : training steps of every method. seed : of the triples. words : more query words for Table III.
+    progress : called with a line of text at every phase. callback : called with the training every few batches.
 
-    Examples
-    --------
     >>> result = reproduce("digits", steps=200)
     >>> [row["method"] for row in result["table2"]][-2:]
     ['Sparse-R', 'Sparse-R+']
@@ -83,6 +60,7 @@ def reproduce(
     data = load_labeled(dataset)
     trained, rows = _train_methods(data, steps, seed, progress, callback)
     related = table_3(data, trained["Sparse"].W, words)
+    sampling = note("chen", "sampling", steps=steps, seed=seed, passes=PLUS_SETTINGS.passes)
     return {
         "paper": "chen2010",
         "dataset": data.name,
@@ -96,20 +74,8 @@ def reproduce(
         **related,
         "heatmap": heatmap(data, trained["Sparse"].W, list(related["table3"])),
         "figure1": _figure_1(data, {method: one.curve for method, one in trained.items()}),
-        "differs": f"{data.differences} {_sampling_note(steps, seed)}",
+        "differs": f"{data.differences} {sampling}",
     }
-
-
-def _sampling_note(steps: int, seed: int) -> str:
-    return (
-        f"Here {steps:,} triples are drawn with replacement (seed {seed}); the paper trains for 100,000 and names no "
-        "seed. The density of W is given: λ adapts to it, and W is pruned to it at the end; the paper tries values of "
-        "λ. Every test item is a query, and all its triples count: `error` is the mean over queries of the share of "
-        "a query's triples in the wrong order, `error of triples` is the share of all triples in the wrong order; the "
-        "paper does not say how it draws its test triples. The megabytes of W are those of float32 values with 32-bit "
-        f"indices. Steps count every pass: Sparse-R takes the triples of Sparse twice, and Sparse-R+ takes "
-        f"{PLUS_SETTINGS.passes} times as many triples as Sparse and then the first {steps:,} of them again."
-    )
 
 
 def _train_methods(

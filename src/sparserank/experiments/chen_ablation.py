@@ -22,7 +22,7 @@ from . import published
 from .chen2010 import density, measure
 from .chen_methods import PLUS, PLUS_SETTINGS, SHRINK_EVERY, train_plus
 from .datasets import VOCABULARY_SIZE, LabeledDataset, load_labeled, unit_rows
-from .report import Progress
+from .runner import Progress, note
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -150,9 +150,8 @@ def sweep_rates(
     """
     data = load_labeled(dataset)
     progress(f"{dataset}: Sparse, for λ")
-    ranker = BilinearRanker.from_paper(
-        "Sparse", density=data.density, max_iter=steps, random_state=seed, curve_points=0
-    )
+    settings: dict[str, Any] = {"max_iter": steps, "random_state": seed, "curve_points": 0}
+    ranker = BilinearRanker.from_paper("Sparse", density=data.density, **settings)
     alpha = float(ranker.fit(data.train, data.train, Preferences.from_labels(data.train_classes)).alpha_)
     rows: list[dict[str, Any]] = []
     matrices: dict[float, csr_array] = {}
@@ -167,11 +166,8 @@ def sweep_rates(
         evaluation = measure(data, matrices[row["c"]]) if row["c"] in matrices else None
         row["map"] = evaluation and evaluation.map.value
         row["error"] = evaluation and evaluation.error.value
-    note = (
-        f"Sparse with λ = {alpha:.3g}, not pruned, {steps:,} steps. C = {best:g} has the lowest objective on training "
-        f"triples; the paper chooses C = {PAPER_RATE:g}. Only these two are measured on the test items."
-    )
-    return {"lambda": alpha, "best_c": best, "paper_c": PAPER_RATE, "rows": rows, "note": note}
+    remark = note("chen", "rate_sweep", alpha=alpha, steps=steps, best=best, paper=PAPER_RATE)
+    return {"lambda": alpha, "best_c": best, "paper_c": PAPER_RATE, "rows": rows, "note": remark}
 
 
 def _train_at_rate(data: LabeledDataset, rate: float, alpha: float, steps: int, seed: int) -> tuple[csr_array, float]:

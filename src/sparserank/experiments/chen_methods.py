@@ -104,15 +104,24 @@ def train_refit(
     callback: Callback | None = None,
 ) -> TrainedMethod:
     """Sparse-R: train on the triples of Sparse again, without penalty, on the entries that Sparse keeps."""
-    score = Bilinear.of(data.train, data.train)
-    training = SparseSGD(shrink_every=SHRINK_EVERY).training(score, Hinge(), NoPenalty(), sparse.W, pattern=True)
     triples = Preferences.from_labels(data.train_classes).draw(steps, seed)
+    second = _refit(data, sparse.W, SparseSGD(shrink_every=SHRINK_EVERY), triples, callback, measure)
+    return TrainedMethod(second.W, sparse.steps + steps, sparse.seconds + second.seconds, second.curve)
+
+
+def _refit(
+    data: LabeledDataset, W: csr_array, solver: SparseSGD, triples: Triples, callback: Callback | None,
+    measure: Measure | None = None,
+) -> TrainedMethod:  # fmt: skip
+    """Train on triples again, without penalty, on the entries of W."""
+    training = solver.training(Bilinear.of(data.train, data.train), Hinge(), NoPenalty(), W, pattern=True)
     curve, done = [], 0
-    for chunk in step_chunks(steps, CURVE_POINTS):
+    for chunk in step_chunks(len(triples.query), CURVE_POINTS if measure else ()):
         training.advance(Triples(*(column[done : done + chunk] for column in triples)), on_settle=callback)
         done += chunk
-        curve.append(measure(done, training.weights()))
-    return TrainedMethod(training.weights(), sparse.steps + steps, sparse.seconds + training.seconds, tuple(curve))
+        if measure:
+            curve.append(measure(done, training.weights()))
+    return TrainedMethod(training.weights(), done, training.seconds, tuple(curve))
 
 
 def train_plus(
@@ -150,10 +159,8 @@ def refit_plus(
 ) -> TrainedMethod:
     """The second phase of Sparse-R+: the first `steps` triples again, without penalty, on the entries of W."""
     solver = SparseSGD(settings.refit_scale * settings.rate, "linear", SHRINK_EVERY, horizon=steps)
-    training = solver.training(Bilinear.of(data.train, data.train), Hinge(), NoPenalty(), W, pattern=True)
     triples = Preferences.from_labels(data.train_classes).draw(settings.passes * steps, seed)
-    training.advance(Triples(*(column[:steps] for column in triples)), on_settle=callback)
-    return TrainedMethod(training.weights(), steps, training.seconds)
+    return _refit(data, W, solver, Triples(*(column[:steps] for column in triples)), callback)
 
 
 def step_chunks(steps: int, points: Sequence[float]) -> list[int]:

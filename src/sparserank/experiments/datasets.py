@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..data import load
 from ..data.records import Stories, TrainTestSplit
+from .runner import note
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -66,23 +67,16 @@ def _newsgroups(split: TrainTestSplit) -> LabeledDataset:
 
     features = TextFeatures("sublinear", columns=VOCABULARY_SIZE)
     train, test = features.fit_transform(split.train.items), features.transform(split.test.items)
-    return LabeledDataset(
-        "20newsgroups", train, split.train.y, test, split.test.y, tuple(features.words_), 0.095,
-        "The split by date is the paper's. It says 'normalised tf-idf of the 10,000 most frequent words' and no more; "
-        "here a weight is (1 + ln tf) · idf, headers are kept, and there is no stop list and no stemming.",
-    )  # fmt: skip
+    classes, differences = (split.train.y, split.test.y), note("data", "20newsgroups")
+    words = tuple(features.words_)
+    return LabeledDataset("20newsgroups", train, classes[0], test, classes[1], words, 0.095, differences)
 
 
 def _images(name: str, split: TrainTestSplit) -> LabeledDataset:
     side = range(round(split.train.items.shape[1] ** 0.5))
-    differences = (
-        "The split is the paper's. 'Normalised grey scale' is read as rows of unit length."
-        if name == "mnist"
-        else "The paper does not have this set: scikit-learn's digits, 8 × 8 pixels, rows of unit length."
-    )
     pixels = tuple(f"r{row}c{column}" for row in side for column in side)
     train, test = unit_rows(split.train.items), unit_rows(split.test.items)
-    return LabeledDataset(name, train, split.train.y, test, split.test.y, pixels, 0.5, differences)
+    return LabeledDataset(name, train, split.train.y, test, split.test.y, pixels, 0.5, note("data", name))
 
 
 def _rcv1(stories: Stories) -> LabeledDataset:
@@ -92,14 +86,10 @@ def _rcv1(stories: Stories) -> LabeledDataset:
     selected = (classes >= 0) & (sizes[classes] >= MIN_CLASS_STORIES)
     columns = _most_frequent_columns(stories.X[in_training & selected], VOCABULARY_SIZE)
     train, test = (unit_rows(stories.X[selected & (stories.half == half)][:, columns]) for half in (0, 1))
+    differences = note("data", "rcv1", stories=len(stories), min_class_stories=MIN_CLASS_STORIES)
     return LabeledDataset(
         "rcv1", train, classes[selected & in_training], test, classes[selected & ~in_training], None, 0.095,
-        "This is not the paper's split and not its data, so these numbers cannot be compared with its own one by one: "
-        f"{len(stories):,} distinct stories of RCV1-v2 replace its 534,135; a story's class is its rarest topic "
-        f"(counted over the training half; the rarest topic of at least {MIN_CLASS_STORIES} training stories), where "
-        "the paper kept stories with one label; features are the collection's log tf-idf on the columns that most "
-        "training stories have, at unit length. The meaning of its columns is unknown, so there is no Table III.",
-        own_split=True,
+        differences, own_split=True,
     )  # fmt: skip
 
 

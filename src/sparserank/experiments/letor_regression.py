@@ -18,7 +18,8 @@ from .. import validation
 from ..data import load
 from ..optim.penalties import L2
 from ..optim.rbf import Basis, BasisProblem, BasisRidge, Descent, draw_weights
-from .report import Progress, Section
+from .report import Section
+from .runner import Column, Progress, note, table_of
 
 TITLE = "LeToR: learning to rank by linear regression (the MQ2007 report)"
 LAMBDAS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
@@ -103,18 +104,10 @@ class RegressionData:
 def reproduce(
     *, seed: int = 0, rows: int | None = None, progress: Progress = lambda message: None, letor: Any = None
 ) -> dict[str, Any]:
-    """Reproduce all figures as plain numbers.
+    """Reproduce all figures as plain numbers for JSON.
 
-    Parameters
-    ----------
-    seed : int, default 0
-        Seed of the split, of k-means and of SGD.
-    rows : int, optional
-        Use only a sample of this many rows, for a quick look.
-    progress : callable, optional
-        Called with a line of text at every phase.
-    letor : Letor, optional
-        Other rows than MQ2007.
+    seed : of the split, of k-means and of SGD. rows : the size of a sample, for a quick look. letor : other rows than
+    MQ2007. progress : called with a line of text at every phase.
     """
     validation.count("seed", seed)
     progress("mq2007: reading")
@@ -178,29 +171,27 @@ def _figures(data: RegressionData, best_width: float, progress: Progress) -> dic
     def sgd(functions: int, width: float, alpha: float, rate: float) -> dict[str, float]:
         return data.sgd(functions, width, alpha, rate, [SGD_STEPS])[0]
 
-    progress("figures 1 and 2: λ and M")
-    by_lambda: dict[str, Any] = {}
-    by_functions: dict[str, Any] = {}
-    for label, width in widths.items():
-        by_lambda[f"closed form{label}"] = [data.closed_form(FEW_FUNCTIONS, width, alpha) for alpha in LAMBDAS]
-        by_lambda[f"SGD{label}"] = [sgd(FEW_FUNCTIONS, width, alpha, SGD_RATE) for alpha in LAMBDAS]
-        by_functions[f"closed form{label}"] = [data.closed_form(m, width, CLOSED_LAMBDA) for m in FUNCTIONS]
-        by_functions[f"SGD{label}"] = [sgd(m, width, SGD_LAMBDA, SGD_RATE) for m in FUNCTIONS]
-    progress("figures 3 and 4: rate and iterations")
-    by_rate = {
-        f"SGD{label}": [sgd(FEW_FUNCTIONS, width, SGD_LAMBDA, rate) for rate in RATES]
-        for label, width in widths.items()
-    }
-    by_iterations = {
-        f"SGD{label}": data.sgd(FEW_FUNCTIONS, width, SGD_LAMBDA, "decay", ITERATIONS)
-        for label, width in widths.items()
-    }
-    return {
-        "1": _curves("λ", LAMBDAS, by_lambda),
-        "2": _curves("M", FUNCTIONS, by_functions),
-        "3": _curves("η", RATES, by_rate),
-        "4": _curves("iterations", ITERATIONS, by_iterations),
-    }
+    few = FEW_FUNCTIONS
+    figures: dict[str, tuple[str, Sequence[float], dict[str, Callable[[float], list[dict[str, float]]]]]] = {
+        "1": ("λ", LAMBDAS, {
+            "closed form": lambda width: [data.closed_form(few, width, alpha) for alpha in LAMBDAS],
+            "SGD": lambda width: [sgd(few, width, alpha, SGD_RATE) for alpha in LAMBDAS],
+        }),
+        "2": ("M", FUNCTIONS, {
+            "closed form": lambda width: [data.closed_form(m, width, CLOSED_LAMBDA) for m in FUNCTIONS],
+            "SGD": lambda width: [sgd(m, width, SGD_LAMBDA, SGD_RATE) for m in FUNCTIONS],
+        }),
+        "3": ("η", RATES, {"SGD": lambda width: [sgd(few, width, SGD_LAMBDA, rate) for rate in RATES]}),
+        "4": ("iterations", ITERATIONS, {
+            "SGD": lambda width: data.sgd(few, width, SGD_LAMBDA, "decay", ITERATIONS),
+        }),
+    }  # fmt: skip
+    out = {}
+    for name, (x, values, methods) in figures.items():
+        progress(f"figure {name}: {x}")
+        lines = ((f"{method}{label}", fit(width)) for label, width in widths.items() for method, fit in methods.items())
+        out[name] = _curves(x, values, dict(lines))
+    return out
 
 
 def _curves(x: str, values: Sequence[float], curves: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, Any]:
@@ -233,43 +224,29 @@ def _rmse_in_file_order(data: RegressionData) -> dict[str, float]:
 
 def _differences(n: int, rows: int | None, seed: int, in_file_order: Mapping[str, float]) -> str:
     sample = "" if rows is None else f" Only a sample of {rows:,} rows is used."
-    return (
-        f"MQ2007 here has {n:,} of its 69,623 rows (documents are missing at random); features with one value only are "
-        f"left out; rows are shuffled (seed {seed}) and split 80/10/10.{sample} The report does not say how it split "
-        "them, nor what a constant predictor gives. Its E_RMS of .62 to .64 would fit rows split in file order, whose "
-        f"last tenth is harder ({', '.join(f'{name} {value:.3f}' for name, value in in_file_order.items())} on the "
-        "rows here); so its numbers cannot be compared with these one by one. φ is exp(-½ …), where the report drops "
-        "the minus and the half; E_RMS excludes the penalty. In the figures SGD starts at standard normal weights (the "
-        "report starts at random and does not say how it draws), in the table at zero. M counts φ_0. Width 1 is the "
-        "report's Σ; in 41 dimensions it makes almost every φ vanish, so the figures also show a width chosen on "
-        f"validation rows. Every predictor chooses among {len(WIDTHS)} settings on validation rows: the linear one λ, "
-        "the others the width."
-    )
+    errors = ", ".join(f"{name} {value:.3f}" for name, value in in_file_order.items())
+    return note("letor", "differences", n=n, seed=seed, sample=sample, in_file_order=errors, settings=len(WIDTHS))
 
 
 def sections(result: Mapping[str, Any]) -> list[Section]:
     """A table of the best predictors, and the figures, as sections of a report."""
-    from ..evaluation.report import Table
     from .plots import rmse_curves
 
     linear = result["linear"]
     predictors = {"constant": result["constant"], f"linear, λ = {linear['lambda']:g}": linear} | {
         f"{name}, M = {best['functions']}, width {best['width']:g}": best for name, best in result["best"].items()
     }
-    rows = tuple(
-        (name, *(f"{best[split]:.4f}" for split in ("train", "validation", "test")), str(best.get("settings_tried", 1)))
-        for name, best in predictors.items()
-    )
-    notes = {
-        "1": f"E_RMS against λ: M = {FEW_FUNCTIONS}, SGD with η = {SGD_RATE} and {SGD_STEPS} iterations.",
-        "2": f"E_RMS against M: closed form with λ = {CLOSED_LAMBDA}, SGD with λ = {SGD_LAMBDA:g}.",
-        "3": f"E_RMS against η: SGD, M = {FEW_FUNCTIONS}, λ = {SGD_LAMBDA:g}, {SGD_STEPS} iterations.",
-        "4": f"E_RMS against iterations: SGD, η = 0.1/√(5i), M = {FEW_FUNCTIONS}, λ = {SGD_LAMBDA:g}.",
-        "width": f"E_RMS against the width of the basis: closed form, M = {MANY_FUNCTIONS}, λ = {CLOSED_LAMBDA}.",
-    }
-    out = [Section("E_RMS", Table(("predictor", "training", "validation", "test", "settings tried"), rows))]
+    rows = [{"predictor": name, "settings_tried": 1} | best for name, best in predictors.items()]
+    splits: tuple[Column, ...] = (
+        ("training", "train", ".4f"), ("validation", "validation", ".4f"), ("test", "test", ".4f"),
+    )  # fmt: skip
+    columns = ("predictor", "predictor", ""), *splits, ("settings tried", "settings_tried", "")
+    settings: dict[str, Any] = {"few": FEW_FUNCTIONS, "many": MANY_FUNCTIONS, "rate": SGD_RATE, "steps": SGD_STEPS}
+    settings |= {"closed_lambda": CLOSED_LAMBDA, "sgd_lambda": SGD_LAMBDA}
+    out = [Section("E_RMS", table_of(rows, *columns))]
     for name, figure in result["figures"].items():
-        picture = f"figure-{name}.png", rmse_curves(figure, result["constant"], notes[name])
+        remark = note("letor", f"figure_{name}", **settings)
+        picture = f"figure-{name}.png", rmse_curves(figure, result["constant"], remark)
         heading = f"Figure {name}" if name.isdigit() else "Width"
-        out.append(Section(heading, None, f"{notes[name]} Dashed: the constant predictor.", picture))
+        out.append(Section(heading, None, f"{remark} Dashed: the constant predictor.", picture))
     return out

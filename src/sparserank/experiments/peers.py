@@ -16,6 +16,7 @@ from ..data.records import Fold, Letor
 from ..letor.base import measure_by_query
 from ..letor.domination import shared_scale
 from ..optim.feature_pruning import prune_features
+from .runner import choose
 
 Floats = NDArray[np.float64]
 FirstFits = dict[Any, tuple[Floats, float]]
@@ -96,17 +97,20 @@ def lambdamart(fold: Fold, seed: int, grid: Sequence[dict[str, Any]], measure: s
         "objective": "lambdarank", "metric": "ndcg", "eval_at": [10], "min_data_in_leaf": 50, "verbosity": -1,
         "seed": seed, "deterministic": True, "num_threads": 1,
     }  # fmt: skip
-    best: tuple[float, Any, dict[str, Any]] | None = None
-    for settings in grid:
+
+    def fit(**settings: Any) -> Any:
         train, vali = (_lightgbm_dataset(part) for part in (fold.train, fold.vali))
         stop = lightgbm.early_stopping(50, verbose=False)
-        model = lightgbm.train(common | settings, train, 500, valid_sets=[vali], callbacks=[stop])
-        scores = model.predict(fold.vali.X.toarray(), num_iteration=model.best_iteration)
-        value = measure_by_query(fold.vali.y, scores, qid=fold.vali.qid, measure=measure)
-        if best is None or value > best[0]:
-            best = value, model, settings | {"rounds": model.best_iteration}
-    assert best is not None
-    return best[1].predict(fold.test.X.toarray(), num_iteration=best[1].best_iteration), best[2]
+        return lightgbm.train(common | settings, train, 500, valid_sets=[vali], callbacks=[stop])
+
+    def predict(model: Any, part: Letor) -> Any:
+        return model.predict(part.X.toarray(), num_iteration=model.best_iteration)
+
+    def validate(model: Any) -> float:
+        return measure_by_query(fold.vali.y, predict(model, fold.vali), qid=fold.vali.qid, measure=measure)
+
+    settings, model, _, _ = choose(grid, fit, validate)
+    return predict(model, fold.test), settings | {"rounds": model.best_iteration}
 
 
 def _lightgbm_dataset(part: Letor) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -19,9 +19,6 @@ from ..errors import DataError
 from ..evaluation.html import html_document, html_figure, html_table
 from ..evaluation.report import Table
 from ..validation import installed
-
-Progress = Callable[[str], None]
-"""Called with a line of text at every phase."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +83,3 @@ def html_report(title: str, lead: str, sections: Sequence[Section]) -> str:
         elif section.note:
             parts.append(f"<p>{escape(section.note)}</p>")
     return html_document(title, parts)
-
-
-def format_optional(value: float | None, spec: str) -> str:
-    """The formatted number; a dash for None."""
-    return "–" if value is None else format(value, spec)

@@ -18,13 +18,13 @@ from .. import validation
 from ..data import load
 from ..data.formats.letor_folds import FOLDS, fold_of_subsets
 from ..data.records import Fold, Letor
-from ..evaluation.report import Table
 from ..evaluation.runs import evaluate_rows
 from ..letor.model_selection import tune
 from .peers import lambdamart
 from .published import TABLE_1_1, TABLE_1_1_METHODS
-from .report import Progress, Section, format_optional
-from .stevens_topics import parameter_grid, table_1_2, table_1_3
+from .report import Section
+from .runner import Column, Progress, note, parameter_grid, table_of
+from .stevens_topics import table_1_2, table_1_3
 
 TITLE = "Efficient Learning of Sparse Ranking Functions (Stevens, Bengio, Singer)"
 LETOR_DATASETS = ("mq2008", "ohsumed", "mq2007")
@@ -60,18 +60,10 @@ def reproduce(
     items: int | None = None,
     progress: Progress = lambda message: None,
 ) -> dict[str, Any]:
-    """Reproduce the tables that use these data sets.
+    """Reproduce the tables that use these data sets: LETOR for Table 1.1, mnist for Table 1.2, rcv1 for Table 1.3.
 
-    Parameters
-    ----------
-    datasets : sequence of {"mq2008", "ohsumed", "mq2007", "mnist", "rcv1"}
-        Names of data sets: LETOR for Table 1.1, mnist for Table 1.2, rcv1 for Table 1.3.
-    seed : int, default 0
-        Seed of samples and of methods that draw.
-    items : int, optional
-        Use only this many items of mnist and rcv1, for a quick look.
-    progress : callable, optional
-        Called with a line of text at every phase.
+    seed : of samples and of methods that draw. items : use only this many items of mnist and rcv1, for a quick look.
+    progress : called with a line of text at every phase.
     """
     validation.count("seed", seed)
     for name in datasets:
@@ -161,12 +153,8 @@ def _differences(letor: Sequence[str], result: Mapping[str, Any]) -> str:
     """How data and protocol differ from the paper's."""
     notes = []
     if letor:
-        notes.append(
-            f"Table 1.1: {', '.join(letor)} replace the paper's eight LETOR sets. Measures are LETOR 4.0's own "
-            "(gains 2^l − 1, discount 1 at rank 1 and 1/log2(rank) from rank 2, 0 for a query with fewer than k "
-            f"documents), means over five folds; each method tries {len(GRIDS[LAMBDAMART])} settings on the validation "
-            f"part of each fold, by {SELECTION_MEASURE}."
-        )
+        settings, names = len(GRIDS[LAMBDAMART]), ", ".join(letor)
+        notes.append(note("stevens", "table_1_1", datasets=names, settings=settings, measure=SELECTION_MEASURE))
         notes += [f"{name}: {PARTIAL[name]}." for name in letor if name in PARTIAL]
     notes += [result[table]["differs"] for table in ("table1_2", "table1_3") if table in result]
     return " ".join(notes)
@@ -177,50 +165,34 @@ def sections(result: Mapping[str, Any]) -> list[Section]:
     return list(_sections(result))
 
 
+METHOD: Column = ("method", "method", "")
+COST: tuple[Column, ...] = (("settings tried", "settings_tried", ""), ("seconds", "seconds", ".1f"))
+
+
 def _sections(result: Mapping[str, Any]) -> Iterator[Section]:
     if "table1_1" in result:
-        rows = tuple(
-            (row["measure"], row["method"], f"{row['rank']:.2f}", format_optional(row["paper_rank"], ".2f"))
-            for row in result["table1_1"]
-        )
-        note = f"Average rank over {', '.join(result['letor'])}; lower is better. The paper's is over its eight sets."
-        yield Section("Table 1.1", Table(("measure", "method", "average rank", "paper"), rows), note)
+        remark = f"Average rank over {', '.join(result['letor'])}; lower is better. The paper's is over its eight sets."
+        ranks: tuple[Column, ...] = (("average rank", "rank", ".2f"), ("paper", "paper_rank", ".2f"))
+        yield Section("Table 1.1", table_of(result["table1_1"], ("measure", "measure", ""), METHOD, *ranks), remark)
+        headings = zip(("NDCG@10", "NDCG@5", "P@10", "MAP"), MEASURES.split(), strict=True)
+        measures = [(heading, measure, ".4f") for heading, measure in headings]
         for name, methods in result["letor"].items():
-            head = ("method", "NDCG@10", "NDCG@5", "P@10", "MAP", "settings tried", "seconds")
-            body = tuple(
-                (
-                    row["method"],
-                    *(f"{row[measure]:.4f}" for measure in MEASURES.split()),
-                    str(row["settings_tried"]),
-                    f"{row['seconds']:.1f}",
-                )
-                for row in methods
-            )
-            yield Section(f"{name}, five folds", Table(head, body), PARTIAL.get(name, ""))
+            yield Section(f"{name}, five folds", table_of(methods, METHOD, *measures, *COST), PARTIAL.get(name, ""))
+    topics = (
+        _with_paper("AP", "average_precision"), _with_paper("P@10", "precision_10"),
+        _with_paper("domination error", "domination_error"), _with_paper("pair error", "pair_error"),
+        _with_paper("% zero", "zero_percent", ".1f"),
+    )  # fmt: skip
     for key, heading in (("table1_2", "Table 1.2"), ("table1_3", "Table 1.3")):
         if key in result:
-            yield Section(heading, _topics_table(result[key]), result[key]["differs"])
+            yield Section(heading, table_of(result[key]["rows"], METHOD, *topics, *COST), result[key]["differs"])
 
 
-def _topics_table(result: Mapping[str, Any]) -> Table:
-    """Table 1.2 or 1.3 with the paper's numbers in brackets."""
-    specs = {
-        "average_precision": ".3f", "precision_10": ".3f", "domination_error": ".3f", "pair_error": ".3f",
-        "zero_percent": ".1f",
-    }  # fmt: skip
+def _with_paper(heading: str, key: str, spec: str = ".3f") -> Column:
+    """A column with the paper's number in brackets."""
 
-    def cell(row: Mapping[str, Any], name: str, spec: str) -> str:
-        paper = row[f"paper_{name}"]
-        return f"{row[name]:{spec}}" + ("" if paper is None else f" ({paper:{spec}})")
+    def cell(row: Mapping[str, Any]) -> str:
+        paper = row[f"paper_{key}"]
+        return f"{row[key]:{spec}}" + ("" if paper is None else f" ({paper:{spec}})")
 
-    head = ("method", "AP", "P@10", "domination error", "pair error", "% zero", "settings tried", "seconds")
-    body = tuple(
-        (
-            row["method"],
-            *(cell(row, name, spec) for name, spec in specs.items()),
-            str(row["settings_tried"]),
-            f"{row['seconds']:.1f}",
-        )
-        for row in result["rows"]
-    )
-    return Table(head, body)
+    return heading, cell, ""

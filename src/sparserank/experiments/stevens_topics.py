@@ -6,13 +6,11 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import ParameterGrid
 
 from ..data import load
 from ..evaluation.items import Items
@@ -22,7 +20,7 @@ from ..letor.pamir import PAMIR
 from .datasets import unit_rows
 from .peers import FirstFits, LinearModelPerTopic, l1_logistic, linear_svc
 from .published import NOT_PRINTED, TABLE_1_2, TABLE_1_3, TopicResult
-from .report import Progress
+from .runner import Progress, choose, note, parameter_grid
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -36,15 +34,6 @@ MNIST_IMAGES = 24_000
 MEASURES = "AP P@10 DominationError PairError"
 
 Make = Callable[..., Any]
-
-
-def parameter_grid(**values: Sequence[Any]) -> list[dict[str, Any]]:
-    """Every combination of the values.
-
-    >>> parameter_grid(C=(1, 2), average=(True,))
-    [{'C': 1, 'average': True}, {'C': 2, 'average': True}]
-    """
-    return list(ParameterGrid(values))
 
 
 @dataclass(frozen=True)
@@ -82,15 +71,9 @@ def table_1_2(seed: int, items: int | None, progress: Progress) -> dict[str, Any
         "Domination (margin)": Method(_domination(loss="base"), margins, "real-valued"),
     }
     rows = [_evaluate("mnist", name, method, data, TABLE_1_2, progress) for name, method in methods.items()]
-    differences = (
-        "Table 1.2: MNIST replaces the paper's 2.3 million images and 1,000 queries, which were never published: "
-        "only the order of the methods can be compared, not the numbers. Each digit is a query over all images, rows "
-        f"of unit length; {data.X[0].shape[0]:,} images for training and {data.X[1].shape[0]:,} for validation, drawn "
-        "from the training part; all test images are ranked. MNIST has no clicks: the feedback of an image is "
-        "its cosine with the mean of its digit, and 0 for other digits; above its digit's median is 'relevant', "
-        "below 'somewhat relevant'; the margin is a multiple of that feedback, chosen in validation."
-    )
-    return {"dataset": "mnist", "rows": rows, "differs": differences, "items": data.X[0].shape[0]}
+    n, n_validation = (X.shape[0] for X in data.X[:2])
+    differences = note("stevens", "table_1_2", training=n, validation=n_validation)
+    return {"dataset": "mnist", "rows": rows, "differs": differences, "items": n}
 
 
 def table_1_3(seed: int, items: int | None, progress: Progress) -> dict[str, Any]:
@@ -118,13 +101,10 @@ def table_1_3(seed: int, items: int | None, progress: Progress) -> dict[str, Any
         "L1 logistic (liblinear)": Method(l1_logistic, parameter_grid(C=(2.0, 3.0, 5.0, 10.0, 20.0, 30.0))),
     }
     rows = [_evaluate("rcv1", name, method, data, TABLE_1_3, progress) for name, method in methods.items()]
-    differences = (
-        f"Table 1.3: {sum(X.shape[0] for X in data.X):,} distinct stories of RCV1-v2 replace the paper's 800,000 "
-        f"(half for training, a quarter each for validation and test, seed {seed}; {topics} topics with at least "
-        f"{MIN_TRAINING_STORIES} training and {MIN_TEST_STORIES} test stories), so the paper's numbers are those of a "
-        "larger set. LinearSVC and L1 logistic regression are scikit-learn's, for comparison. 'Shared' scales a "
-        f"feature by the weights that all topics gave it in a first fit; 1 % is {n_weights:,} weights per topic."
-    )
+    differences = note(
+        "stevens", "table_1_3", stories=sum(X.shape[0] for X in data.X), seed=seed, topics=topics, weights=n_weights,
+        min_training=MIN_TRAINING_STORIES, min_test=MIN_TEST_STORIES,
+    )  # fmt: skip
     return {"dataset": "rcv1", "rows": rows, "differs": differences, "items": data.X[0].shape[0], "topics": topics}
 
 
@@ -154,19 +134,19 @@ def _evaluate(
 ) -> dict[str, Any]:
     """Fit every setting, choose by average precision on validation items, measure on test items."""
     grades = data.Y[0] if method.feedback is None else data.feedback[method.feedback]
-    best: tuple[float, Any, Mapping[str, Any], float] | None = None
-    for number, settings in enumerate(method.grid, start=1):
-        progress(f"{dataset}: {name}, {dict(settings)} ({number} of {len(method.grid)})")
-        started = perf_counter()
+
+    def fit(**settings: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            ranker = method.make(**settings).fit(data.X[0], grades)
-        seconds = perf_counter() - started + getattr(ranker, "reused_seconds_", 0.0)
-        value = mean_over_topics(ranker.predict(data.X[1]), data.Y[1], "AP")["AP"]
-        if best is None or value > best[0]:
-            best = value, ranker, settings, seconds
-    assert best is not None
-    value, ranker, settings, seconds = best
+            return method.make(**settings).fit(data.X[0], grades)
+
+    def validate(ranker: Any) -> float:
+        return mean_over_topics(ranker.predict(data.X[1]), data.Y[1], "AP")["AP"]
+
+    settings, ranker, value, seconds = choose(
+        method.grid, fit, validate, lambda message: progress(f"{dataset}: {name}, {message}")
+    )
+    seconds += getattr(ranker, "reused_seconds_", 0.0)
     test = mean_over_topics(ranker.predict(data.X[2]), data.Y[2], MEASURES)
     coef = ranker.coef_
     nonzero = coef.nnz if hasattr(coef, "nnz") else int(np.count_nonzero(coef))
@@ -177,7 +157,7 @@ def _evaluate(
         **ours._asdict(),
         **{f"paper_{key}": number for key, number in printed.get(name, NOT_PRINTED)._asdict().items()},
         "validation_ap": value,
-        "settings": dict(settings),
+        "settings": settings,
         "settings_tried": len(method.grid),
         "seconds": round(seconds, 3),
     }

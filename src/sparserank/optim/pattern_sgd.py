@@ -85,14 +85,7 @@ class PatternTraining(TrainingState):
             done += count
             self.seconds += perf_counter() - started
             if every and (self.steps % every == 0 or done == n):
-                self.curve.add_point(
-                    steps=self.steps,
-                    objective=None if held_out is None else self._objective(held_out),
-                    nonzeros=self.nonzeros,
-                    megabytes=self.nbytes / 1e6,
-                    alpha=self.alpha,
-                    seconds=self.seconds,
-                )
+                self.add_point(None if held_out is None else self._objective(held_out))
             if on_settle is not None:
                 on_settle(self)
 
@@ -125,17 +118,8 @@ class PatternTraining(TrainingState):
     @property
     def nbytes(self) -> int:
         """The bytes of W."""
-        held = (
-            self._heads,
-            self._inside,
-            self._tail_idx,
-            self._tail_val,
-            self._level,
-            self._place,
-            self._start,
-            self._size,
-        )
-        return sum(array.nbytes for array in held)
+        where = self._level, self._place, self._start, self._size
+        return sum(array.nbytes for array in (self._heads, self._inside, self._tail_idx, self._tail_val, *where))
 
     def _values(self) -> NDArray[np.float32]:
         """The pattern's values, in its order."""

@@ -148,6 +148,21 @@ class TrainingState:
         self.peak_bytes = self.peak_nonzeros = 0
         self.curve = LearningCurve()
 
+    @property
+    def nonzeros(self) -> int:
+        """The number of nonzero entries of W."""
+        raise NotImplementedError
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of W."""
+        raise NotImplementedError
+
+    def add_point(self, objective: float | None) -> None:
+        """Add a point to the learning curve."""
+        now = {"steps": self.steps, "nonzeros": self.nonzeros, "megabytes": self.nbytes / 1e6}
+        self.curve.add_point(objective=objective, alpha=self.alpha, seconds=self.seconds, **now)
+
     def summary(self) -> dict[str, Any]:
         """The state as JSON values."""
         return {

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,7 +149,7 @@ class Training(TrainingState):
                     self._flush(pool)
                     self.seconds += perf_counter() - started
                     started = perf_counter()
-                    self._note(pool, held_out, ahead)
+                    self.add_point(None if held_out is None else self._objective(pool, held_out, ahead))
                 slot = ahead
             self._flush(pool)
         finally:
@@ -252,16 +252,15 @@ class Training(TrainingState):
         """The delayed threshold, by which W is shrunk before the next triples."""
         return self._held
 
-    def _note(self, pool: Pool, held_out: Triples | None, ahead: int) -> None:
-        """Add a point to the curve."""
-        self.curve.add_point(
-            steps=self.steps,
-            objective=None if held_out is None else self._objective(pool, held_out, ahead),
-            nonzeros=self.rows.nonzeros,
-            megabytes=self.rows.nbytes / 1e6,
-            alpha=self.alpha,
-            seconds=self.seconds,
-        )
+    @property
+    def nonzeros(self) -> int:
+        """The number of nonzero entries of W."""
+        return self.rows.nonzeros
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of W."""
+        return self.rows.nbytes
 
     def _objective(self, pool: Pool, triples: Triples, ahead: int) -> float:
         """Return the mean loss of triples by the current W, without training on them."""
@@ -320,6 +319,9 @@ class Training(TrainingState):
             W = (W + self.centre).tocsr()
             W.eliminate_zeros()
         return W.astype(np.float32, copy=False)
+
+
+AnyTraining: TypeAlias = Training | PatternTraining
 
 
 def _share_of_batches(matrix: csr_array, steps: int) -> NDArray[np.float64]:

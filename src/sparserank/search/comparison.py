@@ -22,18 +22,10 @@ class PairDifference(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two documents for one query.
+    """Two documents for one query: their ids, their scores and their word pairs.
 
-    Parameters
-    ----------
-    first, second : str
-        Document ids.
-    first_score, second_score : float
-        Their scores.
-    pairs : tuple of PairDifference
-        Word pairs in descending order of magnitude. Their differences sum to `difference`.
-    swap : tuple of PairDifference or None
-        The fewest pairs without which the lower document would rank higher. None if no set of pairs suffices.
+    pairs : in descending order of magnitude; their differences sum to `difference`.
+    swap : the fewest pairs without which the lower document would rank higher; None if no set of pairs suffices.
     """
 
     first: str
@@ -60,17 +52,8 @@ class Comparison:
 
 
 def compare(first: str, second: str, first_explanation: Explanation, second_explanation: Explanation) -> Comparison:
-    """Compare two documents by the explanations of their scores.
+    """Compare two documents by the explanations of their scores for the same query.
 
-    Parameters
-    ----------
-    first, second : str
-        Document ids.
-    first_explanation, second_explanation : Explanation
-        Explanations of their scores for the same query.
-
-    Examples
-    --------
     >>> from sparserank.search.explanation import Contribution
     >>> explanation = Explanation(3.0, (Contribution("q", "red", 2.0), Contribution("q", "apple", 1.0)))
     >>> comparison = compare("a", "b", explanation, Explanation(1.5, (Contribution("q", "pear", 1.5),)))

@@ -20,23 +20,12 @@ if TYPE_CHECKING:
 class EncodedQuery:
     """A batch of queries, one per row.
 
-    Parameters
-    ----------
-    terms : csr_array of shape (n_queries, n_terms)
-        Weights in the columns of the index.
-    words : csr_array of shape (n_queries, n_query_words), optional
-        Weights of the words that W expands. None if the model has no pairs.
-    W : csr_array of shape (n_query_words, n_document_words), optional
-        The learned word pairs.
-    pair_weight : float, default=1.0
-        Factor of the pair score.
-    pair_offset : int, default=0
-        Index column of the first column of W.
-    pairs_digest : str, default=""
-        Identifies W and `pair_weight`.
+    terms : weights in the columns of the index.
+    words : weights of the words that W expands; None if the model has no pairs.
+    W : the learned word pairs, query words × document words.
+    pair_offset : index column of the first column of W.
+    pairs_digest : identifies W and `pair_weight`.
 
-    Examples
-    --------
     >>> from scipy.sparse import csr_array
     >>> query = EncodedQuery(csr_array([[1.0, 0.0]]), csr_array([[1.0]]), csr_array([[0.5]]), pair_offset=1)
     >>> query.expand().toarray()

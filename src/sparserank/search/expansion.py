@@ -177,9 +177,9 @@ def _sort(top: TopK, k: int) -> TopK:
     order = np.lexsort((top.docs, -top.scores, ~valid), axis=-1)[:, :k]
     out = TopK.empty(len(top.counts), k)
     out.counts[:] = np.minimum(valid.sum(axis=1), k)
-    kept = np.arange(order.shape[1]) < out.counts[:, None]
-    out.docs[:, : order.shape[1]] = np.where(kept, np.take_along_axis(top.docs, order, axis=1), -1)
-    out.scores[:, : order.shape[1]] = np.where(kept, np.take_along_axis(top.scores, order, axis=1), 0.0)
+    is_result = np.arange(order.shape[1]) < out.counts[:, None]
+    out.docs[:, : order.shape[1]] = np.where(is_result, np.take_along_axis(top.docs, order, axis=1), -1)
+    out.scores[:, : order.shape[1]] = np.where(is_result, np.take_along_axis(top.scores, order, axis=1), 0.0)
     return out
 
 

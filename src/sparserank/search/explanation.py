@@ -11,7 +11,15 @@ from ..parameters import html_table
 
 
 class Contribution(NamedTuple):
-    """A word pair and what it adds to the score."""
+    """A word pair and what it adds to the score.
+
+    Parameters
+    ----------
+    query, document : str
+        The two words.
+    contribution : float
+        What the pair adds.
+    """
 
     query: str
     document: str
@@ -20,7 +28,14 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """The contributions that sum to a score, in descending order of magnitude.
+    """The contributions that sum to a score.
+
+    Parameters
+    ----------
+    score : float
+        The score.
+    pairs : tuple of Contribution
+        The contributions, in descending order of magnitude.
 
     Examples
     --------

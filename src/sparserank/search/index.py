@@ -38,7 +38,15 @@ MAX_DELETED_SHARE = 0.5
 
 
 class Hit(NamedTuple):
-    """A search result."""
+    """A search result.
+
+    Parameters
+    ----------
+    id, title : str
+        The document.
+    score : float
+        Its score.
+    """
 
     id: str
     score: float
@@ -107,10 +115,8 @@ class Index:
 
         Parameters
         ----------
-        matrix : csr_array of shape (n_documents, n_terms)
-            Term weights; row i is document i.
-        documents : Documents
-            Ids, titles and texts.
+        matrix, documents : csr_array and Documents
+            As in `build`.
 
         Examples
         --------
@@ -148,11 +154,9 @@ class Index:
 
     def _delete(self, doc_ids: Sequence[str]) -> list[Segment]:
         """Mark documents as deleted in the segments that hold them."""
-        out = []
-        for segment in self.segments:
-            positions = [position for position in map(segment.position, doc_ids) if position >= 0]
-            out.append(segment.delete(positions) if positions else segment)
-        return out
+        positions = [[at for at in map(segment.position, doc_ids) if at >= 0] for segment in self.segments]
+        pairs = zip(self.segments, positions, strict=True)
+        return [segment.delete(found) if found else segment for segment, found in pairs]
 
     def _with_segments(self, segments: list[Segment]) -> Index:
         """Rebuild segments with many deletions and merge small ones; an unchanged segment keeps its expansion."""
@@ -173,7 +177,7 @@ class Index:
         skip: Sequence[str | None] | None = None,
         n_jobs: int | None = None,
         plan: str = "auto",
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
+    ) -> TopK:
         """Return the numbers and scores of the best k documents of every query, and how many each query has.
 
         A document with score 0 is not a result: it shares no term, or its contributions cancel. Results do not depend
@@ -208,16 +212,16 @@ class Index:
         top = parts[0] if len(parts) == 1 else self._merge_results(parts, k)
         if not np.isfinite(top.scores).all():
             raise ModelError("the index is damaged: a weight is not finite; rebuild the index")
-        return top.docs, top.scores, top.counts
+        return top
 
     def _merge_results(self, parts: Sequence[TopK], k: int) -> TopK:
         """Return the best of several segments, by score and then by descending id."""
         out = TopK.empty(len(parts[0].counts), k)
-        for query in range(len(out.counts)):
+        for query, rows in enumerate(zip(*map(_result_rows, parts), strict=True)):
             results = [
-                (float(score), self.id_at(doc + offset), doc + offset)
-                for part, offset in zip(parts, self._offsets, strict=True)
-                for doc, score in zip(part.docs[query, : part.counts[query]].tolist(), part.scores[query], strict=False)
+                (score, self.id_at(doc + offset), doc + offset)
+                for row, offset in zip(rows, self._offsets, strict=True)
+                for doc, score in row
             ]
             best = sorted(results, reverse=True)[:k]
             out.counts[query] = len(best)
@@ -230,18 +234,11 @@ class Index:
 
         Parameters
         ----------
-        queries : csr_array of shape (n_queries, n_terms), or EncodedQuery
-            Query vectors.
-        k : int, default=10
-            Number of results.
-        n_jobs : int, optional
-            Number of threads. None uses every core.
+        queries, k, n_jobs : EncodedQuery or csr_array, int and int
+            As in `top`.
         """
-        numbers, scores, counts = self.top(queries, k, n_jobs=n_jobs)
-        return [
-            [Hit(self.id_at(d), s, self.title_at(d)) for d, s in zip(row[:c], values, strict=False)]
-            for row, values, c in zip(numbers.tolist(), scores.tolist(), counts.tolist(), strict=True)
-        ]
+        rows = _result_rows(self.top(queries, k, n_jobs=n_jobs))
+        return [[Hit(self.id_at(number), score, self.title_at(number)) for number, score in row] for row in rows]
 
     @renamed_parameters({"drop_self": "exclude_self"})
     def run(
@@ -251,19 +248,17 @@ class Index:
 
         Parameters
         ----------
-        queries : csr_array of shape (n_queries, n_terms), or EncodedQuery
-            Query vectors.
+        queries, k : EncodedQuery or csr_array, and int
+            As in `top`.
         query_ids : sequence of str
             Ids of the queries.
-        k : int, default=1000
-            Number of results.
         exclude_self : bool, default=False
             Leave out the document whose id is the id of the query.
         """
-        numbers, scores, counts = self.top(queries, k, list(query_ids) if exclude_self else None)
+        rows = _result_rows(self.top(queries, k, list(query_ids) if exclude_self else None))
         return {
-            query: {self.id_at(d): s for d, s in zip(row[:c], values, strict=False)}
-            for query, row, values, c in zip(query_ids, numbers.tolist(), scores.tolist(), counts.tolist(), strict=True)
+            query: {self.id_at(number): score for number, score in row}
+            for query, row in zip(query_ids, rows, strict=True)
         }
 
     @cached_property
@@ -278,38 +273,82 @@ class Index:
         raise IndexError(number)
 
     def id_at(self, number: int) -> str:
-        """Return the id of the document with this number."""
+        """Return the id of a document.
+
+        Parameters
+        ----------
+        number : int
+            Its number.
+        """
         segment, position = self._locate(number)
         return segment.ids[position]
 
     def title_at(self, number: int) -> str:
-        """Return the title of the document with this number."""
+        """Return the title of a document.
+
+        Parameters
+        ----------
+        number : int
+            Its number.
+        """
         segment, position = self._locate(number)
         return segment.titles[position]
 
     def number(self, doc_id: str) -> int:
-        """Return the number of a document. An unknown id raises DataError."""
+        """Return the number of a document. An unknown id raises DataError.
+
+        Parameters
+        ----------
+        doc_id : str
+            Its id.
+        """
         for segment, offset in zip(self.segments, self._offsets, strict=True):
             if (position := segment.position(doc_id)) >= 0:
                 return offset + position
         raise DataError(f"there is no document {doc_id!r} in this index of {len(self)} documents")
 
     def title_of(self, doc_id: str) -> str:
-        """Return the title of a document."""
+        """Return the title of a document.
+
+        Parameters
+        ----------
+        doc_id : str
+            Its id.
+        """
         return self.title_at(self.number(doc_id))
 
     def text_of(self, doc_id: str) -> str:
-        """Return the text of a document."""
+        """Return the text of a document.
+
+        Parameters
+        ----------
+        doc_id : str
+            Its id.
+        """
         segment, position = self._locate(self.number(doc_id))
         return segment.texts[position]
 
     def weights_of(self, doc_id: str, terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the weight of each term in a document, 0 for a term that the document lacks."""
+        """Return the weight of each term in a document, 0 for a term that the document lacks.
+
+        Parameters
+        ----------
+        doc_id : str
+            The document.
+        terms : array of int64
+            The columns of the terms.
+        """
         segment, position = self._locate(self.number(doc_id))
         return segment.weights_of(position, terms)
 
     def has_term(self, term: int) -> bool:
-        """Return whether any document, deleted ones included, has this term."""
+        """Return whether any document, deleted ones included, has this term.
+
+        Parameters
+        ----------
+        term : int
+            The column of the term.
+        """
         return any(segment.starts[term] < segment.starts[term + 1] for segment in self.segments)
 
     @cached_property
@@ -338,7 +377,13 @@ class Index:
         return csr_array(vstack([segment.matrix() for segment in self.segments], format="csr")[numbers])
 
     def save(self, path: PathLike) -> None:
-        """Write the index to one file, atomically."""
+        """Write the index to one file, atomically.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        """
         write_tensors(path, "index", *index_state(self.segments, self.made_for, self.expansion))
 
     @classmethod
@@ -361,7 +406,19 @@ class Index:
 
     @classmethod
     def check(cls, path: PathLike) -> Index:
-        """Map an index file and read all of it. A damaged file raises ModelError with its path."""
+        """Map an index file and read all of it. A damaged file raises ModelError with its path.
+
+        Parameters
+        ----------
+        path : path-like
+            A file that `save` wrote.
+        """
         index = cls.load(path)
         check_index(map_tensors(path, "index"), index.segments, index.expansion)
         return index
+
+
+def _result_rows(top: TopK) -> list[list[tuple[int, float]]]:
+    """The (number, score) of every result, by query."""
+    rows = zip(top.docs.tolist(), top.scores.tolist(), top.counts.tolist(), strict=True)
+    return [list(zip(docs[:count], scores, strict=False)) for docs, scores, count in rows]

@@ -61,22 +61,10 @@ class _Match(NamedTuple):
 def passage(analyzer: Analyzer, text: str, pairs: Iterable[tuple[str, float]], length: int = 320) -> Passage:
     """Return the passage of a text whose matched words contribute most.
 
-    Each word counts once, so a passage with several words beats one that repeats the best of them. An n-gram matches
-    where its words are adjacent, and each of them is marked.
+    `pairs` are document words and their contributions, `length` is the maximum number of characters. Each word counts
+    once, so a passage with several words beats one that repeats the best of them. An n-gram matches where its words
+    are adjacent, and each of them is marked.
 
-    Parameters
-    ----------
-    analyzer : Analyzer
-        Finds the words of the text.
-    text : str
-        The text of the document.
-    pairs : iterable of (str, float)
-        Document words and their contributions.
-    length : int, default=320
-        Maximum number of characters.
-
-    Examples
-    --------
     >>> analyzer = Analyzer(stem="english", stop_words="english")
     >>> text = "Lists first. Then the sorting\\nof lists."
     >>> snippet = passage(analyzer, text, [("sort", 2.0), ("list", 1.0)], length=26)

@@ -27,8 +27,8 @@ class StringArray:
     @classmethod
     def from_strings(cls, strings: Iterable[str]) -> StringArray:
         """Encode strings."""
-        packed = pack_strings("s", list(strings))
-        return cls(packed["s.utf8"], packed["s.ends"])
+        arrays = pack_strings("s", list(strings))
+        return cls(arrays["s.utf8"], arrays["s.ends"])
 
     def __len__(self) -> int:
         return len(self.ends) - 1

@@ -175,8 +175,6 @@ class SparkBilinearRanker:
         finally:
             source.close()
         ranker.seed_, (ranker.query_words_, ranker.document_words_) = seed, words
-        if source.shared_rows:
-            ranker.n_empty_queries_, ranker.n_empty_documents_ = summaries[0].empty
         return ranker
 
     def _train(self, ranker: BilinearRanker, seed: int, mixing: Mixing) -> None:
@@ -197,5 +195,6 @@ class SparkBilinearRanker:
             refit_state = MixedTraining()
             W, self.refit_rounds_ = mixing.run(PartitionTraining(local, plan, refit=True), W, refit_state)
             ranker.refit_curve_ = tuple(refit_state.curve.points)
-        empty = sum(one.empty[0] for one in summaries), sum(one.empty[1] for one in summaries)
+        sources = summaries[:1] if source.shared_rows else summaries
+        empty = sum(one.empty[0] for one in sources), sum(one.empty[1] for one in sources)
         store_solution(ranker, W, state, empty)

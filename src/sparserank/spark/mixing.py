@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from ..bilinear import config
 from ..bilinear.ranker import BilinearRanker
 from ..optim.losses import Hinge
-from ..optim.pattern_sgd import PatternTraining
 from ..optim.penalties import L1, NoPenalty
 from ..optim.pruning import keep_largest
-from ..optim.sparse_sgd import Training
+from ..optim.sparse_sgd import AnyTraining, Training
 from ..preferences import Triples
 from .blocks import WeightedSum, exact_unit
 from .shards import Shard, ShardSummary, draw_triples
@@ -125,16 +124,15 @@ class PartitionTraining:
         training.advance(triples, every=end)
         threshold = training.held if isinstance(training, Training) else 0.0
         last_error = training.controller.last_error if training.controller is not None else 0.0
-        nbytes = training.rows.nbytes if isinstance(training, Training) else training.nbytes
         steps = end - begin
         report = PartitionReport(
             steps, training.alpha, last_error, threshold, training.curve.total_violations,
-            steps * training.curve.points[-1].loss, max(training.peak_bytes, nbytes), training.peak_nonzeros,
+            steps * training.curve.points[-1].loss, max(training.peak_bytes, training.nbytes), training.peak_nonzeros,
             _peak_resident_bytes(),
         )  # fmt: skip
         return WeightedSum.of(training.weights(), steps, start.unit, {partition: report})
 
-    def _training(self, shard: Shard, start: RoundStart) -> Training | PatternTraining:
+    def _training(self, shard: Shard, start: RoundStart) -> AnyTraining:
         W = start.W.copy()
         if self.refit:
             loss = config.make_loss(self.ranker.loss)

@@ -138,9 +138,7 @@ class Analyzer(Parameters):
 
         Parameters
         ----------
-        texts : object, default=None
-            Ignored.
-        y : object, default=None
+        texts, y : object, default=None
             Ignored.
         """
         return self
@@ -160,10 +158,8 @@ class Analyzer(Parameters):
 
         Parameters
         ----------
-        texts : iterable of str
-            The texts.
-        y : object, default=None
-            Ignored.
+        texts, y : iterable of str, and object
+            The texts; `y` is ignored.
         """
         return self.transform(texts)
 
@@ -210,8 +206,8 @@ def tokenize(analyzer: Analyzer, texts: Iterable[str]) -> Iterator[Tokens]:
             target = [-1 if form is None else places.setdefault(form, len(places)) for form in forms]
             tokens, stops = keep_tokens(tokens, stops, np.array(target, np.int32))
             words = list(places)
-        found = Tokens(words, tokens, stops)
-        yield _with_grams(found, analyzer.ngrams) if analyzer.ngrams > 1 else found
+        result = Tokens(words, tokens, stops)
+        yield _with_grams(result, analyzer.ngrams) if analyzer.ngrams > 1 else result
 
 
 def _checked_texts(texts: Iterable[str]) -> Iterator[str]:
@@ -275,11 +271,11 @@ def _find_words(texts: list[str], shortest: int) -> Tokens:
     return Tokens([letters[a:b] for a, b in pairwise(bounds)], tokens[:n_tokens].copy(), stops)
 
 
-def _with_grams(found: Tokens, longest: int) -> Tokens:
+def _with_grams(words_of_texts: Tokens, longest: int) -> Tokens:
     """Add the n-grams of 2 to `longest` neighbouring tokens after the words of each text."""
     from .._kernels.words import join_grams
 
-    words, tokens, stops = found
+    words, tokens, stops = words_of_texts
     names, levels, level_stops = list(words), [tokens], [stops]
     left, left_stops, left_names = tokens, stops, words
     for size in range(2, longest + 1):

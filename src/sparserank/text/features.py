@@ -6,7 +6,7 @@ Columns are in the code-point order of their words, so the same texts give the s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -40,6 +40,7 @@ class Counts:
     unseen: NDArray[np.int64]
 
 
+@dataclass(eq=False, repr=False)
 class TextFeatures(Parameters):
     """Convert texts to a sparse float32 matrix of term weights. It is a scikit-learn transformer.
 
@@ -80,36 +81,24 @@ class TextFeatures(Parameters):
     array([[2., 0., 0.]], dtype=float32)
     """
 
-    weighted = renamed_attribute("weighted", "apply_weights")
+    weight: str = "sublinear"
+    _: KW_ONLY
+    columns: int | None = None
+    hashing: int | None = None
+    unit: bool = True
+    analyzer: Analyzer | str | None = None
+    k1: float = 0.9
+    b: float = 0.4
 
-    def __init__(
-        self,
-        weight: str = "sublinear",
-        *,
-        columns: int | None = None,
-        hashing: int | None = None,
-        unit: bool = True,
-        analyzer: Analyzer | str | None = None,
-        k1: float = 0.9,
-        b: float = 0.4,
-    ) -> None:
-        self.weight = weight
-        self.columns = columns
-        self.hashing = hashing
-        self.unit = unit
-        self.analyzer = analyzer
-        self.k1 = k1
-        self.b = b
+    weighted = renamed_attribute("weighted", "apply_weights")
 
     def fit(self, texts: Iterable[str], y: Any = None) -> Self:
         """Learn the vocabulary and the document frequencies.
 
         Parameters
         ----------
-        texts : iterable of str
-            The texts.
-        y : object, default=None
-            Ignored.
+        texts, y : iterable of str, and object
+            The texts; `y` is ignored.
         """
         self.fit_counts(texts)
         return self
@@ -119,10 +108,8 @@ class TextFeatures(Parameters):
 
         Parameters
         ----------
-        texts : iterable of str
-            The texts.
-        y : object, default=None
-            Ignored.
+        texts, y : iterable of str, and object
+            The texts; `y` is ignored.
         """
         return self.apply_weights(self.fit_counts(texts))
 
@@ -164,10 +151,10 @@ class TextFeatures(Parameters):
         self._set_vocabulary(tuple(names))
         total = _sum([self._aligned(words, raw) for words, raw in collected], field_weights)
         if self.hashing is None:
-            kept = _frequent_columns(total, self.columns)
-            if len(kept) < len(names):
-                total = total[:, kept]
-                self._set_vocabulary(tuple(names[i] for i in kept))
+            frequent = _frequent_columns(total, self.columns)
+            if len(frequent) < len(names):
+                total = total[:, frequent]
+                self._set_vocabulary(tuple(names[i] for i in frequent))
         df = np.bincount(total.indices, minlength=total.shape[1]).astype(np.int64)
         documents = int(total.shape[0])
         self._set_statistics(df, documents, float(total.sum(dtype=np.float64)) / max(documents, 1))
@@ -183,22 +170,16 @@ class TextFeatures(Parameters):
         """
         self._check_fitted()
         rows = list(_count_chunks(self, texts, self.vocabulary_))
-        from scipy.sparse import csr_array, vstack
-
-        if not rows:
-            return Counts(csr_array((0, self.n_columns_), dtype=np.float32), np.zeros(0, np.int64))
-        matrix = rows[0].matrix if len(rows) == 1 else csr_array(vstack([r.matrix for r in rows], format="csr"))
-        return Counts(_sorted(matrix), np.concatenate([r.unseen for r in rows]))
+        matrix = _stack([row.matrix for row in rows], self.n_columns_)
+        return Counts(_sorted(matrix), np.concatenate([np.zeros(0, np.int64), *(row.unseen for row in rows)]))
 
     def field_counts(self, *fields: Iterable[str], field_weights: Sequence[float] | None = None) -> csr_array:
         """Count the known words of documents with several fields.
 
         Parameters
         ----------
-        *fields : iterables of str
-            One text per document, for each field.
-        field_weights : sequence of float or None, default=None
-            The weight of each field's counts; 1 by default.
+        *fields, field_weights : iterables of str, and sequence of float
+            As in `fit_counts`.
         """
         return _sum([self.counts(field).matrix for field in fields], field_weights)
 
@@ -245,14 +226,10 @@ class TextFeatures(Parameters):
 
         Parameters
         ----------
-        words : tuple of str
-            The word of each column.
-        df : array of int64
-            The document frequency of each column.
-        documents : int
-            The number of documents.
-        mean_length : float
-            The mean number of tokens of a document.
+        words, df : tuple of str and array of int64
+            The word and the document frequency of each column.
+        documents, mean_length : int and float
+            The number of documents, and their mean number of tokens.
         """
         self._validate()
         self._set_vocabulary(words)
@@ -335,16 +312,20 @@ def _sum(parts: list[csr_array], weights: Sequence[float] | None) -> csr_array:
 
 def _collect(features: TextFeatures, texts: Iterable[str]) -> tuple[list[str], csr_array]:
     """Counts with one column per word, in order of first appearance; hashing gives all columns."""
-    from scipy.sparse import csr_array, vstack
-
     growing: dict[str, int] = {}
     parts = [counts.matrix for counts in _count_chunks(features, texts, growing, grow=True)]
     width = len(growing) if features.hashing is None else 1 << features.hashing
     for part in parts:
         part.resize((part.shape[0], width))
+    return list(growing), _stack(parts, width)
+
+
+def _stack(parts: list[csr_array], width: int) -> csr_array:
+    from scipy.sparse import csr_array, vstack
+
     if not parts:
-        return [], csr_array((0, width), dtype=np.float32)
-    return list(growing), parts[0] if len(parts) == 1 else csr_array(vstack(parts, format="csr"))
+        return csr_array((0, width), dtype=np.float32)
+    return parts[0] if len(parts) == 1 else csr_array(vstack(parts, format="csr"))
 
 
 def _count_chunks(

@@ -113,7 +113,15 @@ class Constraints:
         return replace(self, pinned=pinned, forbidden=self.forbidden - {pair})
 
     def index(self, vocabulary: QueryVocabulary, pair_weight: float = 1.0) -> PairConstraints:
-        """Return the constraints by vocabulary position; pinned weights are divided by `pair_weight`."""
+        """Return the constraints by vocabulary position.
+
+        Parameters
+        ----------
+        vocabulary : QueryVocabulary
+            The words of queries and documents.
+        pair_weight : float, default=1.0
+            Pinned weights are divided by it.
+        """
         pinned = {pair: weight / pair_weight for pair, weight in self.pinned.items()}
         forbidden = _matrix(vocabulary, dict.fromkeys(self.forbidden, 1.0))
         barred = None
@@ -133,7 +141,15 @@ class Constraints:
 
     @classmethod
     def from_dict(cls, stored: Any, path: str) -> Constraints:
-        """Return the constraints that `to_dict` stored; raises ModelError with the path for anything else."""
+        """Return the constraints that `to_dict` stored; raises ModelError with the path for anything else.
+
+        Parameters
+        ----------
+        stored : object
+            What `to_dict` returned.
+        path : str
+            The file.
+        """
         try:
             pinned = {(str(q), str(d)): validation.number("weight", weight) for q, d, weight in stored["pinned"]}
             forbidden = frozenset((str(q), str(d)) for q, d in stored["forbidden"])
@@ -226,10 +242,10 @@ def changes(before: Mapping[Pair, float], after: Mapping[Pair, float], k: int | 
     >>> changes({("car", "auto"): 1.0}, {("car", "auto"): 1.5, ("car", "road"): 2.0})[0]
     Change(query='car', document='road', before=0.0, after=2.0)
     """
-    found = [
+    differences = [
         Change(*pair, before.get(pair, 0.0), after.get(pair, 0.0))
         for pair in before.keys() | after.keys()
         if before.get(pair, 0.0) != after.get(pair, 0.0)
     ]
-    found.sort(key=lambda change: (-abs(change.after - change.before), change.query, change.document))
-    return found[: None if k is None else validation.count("k", k, low=1)]
+    differences.sort(key=lambda change: (-abs(change.after - change.before), change.query, change.document))
+    return differences[: None if k is None else validation.count("k", k, low=1)]

@@ -79,7 +79,10 @@ class QueryExplainer:
         learned = (top >= n_lexical).tolist()
         entries = zip(rows[top].tolist(), columns[top].tolist(), value[top].tolist(), learned, strict=True)
         pairs = [(names[row] if new else words[row], words[column], added, new) for row, column, added, new in entries]
-        return TopContributions(float(np.float32(value.sum())), pairs, _remainder(value[others], others >= n_lexical))
+        is_learned, negative = others >= n_lexical, value[others] < 0.0
+        parts = (~negative & ~is_learned, ~negative & is_learned, negative)
+        remainder = Remainder(len(others), *(float(value[others][part].sum()) for part in parts))
+        return TopContributions(float(np.float32(value.sum())), pairs, remainder)
 
     @cached_property
     def _all(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int]:
@@ -107,12 +110,6 @@ class QueryExplainer:
         return query.indices[entries.row].astype(np.int64), entries.col.astype(np.int64), weight
 
 
-def _remainder(value: NDArray[np.float64], learned: NDArray[np.bool_]) -> Remainder:
-    negative = value < 0.0
-    parts = (~negative & ~learned, ~negative & learned, negative)
-    return Remainder(len(value), *(float(value[part].sum()) for part in parts))
-
-
 def _largest_first(value: NDArray[np.float64]) -> NDArray[np.int64]:
     """The positions of nonzero values, by absolute value; ties keep their order."""
     nonzero = np.flatnonzero(value)
@@ -120,12 +117,9 @@ def _largest_first(value: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _explanation(
-    value: NDArray[np.float64],
-    rows: NDArray[Any],
-    columns: NDArray[Any],
-    query_words: Sequence[str],
-    document_words: Sequence[str],
-) -> Explanation:
+    value: NDArray[np.float64], rows: NDArray[Any], columns: NDArray[Any],
+    query_words: Sequence[str], document_words: Sequence[str],
+) -> Explanation:  # fmt: skip
     order = _largest_first(value)
     entries = zip(rows[order].tolist(), columns[order].tolist(), value[order].tolist(), strict=True)
     pairs = tuple(Contribution(query_words[row], document_words[column], added) for row, column, added in entries)

@@ -42,14 +42,9 @@ class PairChange:
 
     @classmethod
     def learn(
-        cls,
-        model: TextModel,
-        data: TrainingData,
-        learner: PairLearner,
-        *,
-        max_changes: int | None = None,
-        only_neighbors: bool = False,
-    ) -> PairChange:
+        cls, model: TextModel, data: TrainingData, learner: PairLearner, *,
+        max_changes: int | None = None, only_neighbors: bool = False,
+    ) -> PairChange:  # fmt: skip
         """Learn the change from more training data.
 
         max_changes : the number of pairs that may change; None is the budget.

@@ -167,15 +167,17 @@ class LexicalModel:
         """Return the model that `state` described."""
         words = file.strings("words")
         df = file.array("df", "int64", len(words))
-        given = file.settings
+        settings = file.settings
         try:
             analyzer = Analyzer(**{"stem": None, "stop_words": None} | file.setting("analyzer", dict))
-            fields = {name: given.get(name) for name in BM25.__dataclass_fields__}
+            fields = {name: settings.get(name) for name in BM25.__dataclass_fields__}
             bm25 = BM25(**fields)  # type: ignore[arg-type]
             cosine = Cosine(bm25.title_weight, bm25.text_weight)
-            model = cls(bm25 if validation.choice("kind", given.get("kind"), LEXICAL) == "bm25" else cosine, analyzer)
-            documents = validation.count("documents", given.get("documents"), low=1, high=2**53)
-            mean_length = validation.number("mean_length", given.get("mean_length"), low=0, open_low=True)
+            model = cls(
+                bm25 if validation.choice("kind", settings.get("kind"), LEXICAL) == "bm25" else cosine, analyzer
+            )
+            documents = validation.count("documents", settings.get("documents"), low=1, high=2**53)
+            mean_length = validation.number("mean_length", settings.get("mean_length"), low=0, open_low=True)
         except (SparseRankError, TypeError) as error:
             raise ModelError(f"{file.path}: invalid settings: {error}") from None
         if len(df) and (df.min() < 1 or df.max() > documents):

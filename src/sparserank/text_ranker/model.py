@@ -82,10 +82,8 @@ class TextModel:
         """Return {(query word, document word): pair_weight · weight}."""
         if self.W is None or self.vocabulary is None:
             return {}
-        W = self.W.tocoo()
-        query, document = self.vocabulary.words, self.lexical.words
-        weights = (np.float64(self.pair_weight) * W.data).tolist()
-        entries = zip(W.row.tolist(), W.col.tolist(), weights, strict=True)
+        W, query, document = self.W.tocoo(), self.vocabulary.words, self.lexical.words
+        entries = zip(W.row.tolist(), W.col.tolist(), (np.float64(self.pair_weight) * W.data).tolist(), strict=True)
         return {(query[i], document[j]): weight for i, j, weight in entries}
 
     # ---- encoding for an index

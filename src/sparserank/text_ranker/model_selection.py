@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,8 +69,7 @@ class TuningResult:
     p_value: float = 1.0
 
 
-@dataclass(frozen=True)
-class RidgeChoice:
+class RidgeChoice(NamedTuple):
     """The chosen regularization, and the p-value of W before pruning; None if nothing was tuned."""
 
     closed_form: ClosedForm
@@ -84,27 +83,21 @@ def learn_pairs(
 ) -> tuple[csr_array, TuningResult]:
     """Tune the hyperparameters, test the pairs, and learn W from all queries; W is empty if pairs do not help."""
     folds = make_folds(data, learner.random_state)
-    held = TrainingMatrices.concatenate([part for _, part in folds])
-    choice = tune_ridge(folds, callback)
-    closed_form, normalization, ridge, p_value = (
-        choice.closed_form,
-        choice.query_normalization,
-        choice.ridge,
-        choice.p_value,
-    )
+    held_out = TrainingMatrices.concatenate([part for _, part in folds])
+    closed_form, normalization, ridge, p_value = tune_ridge(folds, callback)
     if p_value is not None and p_value > SIGNIFICANCE_LEVEL:
-        lexical = held.mean_ndcg(held.lexical_scores)
+        lexical = held_out.mean_ndcg(held_out.lexical_scores)
         result = TuningResult(normalization, ridge, 0.0, lexical, lexical, p_value=p_value)
         return empty_weights(data.lists.shape), result
     callback("learning pairs without the held-out queries")
     parts = [learner.fit(closed_form, train.lists, normalization, ridge) for train, _ in folds]
     level = SIGNIFICANCE_LEVEL if p_value is None else PRUNED_LEVEL
-    result = tune_pair_weight(held_out_scores(parts, folds), held, normalization, ridge, level)
+    result = tune_pair_weight(held_out_scores(parts, folds), held_out, normalization, ridge, level)
     if result.pair_weight == 0.0:
         return empty_weights(data.lists.shape), result
     if p_value is not None:
         result = replace(result, p_value=p_value)
-    result = tune_strength(learner, parts, folds, held, result, callback)
+    result = tune_strength(learner, parts, folds, held_out, result, callback)
     callback("learning pairs from all queries")
     W = learner.fit(closed_form, data.lists, normalization, ridge)
     return learner.refit_by_loss(W, data, result.pair_weight, result.strength), result
@@ -136,12 +129,14 @@ def hold_out(groups: NDArray[np.int64], random_state: int) -> list[tuple[NDArray
 def make_folds(data: TrainingMatrices, random_state: int) -> Folds:
     """Divide the queries into training and held-out ones; if there are very many documents, hold out fewer queries."""
     most = max(1, training_data.MAX_DENSE_SCORES // max(int(data.lists.D.shape[0]), 1))
-    return [(data[rest], data[held[:most]].dense()) for held, rest in hold_out(data.group_numbers, random_state)]
+    return [
+        (data[rest], data[held_out[:most]].dense()) for held_out, rest in hold_out(data.group_numbers, random_state)
+    ]
 
 
 def held_out_scores(parts: list[csr_array], folds: Folds) -> Matrix:
     """Return the pair scores of each fold's held-out queries, by the W of its training queries."""
-    return np.concatenate([held.pair_scores(W) for W, (_, held) in zip(parts, folds, strict=True)])
+    return np.concatenate([held_out.pair_scores(W) for W, (_, held_out) in zip(parts, folds, strict=True)])
 
 
 # ---- the test
@@ -156,11 +151,11 @@ def improvement_p_value(improvement: NDArray[np.float64], groups: NDArray[np.int
     return max_t_p_value(improvement.mean(axis=0), groups)
 
 
-def _p_value(held: TrainingMatrices, ndcg: Any, k: int = 10) -> float:
+def _p_value(held_out: TrainingMatrices, ndcg: Any, k: int = 10) -> float:
     """The p-value of nDCG@k, where ndcg[s, w] is that of setting s and pair weight w for every query."""
-    has_relevant = np.diff(held.lists.relevant.indptr) > 0
-    improvement = np.array(ndcg) - held.ndcg(held.lexical_scores, k)
-    return improvement_p_value(improvement, held.group_numbers[has_relevant])
+    has_relevant = np.diff(held_out.lists.relevant.indptr) > 0
+    improvement = np.array(ndcg) - held_out.ndcg(held_out.lexical_scores, k)
+    return improvement_p_value(improvement, held_out.group_numbers[has_relevant])
 
 
 # ---- tuning
@@ -168,7 +163,7 @@ def _p_value(held: TrainingMatrices, ndcg: Any, k: int = 10) -> float:
 
 def tune_ridge(folds: Folds, callback: Callback) -> RidgeChoice:
     """Choose query normalization and ridge by the held-out nDCG@10 of W before pruning."""
-    closed_form, held = ClosedForm(folds[0][0].lists.D), TrainingMatrices.concatenate([part for _, part in folds])
+    closed_form, held_out = ClosedForm(folds[0][0].lists.D), TrainingMatrices.concatenate([part for _, part in folds])
     if not has_closed_form(folds[0][0].lists):
         return RidgeChoice(closed_form, QUERY_NORMALIZATIONS[0], Ridge())
     callback("tuning the regularization of pairs")
@@ -177,20 +172,20 @@ def tune_ridge(folds: Folds, callback: Callback) -> RidgeChoice:
     for candidates in zip(*(_candidates(factors, *fold) for fold in folds), strict=True):
         pair_scores = np.concatenate([scores for _, _, scores in candidates])
         of_weights, ndcg = [], 0.0
-        for _, scores in _mixed_scores(held, pair_scores):
-            of_weights.append(held.ndcg(scores, TEST_DEPTH))
-            ndcg = max(ndcg, held.mean_ndcg(scores))
+        for _, scores in _mixed_scores(held_out, pair_scores):
+            of_weights.append(held_out.ndcg(scores, TEST_DEPTH))
+            ndcg = max(ndcg, held_out.mean_ndcg(scores))
         ndcg_of_all.append(of_weights)
         if ndcg > best:
             best, chosen = ndcg, candidates[0][:2]
-    return RidgeChoice(closed_form, *chosen, _p_value(held, ndcg_of_all, TEST_DEPTH))
+    return RidgeChoice(closed_form, *chosen, _p_value(held_out, ndcg_of_all, TEST_DEPTH))
 
 
 def _candidates(
-    factors: dict[float, Any], train: TrainingMatrices, held: TrainingMatrices
+    factors: dict[float, Any], train: TrainingMatrices, held_out: TrainingMatrices
 ) -> Iterator[tuple[float, Ridge, Matrix]]:
     """Every query normalization and ridge to try, and the held-out scores of the closed form's W."""
-    K, across = compute_gram(train.lists.Q), compute_gram(held.lists.Q, train.lists.Q)
+    K, across = compute_gram(train.lists.Q), compute_gram(held_out.lists.Q, train.lists.Q)
     targets = {power: replace(train.lists, query_normalization=power).dense_targets() for power in QUERY_NORMALIZATIONS}
     for a in RIDGES:
         left = solve_factorized(factorize(K, a / train.lists.query_weights), np.ascontiguousarray(across.T)).T
@@ -203,15 +198,20 @@ def _candidates(
 
 
 def tune_pair_weight(
-    pair_scores: Matrix, held: TrainingMatrices, query_normalization: float, ridge: Ridge, level: float | None = None
+    pair_scores: Matrix,
+    held_out: TrainingMatrices,
+    query_normalization: float,
+    ridge: Ridge,
+    level: float | None = None,
 ) -> TuningResult:
     """Choose the weight of the pair scores by held-out nDCG@10; it is 0 if the p-value is above `level`."""
-    lexical = held.mean_ndcg(held.lexical_scores)
-    tried = [(weight, held.ndcg(scores)) for weight, scores in _mixed_scores(held, pair_scores)]
-    weight, ndcg = max(((weight, _mean(ndcg)) for weight, ndcg in tried), key=lambda one: one[1])
+    lexical = held_out.mean_ndcg(held_out.lexical_scores)
+    tried = [(weight, held_out.ndcg(scores)) for weight, scores in _mixed_scores(held_out, pair_scores)]
+    means = [float(np.mean(ndcg)) if len(ndcg) else 0.0 for _, ndcg in tried]
+    ndcg, weight = max(means), tried[int(np.argmax(means))][0]
     if (deviation := _deviation(pair_scores)) > 0.0:
-        weight *= (_deviation(held.lexical_scores) or 1.0) / deviation
-    p_value = _p_value(held, [[ndcg for _, ndcg in tried]])
+        weight *= (_deviation(held_out.lexical_scores) or 1.0) / deviation
+    p_value = _p_value(held_out, [[ndcg for _, ndcg in tried]])
     if p_value > (SIGNIFICANCE_LEVEL if level is None else level):
         weight, ndcg = 0.0, lexical
     return TuningResult(query_normalization, ridge, weight, lexical, ndcg, p_value=p_value)
@@ -221,7 +221,7 @@ def tune_strength(
     learner: PairLearner,
     parts: list[csr_array],
     folds: Folds,
-    held: TrainingMatrices,
+    held_out: TrainingMatrices,
     squared: TuningResult,
     callback: Callback,
 ) -> TuningResult:
@@ -230,29 +230,23 @@ def tune_strength(
     strengths = STRENGTHS[learner.loss] if all(train.fits_in_memory for train, _ in folds) else ()
     for strength in strengths:
         callback(f"tuning the {learner.loss} loss: strength {strength:g}")
-        refitted = [
-            learner.refit_by_loss(W, train, squared.pair_weight, strength)
-            for W, (train, _) in zip(parts, folds, strict=True)
-        ]
-        scores = held.lexical_scores + np.float32(squared.pair_weight) * held_out_scores(refitted, folds)
-        ndcg = held.mean_ndcg(scores)
+        weight, pairs = squared.pair_weight, zip(parts, folds, strict=True)
+        refitted = [learner.refit_by_loss(W, train, weight, strength) for W, (train, _) in pairs]
+        scores = held_out.lexical_scores + np.float32(weight) * held_out_scores(refitted, folds)
+        ndcg = held_out.mean_ndcg(scores)
         tried.append((f"{learner.loss} {strength:g}", ndcg))
         if ndcg > best.ndcg:
             best = replace(squared, ndcg=ndcg, strength=strength)
     return replace(best, tried=tuple(tried))
 
 
-def _mixed_scores(held: TrainingMatrices, pair_scores: Matrix) -> Iterator[tuple[float, Matrix]]:
+def _mixed_scores(held_out: TrainingMatrices, pair_scores: Matrix) -> Iterator[tuple[float, Matrix]]:
     """Lexical plus pair scores for every pair weight to try."""
     deviation = _deviation(pair_scores)
     unit = pair_scores / np.float32(deviation or 1.0)
-    base = held.lexical_scores / np.float32(_deviation(held.lexical_scores) or 1.0)
+    base = held_out.lexical_scores / np.float32(_deviation(held_out.lexical_scores) or 1.0)
     for weight in PAIR_WEIGHTS:
         yield (weight, base + np.float32(weight) * unit) if deviation else (0.0, base)
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    return float(np.mean(values)) if len(values) else 0.0
 
 
 def _deviation(scores: Matrix) -> float:

@@ -119,8 +119,8 @@ class PairLearner:
                 part = replace(part, Q=_only_columns(part.Q, rows))
             duals = ClosedForm(part.D).solve_duals(part, ridge, np.asarray(residual, dtype=np.float32))
             blocks = iterate_weight_rows(part, duals)
-            found = prune_rows(blocks, part.shape, importance, self.budget, limits.forbidden, limits.barred)
-            learned = found if not learned.nnz else prune((learned + found).tocsr(), importance, self.budget)
+            added = prune_rows(blocks, part.shape, importance, self.budget, limits.forbidden, limits.barred)
+            learned = added if not learned.nnz else prune((learned + added).tocsr(), importance, self.budget)
         return learned
 
     def refit_by_loss(

@@ -11,19 +11,37 @@ from .ranker import TextRanker
 
 
 def load_model(path: PathLike) -> TextRanker:
-    """Load a text ranker without its index."""
+    """Load a text ranker without its index.
+
+    Parameters
+    ----------
+    path : str or path
+        The model file.
+    """
     return TextRanker.from_file(read_tensors(path, TextRanker._file_kind))
 
 
 def load_text(path: PathLike, index: PathLike | None = None) -> TextRanker:
-    """Load a text ranker and its index; raises OtherIndex if the index was built for another model."""
+    """Load a text ranker and its index; raises OtherIndex if the index was built for another model.
+
+    Parameters
+    ----------
+    path, index : str or path
+        The model file and the index file; None is `PATH.index`, if it exists.
+    """
     ranker = load_model(path)
     ranker._load_index(path, index)
     return ranker
 
 
 def load_pairs(path: PathLike) -> TextRanker | PairMatrixRanker:
-    """Load a ranker of word pairs; raises ModelError if it has none."""
+    """Load a ranker of word pairs; raises ModelError if it has none.
+
+    Parameters
+    ----------
+    path : str or path
+        The model file.
+    """
     file = read_tensors(path)
     if file.kind == TextRanker._file_kind:
         ranker = TextRanker.from_file(file)

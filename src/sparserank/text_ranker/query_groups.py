@@ -25,17 +25,8 @@ _PAIRS_AT_ONCE = 200_000
 
 
 def query_groups(tokens: csr_array, relevant: csr_array | None = None) -> Labels:
-    """One group number per query.
+    """One group number per query; its tokens and relevant documents are the columns of its stored entries.
 
-    Parameters
-    ----------
-    tokens : csr_array of shape (n_queries, n_tokens)
-        A query's tokens are the columns of its stored entries.
-    relevant : csr_array of shape (n_queries, n_documents), optional
-        A query's relevant documents are the columns of its stored entries.
-
-    Examples
-    --------
     >>> from scipy.sparse import csr_array
     >>> tokens = np.eye(8)
     >>> tokens[1, 0] = 1.0  # half of the tokens of queries 0 and 1 are shared
@@ -86,7 +77,7 @@ def _similar_sets(X: csr_array, threshold: float) -> tuple[Labels, Labels, NDArr
     Two sets of similarity t share an element among the ⌊(1 − t)·size⌋ + 1 rarest of each, so only those are matched.
     """
     size, prefix = np.diff(X.indptr), _rarest(X, threshold)
-    found: list[tuple[Labels, Labels, NDArray[np.float64]]] = []
+    similar: list[tuple[Labels, Labels, NDArray[np.float64]]] = []
     for at in range(0, X.shape[0], _ROWS_AT_ONCE):
         candidates = (prefix[at : at + _ROWS_AT_ONCE] @ prefix.T).tocoo()
         i, j = candidates.row.astype(np.int64) + at, candidates.col.astype(np.int64)
@@ -97,10 +88,10 @@ def _similar_sets(X: csr_array, threshold: float) -> tuple[Labels, Labels, NDArr
             both = np.asarray(X[a].multiply(X[b]).sum(axis=1), np.float64).ravel()
             similarity = both / (size[a] + size[b] - both)
             near = similarity >= threshold
-            found.append((a[near], b[near], similarity[near]))
-    if not found:
+            similar.append((a[near], b[near], similarity[near]))
+    if not similar:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    first, second, similarity = (np.concatenate(part) for part in zip(*found, strict=True))
+    first, second, similarity = (np.concatenate(part) for part in zip(*similar, strict=True))
     return first, second, similarity
 
 
@@ -113,5 +104,7 @@ def _rarest(X: csr_array, threshold: float) -> csr_array:
     rarity[np.argsort(np.bincount(X.indices, minlength=n), kind="stable")] = np.arange(n)
     row = np.repeat(np.arange(X.shape[0]), size)
     order = np.lexsort((rarity[X.indices], row))
-    kept = np.arange(X.nnz) - X.indptr[:-1][row] < (size - np.ceil(threshold * size) + 1)[row]
-    return csr_array((np.ones(int(kept.sum()), np.float32), (row[kept], X.indices[order][kept])), shape=X.shape)
+    is_rare = np.arange(X.nnz) - X.indptr[:-1][row] < (size - np.ceil(threshold * size) + 1)[row]
+    return csr_array(
+        (np.ones(int(is_rare.sum()), np.float32), (row[is_rare], X.indices[order][is_rare])), shape=X.shape
+    )

@@ -46,8 +46,8 @@ class QueryVocabulary:
         if self.queries_are_documents:
             return self
         known = {*self.documents.vocabulary_, *self.extra}
-        found = TextFeatures("raw", unit=False, analyzer=self._analyzer).fit(texts)
-        return replace(self, extra=self.extra + tuple(word for word in found.words_ if word not in known))
+        features = TextFeatures("raw", unit=False, analyzer=self._analyzer).fit(texts)
+        return replace(self, extra=self.extra + tuple(word for word in features.words_ if word not in known))
 
     @property
     def _analyzer(self) -> Analyzer:

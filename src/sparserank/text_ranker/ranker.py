@@ -27,9 +27,9 @@ from .lexical import BM25, LEXICAL, Cosine, LexicalModel, as_lexical, flat_param
 from .model import TextModel
 from .model_selection import Callback
 from .pair_learner import PairLearner
-from .searcher import Docs, TextSearcher
+from .searcher import Docs, TextSearcher, fields_by_id
 from .size_path import TextPath, sorted_sizes, text_path
-from .training import prepare, train, train_from_labels
+from .training import Trainer
 from .training_data import TrainingData
 
 if TYPE_CHECKING:
@@ -158,20 +158,17 @@ class TextRanker(TextSearcher, Ranker):
         >>> ranker.search("apple")
         [1. d1 (0.3648)]
         """
-        learner, constraints = self._learner(solver), self._constraints()
-        lexical, documents = self.lexical_model(), Documents.of(docs)
+        trainer, documents = self._trainer(callback, solver), Documents.of(docs)
         if isinstance(qrels, Preferences):
-            rows = lexical.fit(documents)
-            self.model_ = train_from_labels(lexical, documents, rows, qrels, learner, constraints, callback)
+            rows = trainer.lexical.fit(documents)
+            self.model_ = trainer.train_from_labels(documents, rows, qrels)
             return self._build_index(rows, documents)
         data = TrainingData.validate(documents, queries, qrels, exclude_self=exclude_self, query_weight=query_weight)
-        rows = lexical.fit(documents)
-        data = replace(data, lexical_rows=rows)
+        rows = trainer.lexical.fit(documents)
         if self.ranker not in LEXICAL and data.qrels:
-            by_steps = self.ranker == "bilinear"
-            self.model_ = train(lexical, data, learner, constraints, callback, by_steps=by_steps)
+            self.model_ = trainer.train(replace(data, lexical_rows=rows), by_steps=self.ranker == "bilinear")
         else:
-            self.model_ = TextModel(lexical, constraints=constraints)
+            self.model_ = TextModel(trainer.lexical, constraints=trainer.constraints)
         return self._build_index(rows, documents)
 
     @renamed_parameters(OLD_FIT_PARAMETERS)
@@ -199,10 +196,11 @@ class TextRanker(TextSearcher, Ranker):
         if not hasattr(self, "model_"):
             docs = {} if docs is None else docs
             return self.fit(docs, queries, qrels, exclude_self=exclude_self, callback=callback)
-        learner, constraints = self._learner(), self._constraints()
+        trainer = replace(self._trainer(callback), lexical=self.lexical_)
         documents = self._require_index().documents
-        if docs is not None:
-            documents = _merge(documents, Documents.of(docs))
+        if docs is not None:  # a new document replaces an old one of the same id
+            fields = fields_by_id(documents) | fields_by_id(Documents.of(docs))
+            documents = Documents(tuple(fields), *(tuple(field[k] for field in fields.values()) for k in (0, 1)))
         has_pairs, n_terms = self.model_.W is not None, self.model_.n_terms
         data = TrainingData.validate(documents, queries, qrels, exclude_self=exclude_self, negative_grades=has_pairs)
         if self.ranker != "text":
@@ -210,11 +208,11 @@ class TextRanker(TextSearcher, Ranker):
         data = replace(data, lexical_rows=self.lexical_.documents(documents))
         if has_pairs:
             model = self.model_
-            if constraints != model.constraints:
-                model = model.with_constraints(constraints)
-            self.model_ = train_more(model, data, learner, callback)
+            if trainer.constraints != model.constraints:
+                model = model.with_constraints(trainer.constraints)
+            self.model_ = train_more(model, data, trainer.learner, callback)
         else:
-            self.model_ = train(self.lexical_, data, learner, constraints, callback)
+            self.model_ = trainer.train(data)
         if docs is None and self.model_.n_terms == n_terms:
             return self
         return self._build_index(data.lexical_rows, documents)
@@ -241,11 +239,10 @@ class TextRanker(TextSearcher, Ranker):
         sizes : sequence of int, default=(3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
             Numbers of pairs.
         """
-        learner, numbers = self._learner(), sorted_sizes(sizes)
-        documents, lexical = Documents.of(docs), self.lexical_model()
+        trainer = replace(self._trainer(callback), constraints=Constraints())
+        numbers, documents = sorted_sizes(sizes), Documents.of(docs)
         data = TrainingData.validate(documents, queries, qrels, exclude_self=exclude_self)
-        data = replace(data, lexical_rows=lexical.fit(documents))
-        learner, matrices, _ = prepare(lexical, data, learner, Constraints())
+        learner, matrices, _ = trainer.prepare(replace(data, lexical_rows=trainer.lexical.fit(documents)))
         return text_path(learner, matrices, numbers, callback)
 
     # ---- user-fixed pairs
@@ -337,17 +334,16 @@ class TextRanker(TextSearcher, Ranker):
 
     def validate(self) -> None:
         """Check all parameters, as `fit` does; raises ConfigError."""
-        self._learner()
-        self._constraints()
-        self.lexical_model()
+        self._trainer(_silent)
 
-    def _learner(self, solver: PatternRidge | None = None) -> PairLearner:
+    def _trainer(self, callback: Callback, solver: PatternRidge | None = None) -> Trainer:
         validation.choice("ranker", self.ranker, KINDS)
         validation.count("random_state", self.random_state, low=0)
         validation.threads(self.n_jobs)
         budget = PairBudget(self.max_pairs, self.density, self.megabytes, self.pairs_per_word, self.nonnegative)
         settings: dict[str, Any] = {"random_state": self.random_state, "n_jobs": self.n_jobs}
-        return PairLearner(budget, self.loss, self.penalty, solver=solver or PatternRidge(), **settings)
+        learner = PairLearner(budget, self.loss, self.penalty, solver=solver or PatternRidge(), **settings)
+        return Trainer(self.lexical_model(), learner, self._constraints(), callback)
 
     def lexical_model(self) -> LexicalModel:
         """Return the lexical part before it is fitted."""
@@ -393,10 +389,10 @@ class TextRanker(TextSearcher, Ranker):
     def _load_index(self, path: PathLike, index: PathLike | None) -> None:
         where = index_path(path) if index is None else Path(index)
         if index is not None or where.exists():
-            found = Index.load(where)
-            if found.made_for != self.fingerprint() or found.n_terms != self.model_.n_terms:
+            loaded = Index.load(where)
+            if loaded.made_for != self.fingerprint() or loaded.n_terms != self.model_.n_terms:
                 raise OtherIndex(f"{where}: built for another model than {path}; build it again: `sparserank index`")
-            self.index_ = found
+            self.index_ = loaded
 
 
 def index_path(model: PathLike) -> Path:
@@ -427,11 +423,3 @@ def diff(before: TextRanker, after: TextRanker, k: int | None = None) -> list[Ch
     []
     """
     return changes(before.fitted_model().named_pairs(), after.fitted_model().named_pairs(), k)
-
-
-def _merge(documents: Documents, more: Documents) -> Documents:
-    """All documents; a new one replaces an old one of the same id."""
-    fields: dict[str, Any] = {}
-    for part in (documents, more):
-        fields |= dict(zip(part.ids, zip(part.titles, part.texts, strict=True), strict=True))
-    return Documents(tuple(fields), *(tuple(field[k] for field in fields.values()) for k in (0, 1)))

@@ -83,10 +83,8 @@ class TextSearcher:
 
         Parameters
         ----------
-        text : str
-            The query.
-        k : int, default=10
-            The largest number of results.
+        text, k : str and int
+            As in `search`.
         """
         index = self._require_index()
         return SearchResults(index.search(self.model_.encode_lexical_query(text), k)[0])
@@ -128,10 +126,8 @@ class TextSearcher:
 
         Parameters
         ----------
-        text : str
-            The query.
-        doc_id : str
-            The document.
+        text, doc_id : str
+            The query and the document.
 
         Examples
         --------
@@ -147,10 +143,8 @@ class TextSearcher:
 
         Parameters
         ----------
-        text : str
-            The query.
-        doc_id : str
-            The document.
+        text, doc_id : str
+            The query and the document.
         """
         return self.explainer(text).parts(doc_id)
 
@@ -169,12 +163,8 @@ class TextSearcher:
 
         Parameters
         ----------
-        text : str
-            The query.
-        first : str
-            A document.
-        second : str
-            Another document.
+        text, first, second : str
+            The query and two documents.
         """
         if first == second:
             raise DataError(f"compare needs two different documents; got {first!r} twice")
@@ -200,13 +190,9 @@ class TextSearcher:
         for word in _without_normalization(analyzer).tokens(text):
             for form in _forms(analyzer, word):
                 spelling.setdefault(form, word)
-        return list(dict.fromkeys(word for form, word in spelling.items() if not self._occurs(form)))
-
-    def _occurs(self, form: str) -> bool:
-        column = self.lexical_.features.vocabulary_.get(form)
-        if column is None or not hasattr(self, "index_"):
-            return column is not None
-        return self.index_.has_term(column)
+        columns, index = self.lexical_.features.vocabulary_, getattr(self, "index_", None)
+        known = {form for form in spelling if form in columns and (index is None or index.has_term(columns[form]))}
+        return list(dict.fromkeys(word for form, word in spelling.items() if form not in known))
 
     # ---- learned pairs
 
@@ -323,11 +309,7 @@ class TextSearcher:
         documents : Documents
             The documents.
         """
-
-        def content(documents: Documents) -> dict[str, tuple[str, str]]:
-            return dict(zip(documents.ids, zip(documents.titles, documents.texts, strict=True), strict=True))
-
-        return hasattr(self, "index_") and content(self.index_.documents) == content(documents)
+        return hasattr(self, "index_") and fields_by_id(self.index_.documents) == fields_by_id(documents)
 
     @renamed_parameters({"most_bytes": "max_bytes"})
     def expand(self, max_bytes: int = MAX_EXPANSION_BYTES) -> bool:
@@ -389,6 +371,11 @@ class TextSearcher:
                 "this ranker has no index; build it with `sparserank index MODEL DATA --output MODEL.index`"
             )
         return self.index_
+
+
+def fields_by_id(documents: Documents) -> dict[str, tuple[str, str]]:
+    """{document id: (title, text)}."""
+    return dict(zip(documents.ids, zip(documents.titles, documents.texts, strict=True), strict=True))
 
 
 @lru_cache(maxsize=4)

@@ -67,14 +67,11 @@ class TrainingData:
         for query, weight in (query_weight or {}).items():
             if validation.number(f"query_weight[{query!r}]", weight) <= 0.0:
                 raise DataError(f"The weight of query {query!r} must be above 0. Got {weight} instead.")
-        used = {
-            query: {
-                document: grade
-                for document, grade in grades.items()
-                if (grade > 0 or (negative_grades and grade < 0)) and not (exclude_self and document == query)
-            }
-            for query, grades in qrels.items()
-        }
+
+        def teaches(query: str, document: str, grade: float) -> bool:
+            return (grade > 0 or (negative_grades and grade < 0)) and not (exclude_self and document == query)
+
+        used = {q: {d: grade for d, grade in grades.items() if teaches(q, d, grade)} for q, grades in qrels.items()}
         used = {query: grades for query, grades in used.items() if grades}
         return cls(documents, queries, used, exclude_self, query_weight, triples)
 
@@ -104,12 +101,10 @@ class TrainingData:
 
 
 def _check_judgments(documents: Documents, queries: Mapping[str, str], qrels: Qrels) -> None:
-    unknown = [query for query in qrels if query not in queries]
-    if unknown:
+    if unknown := [query for query in qrels if query not in queries]:
         raise DataError(f"{len(unknown)} judged queries have no text, the first is {unknown[0]!r}")
     known = set(documents.ids)
-    absent = list(dict.fromkeys(d for grades in qrels.values() for d in grades if d not in known))
-    if absent:
+    if absent := list(dict.fromkeys(d for grades in qrels.values() for d in grades if d not in known)):
         raise DataError(f"{len(absent)} judged documents are not among the documents, the first is {absent[0]!r}")
     for query, grades in qrels.items():
         for document, grade in grades.items():
