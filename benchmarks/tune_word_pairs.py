@@ -37,7 +37,7 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from sparserank.data import load
 from sparserank.data.files import write_bytes
 from sparserank.experiments.chen2010 import measure
-from sparserank.experiments.chen_methods import PlusSettings, refit_plus, train_plus_pattern
+from sparserank.experiments.chen_methods import MethodTrainer, PlusSettings
 from sparserank.experiments.datasets import PAPER_DATASETS, LabeledDataset, load_labeled
 from sparserank.optim.losses import Hinge
 from sparserank.optim.penalties import L1, NoPenalty
@@ -163,12 +163,12 @@ class Trials:
 
     def plus(self, name: str, settings: PlusSettings) -> tuple[float, float]:
         """MAP of Sparse-R+ before and after its refit."""
-        given = self.problems[name]
+        trainer = MethodTrainer(self.problems[name], self.steps, SEED)
         before = settings._replace(refit_scale=0.0)
-        W = self.once((name, before), lambda: train_plus_pattern(given, self.steps, SEED, settings).W)
+        W = self.once((name, before), lambda: trainer.train_plus_pattern(settings).W)
 
         def refit() -> tuple[float, float]:
-            return self.map(name, W), self.map(name, refit_plus(given, W, self.steps, SEED, settings).W)
+            return self.map(name, W), self.map(name, trainer.refit_plus(W, settings).W)
 
         return self.once((name, settings), refit)
 

@@ -268,6 +268,7 @@ def test_a_path_measures_every_size_on_queries_held_out(tmp_path):
     assert [point.pairs for point in path] == [40, 100, 200]
     assert path[2].ndcg > path.lexical
     assert path.best(within=1.0) == path[0]
+    assert path.best() == path.best(within=0.005)
     assert path.best(within=0.0).ndcg == max(point.ndcg for point in path)
     stored = path.to_dict()
     assert stored["points"][0].keys() == {"pairs", "megabytes", "ndcg"}

@@ -19,7 +19,7 @@ from ..bilinear.ranker import METHODS_OF_PAPER
 from ..evaluation import ClassEvaluation, bilinear_blocks, evaluate_classes
 from ..optim.pruning import find_row_largest
 from . import published
-from .chen_methods import MANY_COLUMNS, PLUS, PLUS_SETTINGS, CurvePoint, TrainedMethod, train, train_plus, train_refit
+from .chen_methods import MANY_COLUMNS, PLUS, PLUS_SETTINGS, CurvePoint, MethodTrainer, TrainedMethod
 from .datasets import LabeledDataset, load_labeled
 from .runner import Progress, note
 
@@ -90,14 +90,15 @@ def _train_methods(
     def measure_point(done: int, W: csr_array) -> CurvePoint:
         return CurvePoint(done, measure(data, W, sample).error.value, density(W), density(W))
 
+    trainer = MethodTrainer(data, steps, seed, callback)
     for method in (*METHODS_OF_PAPER, PLUS):
         progress(f"{data.name}: {method}")
         if method == PLUS:
-            result = train_plus(data, steps, seed, callback)
+            result = trainer.train_plus()
         elif method == "Sparse-R":
-            result = train_refit(data, trained["Sparse"], steps, seed, measure_point, callback)
+            result = trainer.refit(trained["Sparse"], measure_point)
         else:
-            result = train(method, data, steps, seed, measure_point, callback)
+            result = trainer.train(method, measure_point)
         progress(f"{data.name}: {method}, measuring on {n:,} test items")
         rows.append(_table_2_row(data, method, result, measure(data, result.W)))
         W = result.W if method == "Sparse" else data.train[:0]
@@ -122,8 +123,8 @@ def _table_2_row(
         "paper_error": printed and printed.error,
         "paper_megabytes": printed and printed.megabytes,
     }
-    note = published.OTHER_SPLIT if data.own_split else published.MISPRINTS.get((data.name, method))
-    return row | ({"note": note} if note else {})
+    remark = published.OTHER_SPLIT if data.own_split else published.MISPRINTS.get((data.name, method))
+    return row | ({"note": remark} if remark else {})
 
 
 def density(W: csr_array) -> float:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..bilinear.config import make_matrix
 from ..bilinear.ranker import BilinearRanker
 from ..data import load
 from ..optim.losses import Hinge
@@ -20,7 +21,7 @@ from ..optim.sparse_sgd import SparseSGD
 from ..preferences import Preferences
 from . import published
 from .chen2010 import density, measure
-from .chen_methods import PLUS, PLUS_SETTINGS, SHRINK_EVERY, train_plus
+from .chen_methods import PLUS, PLUS_SETTINGS, SHRINK_EVERY, MethodTrainer
 from .datasets import VOCABULARY_SIZE, LabeledDataset, load_labeled, unit_rows
 from .runner import Progress, note
 
@@ -130,7 +131,7 @@ def ablate(dataset: str, *, steps: int, seed: int, progress: Progress = lambda m
 
 def _train_changed(data: LabeledDataset, change: Change, steps: int, seed: int) -> csr_array:
     if change.method == PLUS:
-        return train_plus(data, steps, seed, settings=PLUS_SETTINGS._replace(passes=1)).W
+        return MethodTrainer(data, steps, seed).train_plus(PLUS_SETTINGS._replace(passes=1)).W
     n = 0 if change.method == "Identity" else round(steps * change.steps)
     settings = {"random_state": seed, "curve_points": 0, "max_iter": n} | dict(change.settings)
     if change.method == "Sparse-R":
@@ -172,10 +173,8 @@ def sweep_rates(
 
 def _train_at_rate(data: LabeledDataset, rate: float, alpha: float, steps: int, seed: int) -> tuple[csr_array, float]:
     """W after Algorithm 1 with C = rate, and its mean hinge loss on training triples."""
-    from scipy.sparse import csr_array, eye_array
-
-    identity = csr_array(eye_array(data.columns, dtype=np.float32, format="csr"))
     score, preferences = Bilinear.of(data.train, data.train), Preferences.from_labels(data.train_classes)
+    identity = make_matrix("init", "identity", score.shape)
     training = SparseSGD(rate, "decay", SHRINK_EVERY).training(score, Hinge(), L1(alpha), identity)
     held_out = preferences.draw(OBJECTIVE_TRIPLES, seed + 1)
     training.advance(preferences.draw(steps, seed), held_out=held_out, every=steps)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from ..bilinear.config import make_matrix
 from ..bilinear.progress import Callback
 from ..bilinear.ranker import BilinearRanker
 from ..optim.losses import Hinge
@@ -76,91 +78,83 @@ class TrainedMethod:
 Measure: TypeAlias = Callable[[int, "csr_array"], CurvePoint]
 
 
-def train(
-    method: str, data: LabeledDataset, steps: int, seed: int, measure: Measure, callback: Callback | None = None
-) -> TrainedMethod:
-    """Train a method of the paper, other than Sparse-R, with the paper's settings."""
-    changes = {"density": data.density} if method == "Sparse" else {}
-    ranker = BilinearRanker.from_paper(method, random_state=seed, shrink_every=SHRINK_EVERY, curve_points=1, **changes)
-    preferences = Preferences.from_labels(data.train_classes)
-    if method == "Identity":
-        ranker.fit(data.train, data.train, preferences)
-        return TrainedMethod(ranker.W_, 0, 0.0, (measure(0, ranker.W_),))
-    few = method in DENSE_METHODS and data.columns > MANY_COLUMNS
-    curve = []
-    for chunk in step_chunks(steps, FEW_CURVE_POINTS if few else CURVE_POINTS):
-        ranker.set_params(max_iter=chunk).partial_fit(data.train, data.train, preferences, callback=callback)
-        training_density = ranker.solution_.history[-1].nonzeros / data.columns**2
-        curve.append(measure(ranker.n_iter_, ranker.W_)._replace(training_density=training_density))
-    return TrainedMethod(ranker.W_, ranker.n_iter_, ranker.solution_.history[-1].seconds, tuple(curve))
+@dataclass(frozen=True)
+class MethodTrainer:
+    """Train the methods on one data set, each with the same triples; `callback` sees every training."""
 
+    data: LabeledDataset
+    steps: int
+    seed: int
+    callback: Callback | None = None
 
-def train_refit(
-    data: LabeledDataset,
-    sparse: TrainedMethod,
-    steps: int,
-    seed: int,
-    measure: Measure,
-    callback: Callback | None = None,
-) -> TrainedMethod:
-    """Sparse-R: train on the triples of Sparse again, without penalty, on the entries that Sparse keeps."""
-    triples = Preferences.from_labels(data.train_classes).draw(steps, seed)
-    second = _refit(data, sparse.W, SparseSGD(shrink_every=SHRINK_EVERY), triples, callback, measure)
-    return TrainedMethod(second.W, sparse.steps + steps, sparse.seconds + second.seconds, second.curve)
+    @cached_property
+    def preferences(self) -> Preferences:
+        """The preferences of the training items."""
+        return Preferences.from_labels(self.data.train_classes)
 
+    @cached_property
+    def score(self) -> Bilinear:
+        """The training items, as queries and as documents."""
+        return Bilinear.of(self.data.train, self.data.train)
 
-def _refit(
-    data: LabeledDataset, W: csr_array, solver: SparseSGD, triples: Triples, callback: Callback | None,
-    measure: Measure | None = None,
-) -> TrainedMethod:  # fmt: skip
-    """Train on triples again, without penalty, on the entries of W."""
-    training = solver.training(Bilinear.of(data.train, data.train), Hinge(), NoPenalty(), W, pattern=True)
-    curve, done = [], 0
-    for chunk in step_chunks(len(triples.query), CURVE_POINTS if measure else ()):
-        training.advance(Triples(*(column[done : done + chunk] for column in triples)), on_settle=callback)
-        done += chunk
-        if measure:
-            curve.append(measure(done, training.weights()))
-    return TrainedMethod(training.weights(), done, training.seconds, tuple(curve))
+    def train(self, method: str, measure: Measure) -> TrainedMethod:
+        """Train a method of the paper, other than Sparse-R, with the paper's settings."""
+        X, settings = self.data.train, {"density": self.data.density} if method == "Sparse" else {}
+        settings |= {"random_state": self.seed, "shrink_every": SHRINK_EVERY, "curve_points": 1}
+        ranker = BilinearRanker.from_paper(method, **settings)
+        if method == "Identity":
+            ranker.fit(X, X, self.preferences)
+            return TrainedMethod(ranker.W_, 0, 0.0, (measure(0, ranker.W_),))
+        few = method in DENSE_METHODS and self.data.columns > MANY_COLUMNS
+        curve = []
+        for chunk in step_chunks(self.steps, FEW_CURVE_POINTS if few else CURVE_POINTS):
+            ranker.set_params(max_iter=chunk).partial_fit(X, X, self.preferences, callback=self.callback)
+            training_density = ranker.solution_.history[-1].nonzeros / self.data.columns**2
+            curve.append(measure(ranker.n_iter_, ranker.W_)._replace(training_density=training_density))
+        return TrainedMethod(ranker.W_, ranker.n_iter_, ranker.solution_.history[-1].seconds, tuple(curve))
 
+    def refit(self, sparse: TrainedMethod, measure: Measure) -> TrainedMethod:
+        """Sparse-R: train on the triples of Sparse again, without penalty, on the entries that Sparse keeps."""
+        triples = self.preferences.draw(self.steps, self.seed)
+        second = self._refit(sparse.W, SparseSGD(shrink_every=SHRINK_EVERY), triples, measure)
+        return TrainedMethod(second.W, sparse.steps + self.steps, sparse.seconds + second.seconds, second.curve)
 
-def train_plus(
-    data: LabeledDataset,
-    steps: int,
-    seed: int,
-    callback: Callback | None = None,
-    settings: PlusSettings = PLUS_SETTINGS,
-) -> TrainedMethod:
-    """Sparse-R+: Algorithm 1 and its refit with our settings; there is no learning curve."""
-    first = train_plus_pattern(data, steps, seed, settings, callback)
-    second = refit_plus(data, first.W, steps, seed, settings, callback)
-    return TrainedMethod(second.W, first.steps + second.steps, first.seconds + second.seconds)
+    def train_plus(self, settings: PlusSettings = PLUS_SETTINGS) -> TrainedMethod:
+        """Sparse-R+: Algorithm 1 and its refit with our settings; there is no learning curve."""
+        first = self.train_plus_pattern(settings)
+        second = self.refit_plus(first.W, settings)
+        return TrainedMethod(second.W, first.steps + second.steps, first.seconds + second.seconds)
 
+    def train_plus_pattern(self, settings: PlusSettings) -> TrainedMethod:
+        """The first phase of Sparse-R+: W before its refit, pruned to the density of the data set."""
+        places, n = self.data.columns**2, settings.passes * self.steps
+        n_pairs = round(self.data.density * places)
+        identity = make_matrix("init", "identity", self.score.shape)
+        training = SparseSGD(settings.rate, "linear", SHRINK_EVERY, horizon=n).training(
+            self.score, Hinge(), L1(BilinearRanker().alpha), identity,
+            max_pairs=n_pairs, slack=min(settings.slack, places / n_pairs),
+        )  # fmt: skip
+        training.advance(self.preferences.draw(n, self.seed), on_settle=self.callback)
+        return TrainedMethod(keep_largest(training.weights(), n_pairs), n, training.seconds)
 
-def train_plus_pattern(
-    data: LabeledDataset, steps: int, seed: int, settings: PlusSettings, callback: Callback | None = None
-) -> TrainedMethod:
-    """The first phase of Sparse-R+: W before its refit, pruned to the density of the data set."""
-    from scipy.sparse import csr_array, eye_array
+    def refit_plus(self, W: csr_array, settings: PlusSettings) -> TrainedMethod:
+        """The second phase of Sparse-R+: the first `steps` triples again, without penalty, on the entries of W."""
+        solver = SparseSGD(settings.refit_scale * settings.rate, "linear", SHRINK_EVERY, horizon=self.steps)
+        triples = self.preferences.draw(settings.passes * self.steps, self.seed)
+        return self._refit(W, solver, Triples(*(column[: self.steps] for column in triples)))
 
-    places, n = data.columns**2, settings.passes * steps
-    n_pairs = round(data.density * places)
-    identity = csr_array(eye_array(data.columns, dtype="float32", format="csr"))
-    training = SparseSGD(settings.rate, "linear", SHRINK_EVERY, horizon=n).training(
-        Bilinear.of(data.train, data.train), Hinge(), L1(BilinearRanker().alpha), identity,
-        max_pairs=n_pairs, slack=min(settings.slack, places / n_pairs),
-    )  # fmt: skip
-    training.advance(Preferences.from_labels(data.train_classes).draw(n, seed), on_settle=callback)
-    return TrainedMethod(keep_largest(training.weights(), n_pairs), n, training.seconds)
-
-
-def refit_plus(
-    data: LabeledDataset, W: csr_array, steps: int, seed: int, settings: PlusSettings, callback: Callback | None = None
-) -> TrainedMethod:
-    """The second phase of Sparse-R+: the first `steps` triples again, without penalty, on the entries of W."""
-    solver = SparseSGD(settings.refit_scale * settings.rate, "linear", SHRINK_EVERY, horizon=steps)
-    triples = Preferences.from_labels(data.train_classes).draw(settings.passes * steps, seed)
-    return _refit(data, W, solver, Triples(*(column[:steps] for column in triples)), callback)
+    def _refit(
+        self, W: csr_array, solver: SparseSGD, triples: Triples, measure: Measure | None = None
+    ) -> TrainedMethod:
+        """Train on triples, without penalty, on the entries of W."""
+        training = solver.training(self.score, Hinge(), NoPenalty(), W, pattern=True)
+        curve, done = [], 0
+        for chunk in step_chunks(len(triples.query), CURVE_POINTS if measure else ()):
+            training.advance(Triples(*(column[done : done + chunk] for column in triples)), on_settle=self.callback)
+            done += chunk
+            if measure:
+                curve.append(measure(done, training.weights()))
+        return TrainedMethod(training.weights(), done, training.seconds, tuple(curve))
 
 
 def step_chunks(steps: int, points: Sequence[float]) -> list[int]:

@@ -12,9 +12,12 @@ from ..evaluation.report import Table
 from .plots import learning_curves
 from .published import SLIDES
 from .report import Section
-from .runner import Column, Row, note, table_of
+from .runner import METHOD, Column, Row, note, table_of
 
 TITLE = "Learning Preferences with Millions of Parameters by Enforcing Sparsity (Chen et al., 2010)"
+DENSITY: Column = ("density", lambda row: f"{100 * row['density']:.3g} %", "")
+MAP: Column = ("MAP", "map", ".3f")
+ERROR: Column = ("error", "error", ".3f")
 
 
 def sections(result: Mapping[str, Any]) -> list[Section]:
@@ -81,12 +84,6 @@ def table_2(result: Mapping[str, Any], *, intervals: bool = True) -> Table:
         ("MB of W", "megabytes", ".4g"), (paper, "paper_megabytes", ".4g"), DENSITY,
         ("steps", "steps", ","), ("seconds", "seconds", ".1f"),
     )  # fmt: skip
-
-
-METHOD: Column = ("method", "method", "")
-DENSITY: Column = ("density", lambda row: f"{100 * row['density']:.3g} %", "")
-MAP: Column = ("MAP", "map", ".3f")
-ERROR: Column = ("error", "error", ".3f")
 
 
 def ablation_table(result: Mapping[str, Any]) -> Table:

@@ -23,6 +23,7 @@ Progress = Callable[[str], None]
 """Called with a line of text at every phase."""
 Column = tuple[str, "str | Callable[[Row], Any]", str]
 """The heading of a column, a key of the row or a function of it, and a format."""
+METHOD: Column = ("method", "method", "")
 
 
 class Choice(NamedTuple):

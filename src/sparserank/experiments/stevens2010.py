@@ -23,7 +23,7 @@ from ..letor.model_selection import tune
 from .peers import lambdamart
 from .published import TABLE_1_1, TABLE_1_1_METHODS
 from .report import Section
-from .runner import Column, Progress, note, parameter_grid, table_of
+from .runner import METHOD, Column, Progress, note, parameter_grid, table_of
 from .stevens_topics import table_1_2, table_1_3
 
 TITLE = "Efficient Learning of Sparse Ranking Functions (Stevens, Bengio, Singer)"
@@ -165,11 +165,8 @@ def sections(result: Mapping[str, Any]) -> list[Section]:
     return list(_sections(result))
 
 
-METHOD: Column = ("method", "method", "")
-COST: tuple[Column, ...] = (("settings tried", "settings_tried", ""), ("seconds", "seconds", ".1f"))
-
-
 def _sections(result: Mapping[str, Any]) -> Iterator[Section]:
+    cost: tuple[Column, ...] = (("settings tried", "settings_tried", ""), ("seconds", "seconds", ".1f"))
     if "table1_1" in result:
         remark = f"Average rank over {', '.join(result['letor'])}; lower is better. The paper's is over its eight sets."
         ranks: tuple[Column, ...] = (("average rank", "rank", ".2f"), ("paper", "paper_rank", ".2f"))
@@ -177,7 +174,7 @@ def _sections(result: Mapping[str, Any]) -> Iterator[Section]:
         headings = zip(("NDCG@10", "NDCG@5", "P@10", "MAP"), MEASURES.split(), strict=True)
         measures = [(heading, measure, ".4f") for heading, measure in headings]
         for name, methods in result["letor"].items():
-            yield Section(f"{name}, five folds", table_of(methods, METHOD, *measures, *COST), PARTIAL.get(name, ""))
+            yield Section(f"{name}, five folds", table_of(methods, METHOD, *measures, *cost), PARTIAL.get(name, ""))
     topics = (
         _with_paper("AP", "average_precision"), _with_paper("P@10", "precision_10"),
         _with_paper("domination error", "domination_error"), _with_paper("pair error", "pair_error"),
@@ -185,7 +182,7 @@ def _sections(result: Mapping[str, Any]) -> Iterator[Section]:
     )  # fmt: skip
     for key, heading in (("table1_2", "Table 1.2"), ("table1_3", "Table 1.3")):
         if key in result:
-            yield Section(heading, table_of(result[key]["rows"], METHOD, *topics, *COST), result[key]["differs"])
+            yield Section(heading, table_of(result[key]["rows"], METHOD, *topics, *cost), result[key]["differs"])
 
 
 def _with_paper(heading: str, key: str, spec: str = ".3f") -> Column:
