@@ -63,10 +63,6 @@ class Propensity:
         ----------
         position : array-like of int
             Positions, counted from 1.
-
-        Returns
-        -------
-        ndarray
         """
         positions = np.asarray(position, dtype=np.int64)
         if self.by_position is None:
@@ -150,10 +146,6 @@ class ClickLog:
             Positions, counted from 1.
         clicked : array-like of shape (n_rows,)
             True, False, 0 or 1.
-
-        Returns
-        -------
-        ClickLog
         """
         query_ids, queries = factorize("query", query)
         doc_ids, documents = factorize("document", document)

@@ -108,6 +108,15 @@ def _grade(query: str, doc: str, grade: Any) -> float:
     raise DataError(f"the grade of document {doc!r} for query {query!r} is not a finite number: {grade!r}")
 
 
+def freeze_arrays(record: Any) -> None:
+    """Make the arrays of a frozen dataclass read-only."""
+    for name, value in vars(record).items():
+        if isinstance(value, np.ndarray):
+            frozen = value.view()
+            frozen.setflags(write=False)
+            object.__setattr__(record, name, frozen)
+
+
 def level_starts(code: Ints, grade: Floats) -> tuple[Ints, Ints]:
     """Where each query starts, and where each grade of a query starts, of rows sorted by query and falling grade."""
     new_query = np.diff(code, prepend=-1) != 0

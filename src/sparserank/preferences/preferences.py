@@ -17,7 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation
 from ..deprecated import renamed_parameters
 from ..errors import DataError
-from .columns import Floats, Ints, factorize, judgments, level_starts, numbers, positions, triples, weights
+from .columns import (
+    Floats,
+    Ints,
+    factorize,
+    freeze_arrays,
+    judgments,
+    level_starts,
+    numbers,
+    positions,
+    triples,
+    weights,
+)  # fmt: skip
 
 EACH = -1
 """Instead of a query: every item of the row's better window is a query of its own, and does not beat itself."""
@@ -85,11 +96,7 @@ class Preferences:
     query_ids: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if isinstance(value, np.ndarray):
-                frozen = value.view()
-                frozen.setflags(write=False)
-                object.__setattr__(self, name, frozen)
+        freeze_arrays(self)
 
     @classmethod
     def from_labels(cls, y: ArrayLike) -> Preferences:
@@ -102,10 +109,6 @@ class Preferences:
         ----------
         y : array-like of shape (n_items,)
             Class labels.
-
-        Returns
-        -------
-        Preferences
 
         Examples
         --------
@@ -155,10 +158,6 @@ class Preferences:
         weight : array-like of shape (n_rows,), default=None
             Weights of the rows as winners.
 
-        Returns
-        -------
-        Preferences
-
         Examples
         --------
         >>> Preferences.from_grades([2, 0, 1], qid=["a", "a", "b"]).n_pairs
@@ -200,10 +199,6 @@ class Preferences:
         exclude_self : bool, default=False
             Leave the document that has the query's own id out of that query.
 
-        Returns
-        -------
-        Preferences
-
         Examples
         --------
         >>> Preferences.from_qrels({"q": {"a": 1}}, ["q"], ["a", "b", "c"]).n_pairs
@@ -239,10 +234,6 @@ class Preferences:
             Row numbers, from 0.
         weight : array-like of shape (n_triples,), default=None
             Draws are proportional to it.
-
-        Returns
-        -------
-        Preferences
 
         Examples
         --------
@@ -302,16 +293,9 @@ class Preferences:
 
     @classmethod
     def _graded(
-        cls,
-        code: Ints,
-        order: Ints,
-        grade: Floats,
-        weight: Floats | None,
-        *,
-        n_items: int,
-        query_ids: NDArray[Any],
-        rest: bool = False,
-    ) -> Preferences:
+        cls, code: Ints, order: Ints, grade: Floats, weight: Floats | None,
+        *, n_items: int, query_ids: NDArray[Any], rest: bool = False,
+    ) -> Preferences:  # fmt: skip
         """One row for each grade with a lower one, from items sorted by query and falling grade."""
         n = len(order)
         new_query, new_level = level_starts(code, grade)
@@ -376,10 +360,6 @@ class Preferences:
         first : int, default=0
             The first draw of that sequence to return.
 
-        Returns
-        -------
-        Triples
-
         Examples
         --------
         >>> preferences = Preferences.from_labels([0, 0, 1, 1, 2])
@@ -408,10 +388,6 @@ class Preferences:
         skip : int, default=0
             Triples to skip first.
 
-        Returns
-        -------
-        Triples
-
         Examples
         --------
         >>> Preferences.from_triples([0, 0], [1, 2], [2, 3]).first(5).worse.tolist()
@@ -436,17 +412,12 @@ class Preferences:
 
 
 def classes_of(preferences: Preferences) -> Ints | None:
-    """Return the class of each item of `Preferences.from_labels`.
+    """Return the number of each item's class; None if the preferences are not from `Preferences.from_labels`.
 
     Parameters
     ----------
     preferences : Preferences
         Preferences.
-
-    Returns
-    -------
-    ndarray of int or None
-        The number of each item's class, in the order of the labels; None if the preferences are not from labels.
 
     Examples
     --------

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
-from .columns import Floats, Ints, factorize, level_starts, numbers, weights
+from .columns import Floats, Ints, factorize, freeze_arrays, level_starts, numbers, weights
 
 
 @dataclass(frozen=True)
@@ -54,19 +54,13 @@ class Queries:
     ids: NDArray[Any]
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            frozen = value.view()
-            frozen.setflags(write=False)
-            object.__setattr__(self, name, frozen)
+        freeze_arrays(self)
 
     @classmethod
     def of(
-        cls,
-        grades: ArrayLike,
-        qid: ArrayLike | None = None,
-        weight: ArrayLike | None = None,
+        cls, grades: ArrayLike, qid: ArrayLike | None = None, weight: ArrayLike | None = None,
         margin: ArrayLike | None = None,
-    ) -> Queries:
+    ) -> Queries:  # fmt: skip
         """Sort rows by query and grade; without qid all rows are one query."""
         grade = numbers("y", grades)
         n = len(grade)
