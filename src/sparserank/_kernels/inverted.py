@@ -259,20 +259,9 @@ def search(
             alone, together = _postings_to_read(columns, n_columns, expanded, lanes, starts, dense_row, n_docs)
         if together * BATCH_COST < alone:
             _score_batch(
-                block,
-                columns,
-                n_columns,
-                expanded,
-                starts,
-                docs,
-                weights,
-                dense_row,
-                dense,
-                n_docs,
-                deleted,
-                skip,
+                block, columns, n_columns, expanded, starts, docs, weights, dense_row, dense, n_docs, deleted, skip,
                 total,
-            )
+            )  # fmt: skip
             for lane in range(here):
                 query = block + lane
                 counts[query - first] = _select_from_all(total, n_docs, lane, lanes, out_scores[query], out_docs[query])

@@ -44,9 +44,20 @@ MANY_ROWS = 30_000
 
 @dataclass(frozen=True)
 class SparseSGD(Solver):
-    """The settings of Algorithm 1. rate='decay' is η_t = eta0 / √t, 'fixed' is η_t = eta0.
+    """The settings of Algorithm 1.
 
-    rate='linear' falls from eta0 to 0 over `horizon` steps: η_t = eta0 (1 − (t − 1) / horizon).
+    Parameters
+    ----------
+    eta0 : float, default=200.0
+        The first learning rate.
+    rate : {'decay', 'fixed', 'linear'}, default='decay'
+        η_t = eta0 / √t; η_t = eta0; or η_t = eta0 (1 − (t − 1) / horizon).
+    shrink_every : int, default=100
+        Steps between two shrinkings, the paper's T.
+    n_jobs : int or None, default=None
+        Threads; any number gives the same bits. None uses all cores.
+    horizon : int or None, default=None
+        The number of steps over which 'linear' falls to 0.
     """
 
     eta0: float = 200.0
@@ -66,7 +77,13 @@ class SparseSGD(Solver):
             validation.count("horizon", self.horizon, low=1)
 
     def rates(self, first: int, count: int) -> NDArray[np.float64]:
-        """η of steps first + 1 … first + count."""
+        """Return η of steps first + 1 … first + count.
+
+        Parameters
+        ----------
+        first, count : int
+            Steps before the first one, and the number of steps.
+        """
         if self.rate == "fixed":
             return np.full(count, self.eta0)
         step = np.arange(first + 1, first + count + 1, dtype=np.float64)
