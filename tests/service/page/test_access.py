@@ -155,7 +155,7 @@ def test_the_whole_job_can_be_done_without_a_mouse(run, visits):
         if page.evaluate("() => document.activeElement.matches('.thumb.up')"):
             break
     page.keyboard.press("Space")
-    expect(page.locator("#taught")).to_have_text("Feedback sent: 2.")
+    expect(page.locator("#feedback-status")).to_have_text("Feedback sent: 2.")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")

@@ -104,15 +104,15 @@ def test_bm25_stands_beside_with_a_line_for_every_document_of_both(service, visi
     page = visits.open(service.url)
     search(page, "red car")
     learned = [item.get_attribute("data-id") for item in page.locator("#results > li").all()]
-    lexical = [item.get_attribute("data-row") for item in page.locator(".slope-list li").all()]
+    lexical = [item.get_attribute("data-row") for item in page.locator(".rank-list li").all()]
     both = set(learned) & set(lexical)
     assert both and set(learned) - both, "learned pairs find automobiles that are not red"
-    lines = page.locator(".slope:not(.new):not(.gone)")
+    lines = page.locator(".rank-line:not(.new):not(.gone)")
     assert {line.get_attribute("data-line") for line in lines.all()} == both
     assert page.locator(".moved.new").count() == len(set(learned) - both)
-    page.hover(".slope-list li >> nth=0")
-    assert page.locator(".slope.lit").count() == 1
-    page.click(".slope-list button >> nth=0")
+    page.hover(".rank-list li >> nth=0")
+    assert page.locator(".rank-line.lit").count() == 1
+    page.click(".rank-list button >> nth=0")
     assert page.evaluate("document.activeElement.dataset.document") == lexical[0]
 
 
@@ -181,7 +181,7 @@ def test_a_new_version_is_noted_quietly_with_what_changed_and_a_way_back(run, vi
     assert page.inner_text("[data-note=version] p") == "Version 2 is now served."
     assert page.inner_text("#version") == "version 2"
     page.click("[data-note=version] >> text=Search again")
-    page.wait_for_selector(".was")
+    page.wait_for_selector(".previous-rank")
     assert "boat" in page.locator(".title").first.inner_text()
     picture(page, "new-version")
     page.click("#open-changes")

@@ -27,7 +27,7 @@ def test_thumbs_and_clicks_arrive_as_feedback_on_what_was_shown(run, visits):
     page.click(".thumb.down >> nth=1")
     page.click(".title >> nth=2")
     page.click(".title >> nth=2")  # closed again: no second click
-    expect(page.locator("#taught")).to_have_text("Feedback sent: 2.")
+    expect(page.locator("#feedback-status")).to_have_text("Feedback sent: 2.")
     assert page.get_attribute(".thumb.down >> nth=1", "aria-pressed") == "true"
     first, second = running.store.since(0)
     assert (first.kind, first.document, first.grade, first.shown) == ("judgment", shown[1], -1.0, shown)
@@ -41,7 +41,7 @@ def test_a_thumb_pressed_again_is_taken_back(run, visits):
     search(page, "red car")
     page.click(".thumb.up >> nth=0")
     page.click(".thumb.up >> nth=0")
-    expect(page.locator("#taught")).to_have_text("Feedback sent: 2.")
+    expect(page.locator("#feedback-status")).to_have_text("Feedback sent: 2.")
     assert page.get_attribute(".thumb.up >> nth=0", "aria-pressed") == "false"
     assert [one.grade for one in running.store.since(0)] == [1.0, 0.0]
 
@@ -60,7 +60,7 @@ def test_feedback_that_the_network_lost_is_sent_again_under_the_same_id_and_stor
 
     page.route("**/feedback", lose, times=1)
     page.click(".thumb.up >> nth=0")
-    expect(page.locator("#taught")).to_have_text("Feedback sent: 1.")
+    expect(page.locator("#feedback-status")).to_have_text("Feedback sent: 1.")
     assert len(sent) == 2
     assert sent[0] == sent[1]
     assert answers[0].status == 201
@@ -76,7 +76,7 @@ def test_ids_are_made_where_the_browser_makes_no_uuids(run, visits):
     search(page, "red car")
     page.click(".thumb.up >> nth=0")
     page.click(".thumb.up >> nth=1")
-    expect(page.locator("#taught")).to_have_text("Feedback sent: 2.")
+    expect(page.locator("#feedback-status")).to_have_text("Feedback sent: 2.")
     assert len({one.id for one in running.store.since(0)}) == 2
 
 
@@ -87,11 +87,11 @@ def test_feedback_outlives_the_page_until_the_service_has_it(run, visits):
     search(page, "red car")
     page.route("**/feedback", lambda route: route.abort())
     page.click(".thumb.up >> nth=0")
-    expect(page.locator("#taught")).to_have_text("Waiting to be sent: 1.")
+    expect(page.locator("#feedback-status")).to_have_text("Waiting to be sent: 1.")
     assert running.store.last() == 0
     page.unroute("**/feedback")
     page.reload()
-    expect(page.locator("#taught")).to_have_text("Feedback sent: 1.")
+    expect(page.locator("#feedback-status")).to_have_text("Feedback sent: 1.")
     assert running.store.last() == 1
 
 
@@ -126,10 +126,10 @@ def test_taught_by_thumbs_until_the_order_visibly_changes(run, visits, tmp_path)
     page.click(f"button[aria-label='Good result: {wanted}']")
     now, n_sent = before, 1
     for _ in range(5):
-        expect(page.locator("#taught")).to_contain_text(f"Feedback sent: {n_sent}.")
+        expect(page.locator("#feedback-status")).to_contain_text(f"Feedback sent: {n_sent}.")
         all_learned(page, running)
         page.click("[data-note=version] >> text=Search again")
-        expect(page.locator(".was").first).to_be_visible()
+        expect(page.locator(".previous-rank").first).to_be_visible()
         now = page.locator(".title").all_inner_texts()
         if now[0] == wanted:
             break

@@ -12,7 +12,7 @@ def test_where_nothing_is_found_it_says_so_and_names_unknown_words(service, visi
     page.fill("#query", "zeppelin")
     text = "No results for “zeppelin”: no document contains the word “zeppelin”. Try fewer or other words."
     expect(page.locator("#count")).to_have_text(text)
-    assert page.is_hidden("#beside")
+    assert page.is_hidden("#bm25")
     picture(page, "nothing-found")
     search(page, "red zeppelins and balloons")
     text = "no document contains the words “zeppelins”, “balloons”"
@@ -51,7 +51,7 @@ def test_teaching_without_a_token_asks_for_it_and_then_teaches(run, visits):
     expect(page.locator("#token p").first).to_have_text("The service does not accept this token.")
     page.fill("#token-input", "secret")
     page.keyboard.press("Enter")
-    expect(page.locator("#taught")).to_have_text("Feedback sent: 1.")
+    expect(page.locator("#feedback-status")).to_have_text("Feedback sent: 1.")
     expect(page.locator("#token")).to_be_hidden()
     (stored,) = running.store.since(0)
     assert (stored.query, stored.kind, stored.grade) == ("red car", "judgment", 1.0)

@@ -3,7 +3,7 @@
 const KEY = "sparserank.token";
 const TIMEOUT_MS = 15_000;
 
-/** An error as a sentence. kind: gone | token | busy | rejected | broken */
+/** An error as a sentence. kind: offline | token | busy | rejected | broken */
 export class ServiceError extends Error {
   constructor(kind, sentence, wait = 0) {
     super(sentence);
@@ -14,9 +14,9 @@ export class ServiceError extends Error {
 
 /** Move the token from the address (#token=…) to the storage of this tab. */
 export function takeToken() {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (given === null) return;
-  setToken(given);
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token === null) return;
+  setToken(token);
   history.replaceState(null, "", location.pathname + location.search);
 }
 
@@ -62,7 +62,7 @@ export async function send(method, path, body, signal) {
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ServiceError("gone", "The service does not answer. The page keeps trying.", 2);
+    throw new ServiceError("offline", "The service does not answer. The page keeps trying.", 2);
   }
   // the user may give a token while a request without it is under way
   if (response.status === 401 && token !== sessionStorage.getItem(KEY)) return send(method, path, body, signal);

@@ -1,13 +1,13 @@
 // A bar per contribution: positive to the right, negative to the left.
 
-import { button, element, heard, signed, sum } from "./elements.js";
+import { button, element, screenReaderText, signed, sum } from "./elements.js";
 
 /** The two words of a pair, as buttons that open their pairs. */
 export function pairWords(pair, openWord) {
   const word = (text) => button(`Pairs of ${text}`, { class: "word", onclick: () => openWord(text) }, text);
   if (pair.learned === false) return element("span", { class: "words" }, word(pair.document));
   return element("span", { class: "words" },
-    word(pair.query), element("span", { class: "arrow", "aria-hidden": "true" }, "→"), heard(" looks for "),
+    word(pair.query), element("span", { class: "arrow", "aria-hidden": "true" }, "→"), screenReaderText(" looks for "),
     word(pair.document));
 }
 
@@ -16,10 +16,10 @@ export const kindOf = (pair) => (pair.learned === false ? "lexical" : "learned")
 /** A bar of `value` in a track from `low` (≤ 0) to `high`. The CSP allows widths in the style object only. */
 export function bar(value, low, high) {
   const span = high - low || 1;
-  const made = element("span", { class: value < 0 ? "bar away" : "bar" });
-  made.style.left = `${(100 * (Math.min(value, 0) - low)) / span}%`;
-  made.style.width = `${Math.max((100 * Math.abs(value)) / span, 0.6)}%`;
-  return element("span", { class: "track", "aria-hidden": "true" }, made);
+  const fill = element("span", { class: value < 0 ? "bar away" : "bar" });
+  fill.style.left = `${(100 * (Math.min(value, 0) - low)) / span}%`;
+  fill.style.width = `${Math.max((100 * Math.abs(value)) / span, 0.6)}%`;
+  return element("span", { class: "track", "aria-hidden": "true" }, fill);
 }
 
 export function range(pairs) {
@@ -29,9 +29,9 @@ export function range(pairs) {
 
 /**
  * The largest pairs as bars, and one line for the others. `show(on)` shows all pairs, or the largest only;
- * `whole()` fetches pairs that the result does not contain.
+ * `allPairs()` fetches pairs that the result does not contain.
  */
-export function contributions(result, openWord, ask, whole, shown = 5) {
+export function contributions(result, openWord, ask, allPairs, shown = 5) {
   let { pairs, rest } = result;
   let opened = false;
   const list = element("ol", { class: "pairs" });
@@ -50,7 +50,7 @@ export function contributions(result, openWord, ask, whole, shown = 5) {
     opened = on;
     draw();
     if (!on || !rest.pairs) return;
-    const all = await whole();
+    const all = await allPairs();
     if (!all) return;
     [pairs, rest] = [all, { pairs: 0, lexical: 0, learned: 0, away: 0 }];
     draw();
@@ -82,14 +82,14 @@ const sizes = ({ pairs, rest }) => {
 /** A score in three parts: same words, learned pairs, negative contributions. `most` is the widest strip. */
 export function strip(result, most) {
   const parts = sizes(result);
-  const made = element("span", { class: "strip", "aria-hidden": "true" });
+  const segments = element("span", { class: "strip", "aria-hidden": "true" });
   for (const [kind, size] of parts) {
     const piece = element("span", { class: `piece ${kind}` });
     piece.style.width = `${(100 * size) / (most || 1)}%`;
-    made.append(piece);
+    segments.append(piece);
   }
   const text = `same words ${signed(parts[0][1])}, learned pairs ${signed(parts[1][1])}, negative ${signed(-parts[2][1])}`;
-  return element("div", { class: "strip-line", title: text }, made, heard(text));
+  return element("div", { class: "strip-line", title: text }, segments, screenReaderText(text));
 }
 
 export const stripLength = (result) => sum(sizes(result).map(([, size]) => size));

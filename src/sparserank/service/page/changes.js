@@ -1,7 +1,7 @@
 // Changes of pairs, the served version, and rollback.
 
 import { pairWords } from "./bars.js";
-import { ago, button, byId, counted, element, openSheet, signed } from "./elements.js";
+import { ago, button, byId, pluralize, element, openSheet, signed } from "./elements.js";
 import { changes, model, rollback } from "./api.js";
 import { openWord } from "./words.js";
 
@@ -10,10 +10,10 @@ const PERIODS = [[1, "since yesterday"], [7, "in the last week"], [30, "in the l
 function changeRow(change, most) {
   const step = change.after - change.before;
   const track = element("span", { class: "track step", "aria-hidden": "true" });
-  const made = element("span", { class: step < 0 ? "bar away" : "bar" });
-  made.style.left = `${50 + Math.min(0, (50 * step) / most)}%`;
-  made.style.width = `${Math.max((50 * Math.abs(step)) / most, 0.6)}%`;
-  track.append(made);
+  const bar = element("span", { class: step < 0 ? "bar away" : "bar" });
+  bar.style.left = `${50 + Math.min(0, (50 * step) / most)}%`;
+  bar.style.width = `${Math.max((50 * Math.abs(step)) / most, 0.6)}%`;
+  track.append(bar);
   return element("tr", { class: "learned" },
     element("th", { scope: "row" }, pairWords(change, openWord)),
     element("td", { class: "value" }, change.before ? signed(change.before) : "–"),
@@ -21,11 +21,11 @@ function changeRow(change, most) {
     element("td", { class: "bar-cell" }, track));
 }
 
-function changeTable(found) {
-  const most = Math.max(...found.changes.map((one) => Math.abs(one.after - one.before)), 1e-9);
+function changeTable(response) {
+  const most = Math.max(...response.changes.map((one) => Math.abs(one.after - one.before)), 1e-9);
   return element("table", { class: "change-table" },
     element("thead", {}, element("tr", {}, ...["pair", "before", "now", "step"].map((name) => element("th", { scope: "col" }, name)))),
-    element("tbody", {}, ...found.changes.map((one) => changeRow(one, most))));
+    element("tbody", {}, ...response.changes.map((one) => changeRow(one, most))));
 }
 
 /** Show the pairs that changed most in the last days. */
@@ -36,19 +36,19 @@ export async function openChanges(days = 1) {
   const chooser = element("div", { class: "chooser" }, element("label", { for: "period" }, "Changes"), select);
   let inside;
   try {
-    const found = await changes(days, 50);
-    const text = found.changes.length
-      ? `Version ${found.before} → version ${found.after}: the ${counted(found.changes.length, "pair")} that changed most.`
-      : `No changes ${when}: version ${found.after} is still served.`;
-    inside = [element("p", { role: "status" }, text), found.changes.length ? changeTable(found) : null];
+    const response = await changes(days, 50);
+    const text = response.changes.length
+      ? `Version ${response.before} → version ${response.after}: the ${pluralize(response.changes.length, "pair")} that changed most.`
+      : `No changes ${when}: version ${response.after} is still served.`;
+    inside = [element("p", { role: "status" }, text), response.changes.length ? changeTable(response) : null];
   } catch (trouble) {
     inside = [element("p", { class: "empty", role: "alert" }, trouble.message)];
   }
   openSheet(byId("changes"), "What changed", chooser, ...inside);
 }
 
-function facts(found) {
-  const rows = [["documents", found.documents], ["words", found.words], ["word pairs", found.pairs]];
+function facts(response) {
+  const rows = [["documents", response.documents], ["words", response.words], ["word pairs", response.pairs]];
   return element("dl", { class: "facts" }, ...rows.map(([name, value]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, Number(value ?? 0).toLocaleString("en")))));
 }
@@ -76,23 +76,23 @@ function learnerText(learner) {
     last.at && element("time", { datetime: last.at, title: last.at }, ago(last.at)));
 }
 
-/** Show the model and its versions, newest first. act: {failed(trouble, again), changed()} */
+/** Show the model and its versions, newest first. act: {onError(trouble, again), onChange()} */
 export async function openModel(act) {
   let inside;
   try {
-    const found = await model();
+    const response = await model();
     const goBack = async (number) => {
       try {
         await rollback(number);
         byId("model").close();
-        act.changed();
+        act.onChange();
       } catch (trouble) {
         byId("model").close();
-        act.failed(trouble, () => openModel(act));
+        act.onError(trouble, () => openModel(act));
       }
     };
-    inside = [facts(found), learnerText(found.learner),
-      element("ol", { class: "versions", reversed: true }, ...[...found.versions].reverse().map((one) => versionItem(one, found.version, { goBack })))];
+    inside = [facts(response), learnerText(response.learner),
+      element("ol", { class: "versions", reversed: true }, ...[...response.versions].reverse().map((one) => versionItem(one, response.version, { goBack })))];
   } catch (trouble) {
     inside = [element("p", { class: "empty", role: "alert" }, trouble.message)];
   }
@@ -101,15 +101,15 @@ export async function openModel(act) {
 
 /** The start page, before the first search. */
 export async function drawWelcome(section, act) {
-  let found;
+  let response;
   try {
-    found = await model();
+    response = await model();
   } catch (trouble) {
-    return void act.failed(trouble);
+    return void act.onError(trouble);
   }
   section.replaceChildren(
     element("p", { class: "lead" }, "Search with explanations: every result shows which query word met which document word, and what the pair added. Your votes improve the ranking."),
-    facts(found),
+    facts(response),
     element("div", { class: "ways" },
       button("Explore a word", { onclick: act.words }), button("What changed since yesterday", { onclick: act.changes })));
 }

@@ -1,7 +1,7 @@
 // Comparison of two results: their pairs, and the fewest pairs that would swap them.
 
 import { pairWords } from "./bars.js";
-import { byId, counted, element, openSheet, signed, sum } from "./elements.js";
+import { byId, pluralize, element, openSheet, signed, sum } from "./elements.js";
 import { compare } from "./api.js";
 import { openWord } from "./words.js";
 
@@ -14,9 +14,9 @@ const asPair = (pair) => ({ ...pair, learned: pair.query !== pair.document });
 function butterfly(pairs) {
   const most = Math.max(...pairs.flatMap((pair) => [Math.abs(pair.first), Math.abs(pair.second)]), 1e-9);
   const wing = (value, side) => {
-    const made = element("span", { class: `${value < 0 ? "bar away" : "bar"}` });
-    made.style.width = `${(100 * Math.abs(value)) / most}%`;
-    return element("span", { class: `wing ${side}`, "aria-hidden": "true" }, made);
+    const bar = element("span", { class: `${value < 0 ? "bar away" : "bar"}` });
+    bar.style.width = `${(100 * Math.abs(value)) / most}%`;
+    return element("span", { class: `wing ${side}`, "aria-hidden": "true" }, bar);
   };
   const cell = (value, side) => element("td", { class: `value ${side}` }, value ? signed(value) : "–");
   return pairs.map((pair) => element("tr", { class: pair.query === pair.document ? "lexical" : "learned" },
@@ -25,38 +25,38 @@ function butterfly(pairs) {
     element("td", { class: "wing-cell" }, wing(pair.second, "other")), cell(pair.second, "other")));
 }
 
-function swapText(found, above, below) {
-  if (found.swap === null) {
+function swapText(response, above, below) {
+  if (response.swap === null) {
     return element("p", { class: "swap" }, `“${above}” stays above “${below}” without any set of pairs.`);
   }
-  const shown = found.swap.slice(0, SWAP_SHOWN).map((pair) => element("li", { class: pair.query === pair.document ? "lexical" : "learned" },
+  const shown = response.swap.slice(0, SWAP_SHOWN).map((pair) => element("li", { class: pair.query === pair.document ? "lexical" : "learned" },
     pairWords(asPair(pair), openWord), element("span", { class: "value" }, signed(pair.difference))));
-  const more = found.swap.length - shown.length;
+  const more = response.swap.length - shown.length;
   return element("div", { class: "swap" },
-    element("p", {}, "Without ", element("strong", {}, counted(found.swap.length, "pair")), `, “${below}” would rank above “${above}”:`),
+    element("p", {}, "Without ", element("strong", {}, pluralize(response.swap.length, "pair")), `, “${below}” would rank above “${above}”:`),
     element("ul", {}, ...shown, more > 0 && element("li", { class: "rest" }, `and ${more} more`)));
 }
 
-function table(found, name) {
-  const shown = found.pairs.slice(0, SHOWN);
-  const rest = found.pairs.slice(SHOWN);
+function table(response, name) {
+  const shown = response.pairs.slice(0, SHOWN);
+  const rest = response.pairs.slice(SHOWN);
   const total = (side) => signed(sum(rest.map((pair) => pair[side])));
   return element("table", { class: "butterfly" },
     element("caption", { class: "hidden" }, "What each pair adds to each document"),
     element("thead", {}, element("tr", {},
-      element("th", { scope: "col", colspan: "2" }, name(found.first.id)), element("th", { scope: "col" }, "pair"),
-      element("th", { scope: "col", colspan: "2" }, name(found.second.id)))),
+      element("th", { scope: "col", colspan: "2" }, name(response.first.id)), element("th", { scope: "col" }, "pair"),
+      element("th", { scope: "col", colspan: "2" }, name(response.second.id)))),
     element("tbody", {}, ...butterfly(shown),
       rest.length > 0 && element("tr", { class: "rest" }, element("td", { class: "value one" }, total("first")), element("td"),
         element("th", { scope: "row" }, `${rest.length} more`), element("td"), element("td", { class: "value other" }, total("second")))),
-    element("tfoot", {}, element("tr", {}, element("td", { class: "value one" }, found.first.score.toFixed(2)), element("td"),
-      element("th", { scope: "row" }, "score"), element("td"), element("td", { class: "value other" }, found.second.score.toFixed(2)))));
+    element("tfoot", {}, element("tr", {}, element("td", { class: "value one" }, response.first.score.toFixed(2)), element("td"),
+      element("th", { scope: "row" }, "score"), element("td"), element("td", { class: "value other" }, response.second.score.toFixed(2)))));
 }
 
 function chooser(label, id, chosen, choices, name, change) {
-  const made = element("select", { id, onchange: (event) => change(event.target.value) },
+  const select = element("select", { id, onchange: (event) => change(event.target.value) },
     ...choices.map((one) => element("option", { value: one, selected: one === chosen }, name(one))));
-  return element("div", { class: "chooser" }, element("label", { for: id }, label), made);
+  return element("div", { class: "chooser" }, element("label", { for: id }, label), select);
 }
 
 /** Compare two documents for a query; the user can choose other results. */
@@ -70,12 +70,12 @@ export async function openCompare(answer, first, second) {
     chooser("and document", "second", second, choices.filter((one) => one !== first), name, (id) => openCompare(answer, first, id)));
   let inside;
   try {
-    const found = await compare(answer.query, first, second);
-    const [above, below] = found.difference >= 0 ? [first, second] : [second, first];
+    const response = await compare(answer.query, first, second);
+    const [above, below] = response.difference >= 0 ? [first, second] : [second, first];
     inside = [
       element("p", { class: "verdict", role: "status" }, element("strong", {}, name(above)), " is above ", element("strong", {}, name(below)),
-        ` by ${Math.abs(found.difference).toFixed(2)} for “${answer.query}”.`),
-      swapText(found, name(above), name(below)), table(found, name)];
+        ` by ${Math.abs(response.difference).toFixed(2)} for “${answer.query}”.`),
+      swapText(response, name(above), name(below)), table(response, name)];
   } catch (trouble) {
     inside = [element("p", { class: "empty", role: "alert" }, trouble.message)];
   }

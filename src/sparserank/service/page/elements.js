@@ -2,15 +2,15 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-function fill(made, properties, children) {
+function fill(node, properties, children) {
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (value === true) made.setAttribute(name, "");
-    else made.setAttribute(name, value);
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else node.setAttribute(name, value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
-  return made;
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
 }
 
 /** element("p", {class: "note", onclick: run}, "text", other elements …) */
@@ -19,7 +19,7 @@ export function element(name, properties = {}, ...children) {
 }
 
 /** An SVG element. */
-export function drawn(name, properties = {}, ...children) {
+export function svgElement(name, properties = {}, ...children) {
   return fill(document.createElementNS(SVG, name), properties, children);
 }
 
@@ -29,7 +29,7 @@ export function button(label, properties = {}, ...children) {
 }
 
 /** Text for screen readers. */
-export function heard(text) {
+export function screenReaderText(text) {
   return element("span", { class: "hidden" }, text);
 }
 
@@ -42,7 +42,7 @@ export function signed(value) {
   return `${value > 0 ? "+" : "−"}${size < 0.005 ? Number(size.toPrecision(1)) : size.toFixed(2)}`;
 }
 
-export const counted = (number, one, many = `${one}s`) =>
+export const pluralize = (number, one, many = `${one}s`) =>
   `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 
 export function sum(values) {
@@ -54,7 +54,7 @@ export function ago(moment) {
   const seconds = (Date.now() - new Date(moment).getTime()) / 1000;
   if (!Number.isFinite(seconds)) return String(moment ?? "");
   for (const [unit, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
-    if (seconds >= size) return `${counted(Math.floor(seconds / size), unit)} ago`;
+    if (seconds >= size) return `${pluralize(Math.floor(seconds / size), unit)} ago`;
   }
   return "just now";
 }

@@ -8,8 +8,8 @@ const MAX_WAIT_S = 30;
 
 function waiting() {
   try {
-    const kept = JSON.parse(localStorage.getItem(KEY) ?? "[]");
-    return Array.isArray(kept) ? kept : [];
+    const items = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    return Array.isArray(items) ? items : [];
   } catch {
     return [];
   }
@@ -21,7 +21,7 @@ function newId() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function keep(items) {
+function store(items) {
   if (items.length) localStorage.setItem(KEY, JSON.stringify(items));
   else localStorage.removeItem(KEY);
 }
@@ -48,7 +48,7 @@ export class FeedbackQueue {
   }
 
   add(item) {
-    keep([...waiting(), { id: newId(), ...item }]);
+    store([...waiting(), { id: newId(), ...item }]);
     this.send();
   }
 
@@ -82,7 +82,7 @@ export class FeedbackQueue {
       if (!(error instanceof ServiceError) || error.kind !== "rejected") throw error;
       rejection = error;
     }
-    keep(waiting().filter((one) => one.id !== item.id));
+    store(waiting().filter((one) => one.id !== item.id));
     return rejection;
   }
 

@@ -1,9 +1,9 @@
 // The page: the search box, the results, and the dialogs.
 
-import { drawBeside, linkLines } from "./slopegraph.js";
+import { drawSlopegraph, linkLines } from "./slopegraph.js";
 import { drawWelcome, openChanges, openModel } from "./changes.js";
 import { openCompare } from "./compare.js";
-import { button, byId, counted, element, openSheet } from "./elements.js";
+import { button, byId, pluralize, element, openSheet } from "./elements.js";
 import { clear, note } from "./notes.js";
 import { drawResults, walkResults } from "./results.js";
 import { explain, health, search, setToken, takeToken } from "./api.js";
@@ -16,30 +16,30 @@ const MAX_RESULTS = 100;
 
 const box = byId("query");
 const list = byId("results");
-const judged = new Map(); // "query\ndocument" -> grade
+const votes = new Map(); // "query\ndocument" -> grade
 const clicked = new Set();
 const withToken = new Set(); // what runs again when the user gives a token
 let k = 10;
 let answer = null; // the response on the page
 let version = null;
-let typing = null;
-let running = null;
-let looking = null;
-let gone = false;
+let typingTimer = null;
+let currentSearch = null;
+let healthTimer = null;
+let offline = false;
 
 // ---- errors
 
-function failed(trouble, again) {
+function showError(trouble, again) {
   if (trouble.name === "AbortError") return;
   if (trouble.kind === "token") return void askToken(trouble.message, again);
-  if (trouble.kind === "gone") lost();
+  if (trouble.kind === "offline") goOffline();
   note("trouble", trouble.message, { trouble: true, actions: again ? [["Try again", again]] : [] });
   if (trouble.kind === "busy" && again) setTimeout(() => { clear("trouble"); again(); }, trouble.wait * 1000);
 }
 
-function lost() {
-  gone = true;
-  document.body.classList.add("gone");
+function goOffline() {
+  offline = true;
+  document.body.classList.add("offline");
   byId("version").textContent = "offline";
 }
 
@@ -66,74 +66,74 @@ function askToken(sentence, again) {
 
 // ---- search
 
-function countText(found) {
-  const unknown = unknownText(found);
-  if (!found.results.length) return `No results for “${found.query}”${unknown ? `: ${unknown}` : ""}. Try fewer or other words.`;
-  return `${counted(found.results.length, "result")} in ${Math.max(1, Math.round(found.milliseconds))} ms${unknown && ` – ${unknown}`}`;
+function countText(response) {
+  const unknown = unknownText(response);
+  if (!response.results.length) return `No results for “${response.query}”${unknown ? `: ${unknown}` : ""}. Try fewer or other words.`;
+  return `${pluralize(response.results.length, "result")} in ${Math.max(1, Math.round(response.milliseconds))} ms${unknown && ` – ${unknown}`}`;
 }
 
-function unknownText(found) {
-  if (!found.unknown.length) return "";
-  const words = found.unknown.map((word) => `“${word}”`).join(", ");
-  return `no document contains the ${found.unknown.length === 1 ? "word" : "words"} ${words}`;
+function unknownText(response) {
+  if (!response.unknown.length) return "";
+  const words = response.unknown.map((word) => `“${word}”`).join(", ");
+  return `no document contains the ${response.unknown.length === 1 ? "word" : "words"} ${words}`;
 }
 
-function draw(found) {
-  const same = answer && answer.query === found.query && answer.version !== found.version;
+function draw(response) {
+  const same = answer && answer.query === response.query && answer.version !== response.version;
   const before = same ? new Map(answer.results.map((one, place) => [one.id, place])) : null;
   const focused = document.activeElement?.dataset?.document;
-  answer = found;
+  answer = response;
   list.classList.remove("stale");
-  list.dataset.query = found.query;
-  drawResults(list, found, {
-    opened, judge, whole: (id) => everyPair(found, id), compare: (first, second) => openCompare(answer, first, second), word: openWord,
-    judged: (id) => judged.get(`${found.query}\n${id}`) ?? 0,
+  list.dataset.query = response.query;
+  drawResults(list, response, {
+    sendClick, judge, allPairs: (id) => allPairs(response, id), compare: (first, second) => openCompare(answer, first, second), word: openWord,
+    vote: (id) => votes.get(`${response.query}\n${id}`) ?? 0,
   }, before);
   if (focused) [...list.querySelectorAll(".title")].find((one) => one.dataset.document === focused)?.focus();
-  drawBeside(found, { show: showResult, compare: (id) => openCompare(answer, answer.results[0].id, id) });
-  byId("to-beside").hidden = byId("beside").hidden;
-  byId("legend").hidden = !found.results.length;
+  drawSlopegraph(response, { show: showResult, compare: (id) => openCompare(answer, answer.results[0].id, id) });
+  byId("to-bm25").hidden = byId("bm25").hidden;
+  byId("legend").hidden = !response.results.length;
   byId("welcome").hidden = true;
-  byId("more").hidden = found.results.length < k || k >= MAX_RESULTS;
-  byId("count").textContent = countText(found);
-  byId("count").classList.toggle("nothing", !found.results.length);
-  served(found.version);
+  byId("more").hidden = response.results.length < k || k >= MAX_RESULTS;
+  byId("count").textContent = countText(response);
+  byId("count").classList.toggle("nothing", !response.results.length);
+  showVersion(response.version);
 }
 
 /** Fetch all pairs of a result; null after an error, or if another version answers. */
-async function everyPair(found, id) {
+async function allPairs(shown, id) {
   try {
-    const response = await explain(found.query, id);
-    return response.version === found.version ? response.pairs : null;
+    const explanation = await explain(shown.query, id);
+    return explanation.version === shown.version ? explanation.pairs : null;
   } catch (trouble) {
-    failed(trouble);
+    showError(trouble);
     return null;
   }
 }
 
-function rest() {
+function showWelcome() {
   answer = null;
   list.replaceChildren();
-  for (const id of ["beside", "to-beside", "legend", "more"]) byId(id).hidden = true;
+  for (const id of ["bm25", "to-bm25", "legend", "more"]) byId(id).hidden = true;
   byId("count").textContent = "";
   byId("welcome").hidden = false;
 }
 
 async function run() {
-  running?.abort();
+  currentSearch?.abort();
   const query = box.value.trim();
   remember(query);
-  if (!query) return void rest();
+  if (!query) return void showWelcome();
   const own = new AbortController();
-  running = own;
+  currentSearch = own;
   const slow = setTimeout(() => list.classList.add("stale"), 250);
   try {
-    const found = await search(query, k, own.signal);
+    const response = await search(query, k, own.signal);
     if (own.signal.aborted) return;
-    back();
-    draw(found);
+    goOnline();
+    draw(response);
   } catch (trouble) {
-    if (!own.signal.aborted) failed(trouble, run);
+    if (!own.signal.aborted) showError(trouble, run);
   } finally {
     clearTimeout(slow);
   }
@@ -158,30 +158,30 @@ const feedbackQueue = new FeedbackQueue(({ sent, waiting, trouble }) => {
   const parts = [];
   if (sent) parts.push(`Feedback sent: ${sent}.`);
   if (waiting) parts.push(`Waiting to be sent: ${waiting}.`);
-  byId("taught").textContent = parts.join(" ") || "Votes and clicks improve the ranking.";
+  byId("feedback-status").textContent = parts.join(" ") || "Votes and clicks improve the ranking.";
   if (trouble?.kind === "token") askToken(trouble.message, sendAgain);
   else if (trouble?.kind === "rejected") note("trouble", trouble.message, { trouble: true });
 });
 
 const sendAgain = () => feedbackQueue.send();
-const shown = () => answer.results.map((one) => one.id);
+const shownIds = () => answer.results.map((one) => one.id);
 
 function judge(id, grade) {
-  judged.set(`${answer.query}\n${id}`, grade);
-  feedbackQueue.judge(answer.query, id, shown(), grade);
+  votes.set(`${answer.query}\n${id}`, grade);
+  feedbackQueue.judge(answer.query, id, shownIds(), grade);
 }
 
 /** Send a click when a title is opened, once per query. */
-function opened(id) {
+function sendClick(id) {
   const key = `${answer.query}\n${id}`;
   if (clicked.has(key)) return;
   clicked.add(key);
-  feedbackQueue.click(answer.query, id, shown());
+  feedbackQueue.click(answer.query, id, shownIds());
 }
 
 // ---- the served version
 
-function served(number) {
+function showVersion(number) {
   byId("version").textContent = `version ${number}`;
   if (version !== null && number !== version) {
     const again = answer && answer.version !== number ? [["Search again", run]] : [];
@@ -190,35 +190,35 @@ function served(number) {
   version = number;
 }
 
-function back() {
+function goOnline() {
   clear("trouble");
-  if (!gone) return;
-  gone = false;
-  document.body.classList.remove("gone");
+  if (!offline) return;
+  offline = false;
+  document.body.classList.remove("offline");
   note("back", "The service is online again.", { seconds: 4 });
   feedbackQueue.send();
   if (byId("welcome").childElementCount === 0) welcome();
 }
 
-async function look() {
+async function checkHealth() {
   if (document.visibilityState === "visible") {
     try {
       const response = await health();
-      const was = gone;
-      if (was) back();
-      served(response.version);
-      if (was && box.value.trim() && answer?.query !== box.value.trim()) run();
+      const wasOffline = offline;
+      if (wasOffline) goOnline();
+      showVersion(response.version);
+      if (wasOffline && box.value.trim() && answer?.query !== box.value.trim()) run();
     } catch (trouble) {
-      if (trouble.kind === "gone" && !gone) failed(trouble, run);
+      if (trouble.kind === "offline" && !offline) showError(trouble, run);
     }
   }
-  clearTimeout(looking); // a call between two timer events must not start a second timer
-  looking = setTimeout(look, HEALTH_INTERVAL_MS);
+  clearTimeout(healthTimer); // a call between two timer events must not start a second timer
+  healthTimer = setTimeout(checkHealth, HEALTH_INTERVAL_MS);
 }
 
 const welcome = () => drawWelcome(byId("welcome"), {
   words: () => openWord(), changes: () => openChanges(1),
-  failed: (trouble) => { if (trouble.kind === "token") failed(trouble, welcome); }, // `look` reports other errors
+  onError: (trouble) => { if (trouble.kind === "token") showError(trouble, welcome); }, // `checkHealth` reports other errors
 });
 
 // ---- start
@@ -227,11 +227,11 @@ takeToken();
 box.value = new URLSearchParams(location.search).get("q") ?? "";
 box.addEventListener("input", () => {
   k = 10;
-  clearTimeout(typing);
-  typing = setTimeout(run, TYPING_PAUSE_MS);
+  clearTimeout(typingTimer);
+  typingTimer = setTimeout(run, TYPING_PAUSE_MS);
 });
 box.addEventListener("keydown", (event) => {
-  if (event.key === "Enter") { clearTimeout(typing); run(); }
+  if (event.key === "Enter") { clearTimeout(typingTimer); run(); }
   if (event.key === "Escape" && box.value) { event.preventDefault(); box.value = ""; run(); }
 });
 document.addEventListener("keydown", (event) => {
@@ -244,10 +244,10 @@ document.addEventListener("keydown", (event) => {
 byId("more").addEventListener("click", () => { k = Math.min(MAX_RESULTS, k + 20); run(); });
 byId("open-words").addEventListener("click", () => openWord());
 byId("open-changes").addEventListener("click", () => openChanges(1));
-byId("open-model").addEventListener("click", () => openModel({ failed, changed: look }));
+byId("open-model").addEventListener("click", () => openModel({ onError: showError, onChange: checkHealth }));
 walkResults(list, box);
 linkLines(list);
 welcome();
 run();
-look();
+checkHealth();
 feedbackQueue.send();

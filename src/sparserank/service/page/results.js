@@ -1,13 +1,13 @@
 // The results: passage, contributions, rank by BM25, and voting buttons.
 
 import { contributions, kindOf, strip, stripLength } from "./bars.js";
-import { button, drawn, element, heard, signed } from "./elements.js";
+import { button, svgElement, element, screenReaderText, signed } from "./elements.js";
 
 /** A passage with marks; the colour of a mark and its tooltip show the pairs that matched the word. */
 function passage(result, openWord) {
   const letters = Array.from(result.passage.text); // marks count code points
   const part = (start, end) => letters.slice(start, end).join("");
-  const made = element("p", { class: "passage" });
+  const paragraph = element("p", { class: "passage" });
   const most = Math.max(...result.pairs.filter((pair) => pair.learned).map((pair) => Math.abs(pair.contribution)), 1e-9);
   let at = 0;
   for (const mark of result.passage.marks) {
@@ -20,11 +20,11 @@ function passage(result, openWord) {
       "data-pairs": mark.pairs.join(" "), onclick: () => openWord(pairs[0].document),
     }, part(mark.start, mark.end));
     word.style.setProperty("--strength", `${Math.round(100 * Math.min(1, Math.abs(total) / most))}%`);
-    made.append(part(at, mark.start), word);
+    paragraph.append(part(at, mark.start), word);
     at = mark.end;
   }
-  made.append(part(at));
-  return made;
+  paragraph.append(part(at));
+  return paragraph;
 }
 
 /** The rank of a document by BM25, compared with its rank here. */
@@ -54,9 +54,9 @@ function linkPairs(card) {
 
 /** A thumb as SVG: not every font has the symbol. */
 function thumbPicture() {
-  return drawn("svg", { viewBox: "0 0 24 24", width: 19, height: 19, "aria-hidden": "true" },
-    drawn("path", { d: "M3.5 11h3.6v9H3.5z" }),
-    drawn("path", { d: "M7.1 11l4-7.6c1.5 0 2.6 1.1 2.6 2.6L13.2 9.2h5.5c1.2 0 2.1 1.1 1.9 2.3l-1.1 6.6c-.2 1.1-1.1 1.9-2.2 1.9H7.1z" }));
+  return svgElement("svg", { viewBox: "0 0 24 24", width: 19, height: 19, "aria-hidden": "true" },
+    svgElement("path", { d: "M3.5 11h3.6v9H3.5z" }),
+    svgElement("path", { d: "M7.1 11l4-7.6c1.5 0 2.6 1.1 2.6 2.6L13.2 9.2h5.5c1.2 0 2.1 1.1 1.9 2.3l-1.1 6.6c-.2 1.1-1.1 1.9-2.2 1.9H7.1z" }));
 }
 
 function thumbs(result, state, act) {
@@ -74,7 +74,7 @@ function thumbs(result, state, act) {
   return [thumb(`Good result: ${result.title || result.id}`, 1), thumb(`Bad result: ${result.title || result.id}`, -1)];
 }
 
-/** The card of one result. act: {opened, whole, judge, judged, compare, word}; `before`: places of the same query in an earlier version. */
+/** The card of one result. act: {sendClick, allPairs, judge, vote, compare, word}; `before`: places of the same query in an earlier version. */
 function card(result, place, answer, act, before) {
   const name = result.title || result.id;
   const titleId = `result-${place}`;
@@ -83,38 +83,38 @@ function card(result, place, answer, act, before) {
   const was = before?.get(result.id);
   const next = answer.results[place + 1] ?? answer.results[place - 1];
   const open = (on) => {
-    made.classList.toggle("open", on);
+    article.classList.toggle("open", on);
     title.setAttribute("aria-expanded", String(on));
     bars.show(on);
   };
-  const bars = contributions(result, act.word, (on) => { open(on); title.focus(); }, () => act.whole(result.id));
+  const bars = contributions(result, act.word, (on) => { open(on); title.focus(); }, () => act.allPairs(result.id));
   const title = button(name, {
     class: "title", id: titleId, "data-document": result.id, "aria-expanded": "false",
     onclick: () => {
-      const on = !made.classList.contains("open");
+      const on = !article.classList.contains("open");
       open(on);
-      if (on) act.opened(result.id);
+      if (on) act.sendClick(result.id);
     },
   });
   const head = element("div", { class: "card-head" },
     element("span", { class: "place", "aria-hidden": "true" }, String(place + 1)),
     element("h2", {}, title),
-    before && was !== place && element("span", { class: "was" }, was === undefined ? "new in this version" : `was ${was + 1}`),
-    element("span", { class: `moved ${move.kind}`, title: move.text }, element("span", { "aria-hidden": "true" }, move.sign), heard(move.text)),
-    element("span", { class: "score", title: "score" }, heard("score "), result.score.toFixed(2)));
+    before && was !== place && element("span", { class: "previous-rank" }, was === undefined ? "new in this version" : `was ${was + 1}`),
+    element("span", { class: `moved ${move.kind}`, title: move.text }, element("span", { "aria-hidden": "true" }, move.sign), screenReaderText(move.text)),
+    element("span", { class: "score", title: "score" }, screenReaderText("score "), result.score.toFixed(2)));
   const foot = element("div", { class: "card-foot" },
-    ...thumbs(result, act.judged(result.id), act),
+    ...thumbs(result, act.vote(result.id), act),
     next && button(`Why is ${name} ${answer.results[place + 1] ? "above" : "below"} ${next.title || next.id}?`, {
       class: "why", onclick: () => act.compare(result.id, next.id),
     }, answer.results[place + 1] ? "Why above the next result?" : "Why below the previous result?"),
     result.title && result.title !== result.id && element("span", { class: "id" }, result.id));
-  const made = element("article", { class: "card", "aria-labelledby": titleId }, head,
+  const article = element("article", { class: "card", "aria-labelledby": titleId }, head,
     element("div", { class: "card-body" }, passage(result, act.word),
       element("div", { class: "why-bars", role: "group", "aria-label": `Contributions to the score of ${name}` },
         strip(result, act.most), bars.list),
       foot));
-  linkPairs(made);
-  return element("li", { "data-id": result.id }, made);
+  linkPairs(article);
+  return element("li", { "data-id": result.id }, article);
 }
 
 /** Draw results; those that moved since the last version are animated. */

@@ -1,7 +1,7 @@
 // The learned pairs of a word: on the left query words that look for it, on the right document words it looks for.
 
 import { bar } from "./bars.js";
-import { button, byId, drawn, element, openSheet, signed } from "./elements.js";
+import { button, byId, svgElement, element, openSheet, signed } from "./elements.js";
 import { related } from "./api.js";
 
 const ROW = 30;
@@ -17,60 +17,60 @@ function fit(word, width) {
 
 function node(word, weight, x, y, left, width, label) {
   const open = () => openWord(word);
-  return drawn("g", {
+  return svgElement("g", {
     class: "node", role: "button", tabindex: "0", "aria-label": label, "data-word": word, onclick: open,
     onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } },
   },
-  drawn("title", {}, label),
-  drawn("rect", { x, y: y - ROW / 2 + 2, width, height: ROW - 4, rx: 6 }),
-  width > 140 && drawn("text", { class: "weight", x: left ? x + 9 : x + width - 9, y: y + 4.5, "text-anchor": left ? "start" : "end" }, signed(weight)),
-  drawn("text", { x: left ? x + width - 9 : x + 9, y: y + 5, "text-anchor": left ? "end" : "start" }, fit(word, width - (width > 140 ? 66 : 16))));
+  svgElement("title", {}, label),
+  svgElement("rect", { x, y: y - ROW / 2 + 2, width, height: ROW - 4, rx: 6 }),
+  width > 140 && svgElement("text", { class: "weight", x: left ? x + 9 : x + width - 9, y: y + 4.5, "text-anchor": left ? "start" : "end" }, signed(weight)),
+  svgElement("text", { x: left ? x + width - 9 : x + 9, y: y + 5, "text-anchor": left ? "end" : "start" }, fit(word, width - (width > 140 ? 66 : 16))));
 }
 
-function side(found, left, geometry, most) {
+function side(response, left, geometry, most) {
   const { width, height, centre, label } = geometry;
-  const top = (height - found.rows.length * ROW) / 2;
-  return found.rows.flatMap(({ word, weight }, i) => {
+  const top = (height - response.rows.length * ROW) / 2;
+  return response.rows.flatMap(({ word, weight }, i) => {
     const y = top + i * ROW + ROW / 2;
     const [from, to] = left ? [label, width / 2 - centre / 2] : [width / 2 + centre / 2, width - label];
     const [start, end] = left ? [y, height / 2] : [height / 2, y];
     const middle = (from + to) / 2;
-    const says = left ? `${word} looks for ${found.word}, ${signed(weight)}` : `${found.word} looks for ${word}, ${signed(weight)}`;
+    const description = left ? `${word} looks for ${response.word}, ${signed(weight)}` : `${response.word} looks for ${word}, ${signed(weight)}`;
     return [
-      drawn("path", {
+      svgElement("path", {
         class: weight < 0 ? "link away" : "link", d: `M${from} ${start} C${middle} ${start} ${middle} ${end} ${to} ${end}`,
         "stroke-width": (1 + (7 * Math.abs(weight)) / most).toFixed(2),
       }),
-      node(word, weight, left ? 1 : width - label - 1, y, left, label, says),
+      node(word, weight, left ? 1 : width - label - 1, y, left, label, description),
     ];
   });
 }
 
-function picture(found, width) {
-  const centre = Math.min(Math.max(70, found.word.length * 10 + 28), width * 0.34);
+function picture(response, width) {
+  const centre = Math.min(Math.max(70, response.word.length * 10 + 28), width * 0.34);
   const label = Math.min(220, (width - centre) / 2 - (width < 500 ? 34 : 90));
-  const rows = Math.max(found.related.length, found.looked_for_by.length, 3);
+  const rows = Math.max(response.related.length, response.looked_for_by.length, 3);
   const geometry = { width, height: rows * ROW + 12, centre, label };
-  const most = Math.max(...[...found.related, ...found.looked_for_by].map((one) => Math.abs(one.weight)), 1e-9);
+  const most = Math.max(...[...response.related, ...response.looked_for_by].map((one) => Math.abs(one.weight)), 1e-9);
   const { height } = geometry;
   const parts = [
-    ...side({ word: found.word, rows: found.looked_for_by }, true, geometry, most),
-    ...side({ word: found.word, rows: found.related }, false, geometry, most),
+    ...side({ word: response.word, rows: response.looked_for_by }, true, geometry, most),
+    ...side({ word: response.word, rows: response.related }, false, geometry, most),
   ];
-  const svg = drawn("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `Learned pairs of ${found.word}` },
+  const svg = svgElement("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `Learned pairs of ${response.word}` },
     ...parts.filter((part) => part.tagName === "path"), ...parts.filter((part) => part.tagName !== "path"),
-    drawn("g", { class: "centre" },
-      drawn("rect", { x: (width - centre) / 2, y: height / 2 - 20, width: centre, height: 40, rx: 20 }),
-      drawn("text", { x: width / 2, y: height / 2 + 6, "text-anchor": "middle" }, fit(found.word, centre - 20))));
+    svgElement("g", { class: "centre" },
+      svgElement("rect", { x: (width - centre) / 2, y: height / 2 - 20, width: centre, height: 40, rx: 20 }),
+      svgElement("text", { x: width / 2, y: height / 2 + 6, "text-anchor": "middle" }, fit(response.word, centre - 20))));
   return svg;
 }
 
-function table(found) {
-  const values = [...found.related, ...found.looked_for_by].map((one) => one.weight);
+function table(response) {
+  const values = [...response.related, ...response.looked_for_by].map((one) => one.weight);
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
   const rows = [
-    ...found.looked_for_by.map(({ word, weight }) => [word, found.word, weight]),
-    ...found.related.map(({ word, weight }) => [found.word, word, weight])];
+    ...response.looked_for_by.map(({ word, weight }) => [word, response.word, weight]),
+    ...response.related.map(({ word, weight }) => [response.word, word, weight])];
   return element("details", { class: "as-table" }, element("summary", {}, "Show as a table"),
     element("table", {},
       element("thead", {}, element("tr", {}, ...["query word", "looks for", "weight", ""].map((name) => element("th", { scope: "col" }, name)))),
@@ -79,7 +79,7 @@ function table(found) {
         element("td", { class: "bar-cell" }, bar(weight, low, high)))))));
 }
 
-function asker(word) {
+function wordForm(word) {
   const input = element("input", { id: "word", type: "search", value: word ?? "", autocomplete: "off", autocapitalize: "off", spellcheck: "false", maxlength: "100" });
   const form = element("form", { class: "word-form", onsubmit: (event) => { event.preventDefault(); if (input.value.trim()) openWord(input.value.trim()); } },
     element("label", { for: "word" }, "Word"), input, element("button", { type: "submit" }, "Show"));
@@ -98,21 +98,21 @@ function nothing(sentence) {
 async function content(word) {
   if (!word) return [nothing("Enter a word, or select a word in a result, to see its learned pairs.")];
   if (word === "." || word === "..") return [nothing(`“${word}” is not a word.`)]; // in a URL it would be a relative path
-  let found;
+  let response;
   try {
-    found = await related(word, MAX_NEIGHBOURS);
+    response = await related(word, MAX_NEIGHBOURS);
   } catch (trouble) {
     return [nothing(trouble.message)];
   }
-  if (!found.related.length && !found.looked_for_by.length) {
-    return [nothing(`No pairs were learned for “${found.word}”.`)];
+  if (!response.related.length && !response.looked_for_by.length) {
+    return [nothing(`No pairs were learned for “${response.word}”.`)];
   }
   const frame = element("div", { class: "picture" });
   const heads = element("div", { class: "picture-heads" }, element("span", {}, "query words that look for it"), element("span", {}, "document words it looks for"));
-  const draw = () => frame.clientWidth && frame.replaceChildren(picture(found, Math.max(frame.clientWidth, 240)));
+  const draw = () => frame.clientWidth && frame.replaceChildren(picture(response, Math.max(frame.clientWidth, 240)));
   drawing = new ResizeObserver(draw);
   drawing.observe(frame);
-  return [heads, frame, element("p", { class: "small" }, "Words are shown as stems. A thicker line is a larger weight; a dashed line is negative. Select a word to see its pairs."), table(found)];
+  return [heads, frame, element("p", { class: "small" }, "Words are shown as stems. A thicker line is a larger weight; a dashed line is negative. Select a word to see its pairs."), table(response)];
 }
 
 /** Show the pairs of a word, or a form to enter one. */
@@ -120,6 +120,6 @@ export async function openWord(word) {
   drawing?.disconnect();
   const inside = await content(word);
   if (word && trail.at(-1) !== word) trail = [...trail.filter((one) => one !== word), word];
-  openSheet(byId("words"), word ? `Pairs of “${word}”` : "Words", asker(word), path(), ...inside);
+  openSheet(byId("words"), word ? `Pairs of “${word}”` : "Words", wordForm(word), path(), ...inside);
   byId("words").querySelector(word ? ".close" : "#word").focus();
 }
