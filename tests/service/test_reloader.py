@@ -124,7 +124,7 @@ def test_a_model_trained_anew_is_served_from_the_next_start_on_with_all_versions
     for ending in ("", ".index"):
         put(anew, model, ending)
     assert call("model", "list", model) == 0
-    Learner(model, f"sqlite:///{model}.feedback.sqlite")
+    Learner(ServiceConfig(str(model), TOKEN))
     assert not running.app.state.service.reloader.reload()
     assert running.client.get("/health").json()["version"] == 1
     create_app(ServiceConfig(str(model), TOKEN, learn=False), register=False).state.service.store.close()  # a worker

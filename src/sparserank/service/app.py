@@ -36,12 +36,7 @@ def create_app(config: ServiceConfig, *, register: bool = True) -> FastAPI:
     """
     registry = VersionRegistry.open(config.model, register=register)
     reloader, store, metrics = ModelReloader(registry, config.index), FeedbackStore(config.database), Metrics()
-    learner = None
-    if config.learn and registry.writable:
-        learner = Learner(
-            registry.model, config.database, index=config.index, held_out=config.held_out,
-            held_out_split=config.held_out_split, interval_s=config.learn_every,
-        )  # fmt: skip
+    learner = Learner(config) if config.learn and registry.writable else None
     app = FastAPI(
         title="SparseRank", version=__version__, docs_url=None, redoc_url=None, lifespan=_lifespan,
         description="Search with explanations that learns from the feedback of its users.",

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from .responses import NotFound
+from ..errors import DataError
 from .schemas import Problem
 from .store import Conflict, NotStored
 
@@ -27,6 +27,10 @@ _DESCRIPTIONS = {
 }
 _EVERY_REQUEST = (400, 401, 408, 413, 421, 429)
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+
+
+class NotFound(DataError):
+    """A request named an unknown document or version."""
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

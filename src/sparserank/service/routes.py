@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -14,14 +15,16 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic_core import PydanticSerializationError, to_json
 
 from ..errors import SparseRankError
+from ..search.snippets import passage
+from ..text_ranker.explain import QueryExplainer
 from ..versions import Version
-from . import responses, schemas, store
+from . import schemas, store
 from .config import MAX_RESULTS
-from .exception_handlers import error_responses, problem
+from .exception_handlers import NotFound, error_responses, problem
 from .feedback import Feedback
 from .learning.learner import Learner
 from .metrics import CONTENT_TYPE, Metrics
-from .reloader import LoadedModel, ModelReloader
+from .reloader import LoadedModel, ModelReloader, Weights
 from .store import FeedbackStore, NotStored
 
 T = TypeVar("T")
@@ -35,6 +38,8 @@ PAGE_TYPES = {
     "svg": "image/svg+xml",
 }
 """Content types by file extension; other files are not served."""
+RESULTS_PER_STEP = 2
+"""Results that are explained before other requests may run."""
 
 
 class Service(NamedTuple):
@@ -75,17 +80,56 @@ async def _wait_for_database(future: Future[T]) -> T:
 @router.post("/search", response_model=schemas.SearchResponse, responses=error_responses(422))
 async def search(body: schemas.SearchRequest, request: Request) -> Response:
     """Find the best documents for a query; `explain` adds why each of them is there."""
-    content: dict[str, Any] | None = None
-    for content in responses.search_response(_model(request), body):
-        if content is None:
-            await asyncio.sleep(0)
+    start, model = time.perf_counter(), _model(request)
+    ranker = model.ranker
+    results: list[dict[str, Any]] = [hit._asdict() for hit in ranker.search(body.query, body.k)]
+    content: dict[str, Any] = {"query": body.query, "version": model.version.number, "results": results}
+    if body.explain:
+        explainer = ranker.explainer(body.query)
+        for number, result in enumerate(results, start=1):
+            result.update(_explanation(model, explainer, result["id"], body.pairs))
+            if number % RESULTS_PER_STEP == 0:
+                await asyncio.sleep(0)
+    if body.lexical:
+        content["lexical"] = [hit._asdict() for hit in ranker.search_lexical(body.query, body.k)]
+    content["unknown"] = ranker.unknown(body.query)
+    content["milliseconds"] = round(1000.0 * (time.perf_counter() - start), 3)
     return json_response(content)
+
+
+def _explanation(
+    model: LoadedModel, explainer: QueryExplainer, document: str, max_pairs: int | None, with_score: bool = False
+) -> dict[str, Any]:
+    """Return passage and pairs; with `max_pairs` also what the other pairs add."""
+    ranker = model.ranker
+    score, pairs, rest = explainer.top(document, max_pairs)
+    words = [(word, contribution) for _, word, contribution, _ in pairs]
+    snippet = passage(ranker.lexical_.analyzer, ranker.index_.text_of(document), words)
+    names = ("query", "document", "contribution", "learned")
+    body: dict[str, Any] = {
+        "passage": {"text": snippet.text, "marks": [mark._asdict() for mark in snippet.marks]},
+        "pairs": [dict(zip(names, pair, strict=True)) for pair in pairs],
+    }
+    if max_pairs is not None:
+        body["rest"] = rest._asdict()
+    if with_score:
+        body["score"] = score
+    return body
+
+
+def _require_documents(model: LoadedModel, *documents: str) -> None:
+    for document in documents:
+        if document not in model.ranker.index_:
+            raise NotFound(f"there is no document {document!r}; use an id from the results of /search")
 
 
 @router.post("/explain", response_model=schemas.ExplainResponse, responses=error_responses(404, 422))
 async def explain(body: schemas.ExplainRequest, request: Request) -> Response:
     """Explain a score: which query word met which document word, and what the pair added."""
-    return json_response(responses.explain_response(_model(request), body.query, body.document))
+    model = _model(request)
+    _require_documents(model, body.document)
+    explanation = _explanation(model, model.ranker.explainer(body.query), body.document, None, with_score=True)
+    return json_response({"version": model.version.number, **explanation})
 
 
 @router.post("/compare", response_model=schemas.CompareResponse, responses=error_responses(404, 422))
@@ -93,7 +137,10 @@ async def compare(body: schemas.CompareRequest, request: Request) -> Response:
     """Explain why one document ranks above another, with the fewest pairs that would swap them."""
     if body.first == body.second:
         return problem(422, f"body, second: {body.first!r} was given twice; name two different documents")
-    return json_response(responses.compare_response(_model(request), body.query, body.first, body.second))
+    model = _model(request)
+    _require_documents(model, body.first, body.second)
+    comparison = model.ranker.compare(body.query, body.first, body.second)
+    return json_response({**comparison.to_dict(), "version": model.version.number})
 
 
 @router.post(
@@ -104,11 +151,11 @@ async def compare(body: schemas.CompareRequest, request: Request) -> Response:
 async def feedback(body: schemas.FeedbackRequest, request: Request) -> Response:
     """Store a click or a judgment; it is on disk when the response arrives. Each id is stored once."""
     service = _service(request)
-    responses.require_document(_model(request), body.document)
+    _require_documents(_model(request), body.document)
     if body.kind == "click" and body.document not in body.shown:
         return problem(422, "body, shown: a click needs its document among the shown ones")
-    given = Feedback(body.id, body.kind, body.query, body.document, tuple(body.shown), body.grade)
-    stored = await _wait_for_database(service.store.submit(given))
+    entry = Feedback(body.id, body.kind, body.query, body.document, tuple(body.shown), body.grade)
+    stored = await _wait_for_database(service.store.submit(entry))
     if stored:
         service.metrics.stored.inc()
     return json_response({"id": body.id, "stored": stored}, 201 if stored else 200)
@@ -121,7 +168,12 @@ async def related(
     k: Annotated[int, Query(ge=1, le=MAX_RESULTS)] = 10,
 ) -> Response:
     """List the document words that a query word looks for, and the query words that look for it."""
-    return json_response(responses.related_response(_model(request), word, k))
+    forward, backward = _model(request).related(word, k)
+    return json_response({"word": word, "related": _weights(forward), "looked_for_by": _weights(backward)})
+
+
+def _weights(pairs: Weights) -> list[dict[str, Any]]:
+    return [{"word": word, "weight": weight} for word, weight in pairs]
 
 
 @router.get("/model", response_model=schemas.ModelResponse, responses=error_responses())
@@ -141,9 +193,7 @@ async def model(request: Request) -> Response:
 
 
 def _version_body(version: Version) -> dict[str, Any]:
-    body = version.to_dict()
-    body.pop("index", None)  # file names are not public
-    return body
+    return {name: value for name, value in version.to_dict().items() if name != "index"}  # file names are not public
 
 
 @router.get("/changes", response_model=schemas.ChangesResponse, responses=error_responses(409, 422))
@@ -168,7 +218,7 @@ async def rollback(body: schemas.RollbackRequest, request: Request) -> Response:
     """Serve an earlier version again."""
     reloader = _service(request).reloader
     if body.to not in {version.number for version in reloader.versions()}:
-        raise responses.NotFound(f"there is no version {body.to}; /model lists all versions")
+        raise NotFound(f"there is no version {body.to}; /model lists all versions")
     try:
         return json_response(_version_body(await asyncio.to_thread(reloader.rollback, body.to)))
     except SparseRankError as error:

@@ -98,7 +98,13 @@ class VersionRegistry:
         return self._manifest().current
 
     def get(self, number: int | None = None) -> Version:
-        """Return a version; None means the served one. An unknown number raises DataError."""
+        """Return a version. An unknown number raises DataError.
+
+        Parameters
+        ----------
+        number : int, optional
+            Number of the version. None means the served one.
+        """
         return self.current() if number is None else self._manifest().get(number)
 
     def stamp(self) -> object:
@@ -106,7 +112,13 @@ class VersionRegistry:
         return file_id(self._manifest_path)
 
     def path(self, number: int | None = None) -> Path:
-        """Return the file of a version; None means the served one."""
+        """Return the file of a version.
+
+        Parameters
+        ----------
+        number : int, optional
+            Number of the version. None means the served one.
+        """
         return self.model if self._unsaved else self.folder / f"{self.get(number).number:06d}.safetensors"
 
     def load(self, number: int | None = None, index: PathLike | None = None) -> TextRanker:
@@ -135,7 +147,15 @@ class VersionRegistry:
             return load_text(path, kept)
 
     def index_path_of(self, version: Version, index: PathLike | None = None) -> Path | None:
-        """Return the index file of a version, or None if there is none."""
+        """Return the index file of a version, or None if there is none.
+
+        Parameters
+        ----------
+        version : Version
+            The version.
+        index : path-like, optional
+            Index file; see `load`.
+        """
         if version.index is not None:
             return self.folder / version.index
         if index is not None:
@@ -143,7 +163,13 @@ class VersionRegistry:
         return next((path for path in (index_path(self.model), self._kept_index(version)) if path.exists()), None)
 
     def load_last_good(self, index: PathLike | None = None) -> tuple[Version, TextRanker]:
-        """Load the served version; if it is damaged, the newest earlier version that is not."""
+        """Load the served version; if it is damaged, the newest earlier version that is not.
+
+        Parameters
+        ----------
+        index : path-like, optional
+            Index file; see `load`.
+        """
         current = self.current()
         try:
             return current, self.load(current.number, index)
@@ -220,14 +246,26 @@ class VersionRegistry:
         return version
 
     def served_at(self, moment: datetime) -> Version:
-        """Return the version that was served at a moment; the first one for any moment before."""
+        """Return the version that was served at a moment.
+
+        Parameters
+        ----------
+        moment : datetime
+            For a moment before the first version was served, the result is the first version.
+        """
         manifest = self._manifest()
         moment = moment.astimezone(UTC)
         served = [number for number, since in manifest.served if datetime.fromisoformat(since) <= moment]
         return manifest.get(served[-1] if served else manifest.served[0][0])
 
     def root(self, number: int | None = None) -> int:
-        """Return the number of the copy of the model file that a version (None: the served one) descends from."""
+        """Return the number of the copy of the model file that a version descends from.
+
+        Parameters
+        ----------
+        number : int, optional
+            Number of the version. None means the served one.
+        """
         return self._manifest().roots[self.get(number).number]
 
     def _kept_index(self, version: Version) -> Path:

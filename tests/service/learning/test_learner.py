@@ -17,6 +17,7 @@ import pytest
 import sparserank as sr
 from sparserank.data.formats.beir import write_beir
 from sparserank.data.records import Collection, Documents
+from sparserank.service.config import ServiceConfig
 from sparserank.service.feedback import Feedback
 from sparserank.service.learning import learner as learning
 from sparserank.service.learning.learner import ROUND_NICENESS, Learner, run
@@ -30,8 +31,9 @@ PATIENCE = 90.0
 
 WORKER = """
 import json, sys, time
+from sparserank.service.config import ServiceConfig
 from sparserank.service.learning.learner import Learner
-learner = Learner(sys.argv[1], sys.argv[2], held_out=sys.argv[3], interval_s=0.2)
+learner = Learner(ServiceConfig(sys.argv[1], "token", database=sys.argv[2], held_out=sys.argv[3], learn_every=0.2))
 learner.start()
 while True:
     print(json.dumps(learner.state()), flush=True)
@@ -87,11 +89,9 @@ class Place:
     def rank(self, document="boat-red", query=QUERY):
         return [hit.id for hit in self.versions.load().search(query, 100)].index(document)
 
-    def told(self, **other):
-        return {
-            "model": str(self.model), "database": self.database, "index": None, "held_out": str(self.held_out),
-            "held_out_split": "dev", **other,
-        }  # fmt: skip
+    def config(self, **other):
+        options = {"model": str(self.model), "database": self.database, "held_out": str(self.held_out)}
+        return ServiceConfig(token="token", **options | {"learn_every": 0.05} | other)
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def test_kills_at_any_moment_leave_whole_versions_and_every_feedback_learned_onc
 
 def test_stop_ends_the_round_and_frees_the_lock(place):
     place.say(1)
-    first, second = (Learner(place.model, place.database, held_out=place.held_out, interval_s=0.05) for _ in range(2))
+    first, second = (Learner(place.config()) for _ in range(2))
     first.start()
     until(lambda: first.state()["working"])
     second.start()
@@ -219,7 +219,7 @@ def test_stop_ends_the_round_and_frees_the_lock(place):
 def test_a_round_that_takes_too_long_is_given_up(place, caplog, monkeypatch):
     monkeypatch.setattr(learning, "ROUND_TIMEOUT_S", 0.01)
     place.say(1)
-    learner = Learner(place.model, place.database, held_out=place.held_out, interval_s=0.05)
+    learner = Learner(place.config())
     learner.start()
     until(lambda: "killed a learning round that took more than" in caplog.text)
     learner.stop()
@@ -227,13 +227,13 @@ def test_a_round_that_takes_too_long_is_given_up(place, caplog, monkeypatch):
 
 
 def test_a_learner_that_was_never_started_can_be_stopped(place):
-    Learner(place.model, place.database).stop()
+    Learner(place.config()).stop()
 
 
 def test_where_no_version_can_be_added_nothing_is_learned(place):
     (place.model.parent / "elsewhere.versions").write_text("no folder")
     place.model.rename(place.model.parent / "elsewhere")
-    learner = Learner(place.model.parent / "elsewhere", place.database, interval_s=0.01)
+    learner = Learner(place.config(model=str(place.model.parent / "elsewhere"), learn_every=0.01))
     learner.start()
     time.sleep(0.1)
     assert learner.state()["learning"] is False
@@ -243,18 +243,18 @@ def test_where_no_version_can_be_added_nothing_is_learned(place):
 
 def test_what_goes_wrong_is_said_and_looked_at_again(place):
     place.say(1)
-    done = run(place.told(held_out=str(place.held_out / "absent")))
+    done = run(place.config(held_out=str(place.held_out / "absent")))
     assert done.outcome == "failed"
     assert "unknown data set" in done.said
-    learner = Learner(place.model, place.database)
+    learner = Learner(place.config())
     assert learner.state()["last"] == done.to_dict()
-    assert run(place.told()).outcome == "learned"
+    assert run(place.config()).outcome == "learned"
 
 
 def test_a_damaged_version_is_named_and_nothing_is_learned(place):
     place.say(1)
     place.versions.path(1).write_bytes(b"noise")
-    done = run(place.told())
+    done = run(place.config())
     assert done.outcome == "failed"
     assert "000001.safetensors: damaged" in done.said
 
@@ -263,7 +263,7 @@ def test_a_learner_whose_database_cannot_be_read_goes_on_trying(place, caplog):
     """It makes none: that is for the service, and one that is gone shall be missed."""
     file = place.model.parent / "nowhere" / "feedback.sqlite"
     file.parent.mkdir()
-    learner = Learner(place.model, f"sqlite:///{file}", held_out=place.held_out, interval_s=0.01)
+    learner = Learner(place.config(database=f"sqlite:///{file}", learn_every=0.01))
     learner.start()
     until(lambda: "the learner failed: " in caplog.text)
     assert "Traceback" not in caplog.text
@@ -276,7 +276,7 @@ def test_a_learner_whose_database_cannot_be_read_goes_on_trying(place, caplog):
 def test_a_round_takes_another_index_and_no_judgments(place):
     sr.load(place.model).index_.save(place.model.parent / "other.index")
     place.say(1)
-    done = run(place.told(held_out=None, index=str(place.model.parent / "other.index")))
+    done = run(place.config(held_out=None, index=str(place.model.parent / "other.index")))
     assert done.outcome == "waiting"
 
 
@@ -289,7 +289,7 @@ def test_a_round_that_is_told_nothing_does_nothing(place):
 
 def test_a_password_is_on_no_command_line(place):
     place.say(1)
-    learner = Learner(place.model, place.database, held_out=place.held_out, interval_s=0.05)
+    learner = Learner(place.config())
     learner.start()
     child = until(lambda: learner._child)
     command = Path(f"/proc/{child.pid}/cmdline").read_bytes().split(b"\0")

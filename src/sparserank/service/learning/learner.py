@@ -14,15 +14,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import IO, TYPE_CHECKING, Any
 
-from ...data.files import PathLike
 from ...errors import SparseRankError
 from ...versions import VersionRegistry
+from ..config import ServiceConfig
 from .gate import HeldOutJudgments
 from .rounds import Outcome, is_due, last_outcome, run_round, save_outcome
 
@@ -40,25 +38,11 @@ log = logging.getLogger(__name__)
 
 
 class Learner:
-    """Learns from feedback in the background; every serving process has one, and the lock holder works.
+    """Learns from feedback in the background; every serving process has one, and the lock holder works."""
 
-    `held_out` is a BEIR folder or the name of a data set with held-out judgments; `interval_s` is the time between two
-    checks for new feedback.
-    """
-
-    def __init__(
-        self, model: PathLike, database: str, *, index: PathLike | None = None, held_out: PathLike | None = None,
-        held_out_split: str = "dev", interval_s: float = 30.0,
-    ) -> None:  # fmt: skip
-        self._registry = VersionRegistry.open(model, register=False)
-        self._task: dict[str, Any] = {
-            "model": str(model),
-            "database": database,
-            "index": None if index is None else str(index),
-            "held_out": None if held_out is None else str(held_out),
-            "held_out_split": held_out_split,
-        }
-        self._interval_s, self._failures = interval_s, 0
+    def __init__(self, config: ServiceConfig) -> None:
+        self._registry, self._config = VersionRegistry.open(config.model, register=False), config
+        self._failures = 0
         self._lock: IO[str] | None = None
         self._store: FeedbackStore | None = None
         self._child: subprocess.Popen[str] | None = None
@@ -87,8 +71,8 @@ class Learner:
             "learning": self._registry.writable,
             "holder": self._lock is not None,
             "working": self._child is not None,
-            "every": self._interval_s,
-            "held_out": self._task["held_out"],
+            "every": self._config.learn_every,
+            "held_out": self._config.held_out,
             "last": last_outcome(self._registry).to_dict(),
         }
 
@@ -103,7 +87,7 @@ class Learner:
                 self._failures += 1
                 self._close_store()
                 log.error("the learner failed: %s", error, exc_info=not isinstance(error, SparseRankError))
-            self._stopped.wait(self._interval_s * 2 ** min(self._failures, MAX_BACKOFF_DOUBLINGS))
+            self._stopped.wait(self._config.learn_every * 2 ** min(self._failures, MAX_BACKOFF_DOUBLINGS))
         self._close_store()
 
     def _acquire_lock(self) -> bool:
@@ -125,7 +109,7 @@ class Learner:
         from ..store import FeedbackStore
 
         if self._store is None:
-            self._store = FeedbackStore(self._task["database"], create=False)
+            self._store = FeedbackStore(self._config.database, create=False)
         last = self._store.last()
         while is_due(self._registry, last) and not self._stopped.is_set():
             outcome = self._run_child()
@@ -152,7 +136,7 @@ class Learner:
                 pass_fds=[self._lock.fileno()], env={**os.environ, **ONE_THREAD},
             )  # fmt: skip
         try:
-            output, _ = self._child.communicate(json.dumps(self._task), timeout=ROUND_TIMEOUT_S)
+            output, _ = self._child.communicate(json.dumps(asdict(self._config)), timeout=ROUND_TIMEOUT_S)
             return Outcome(**json.loads(output))
         except subprocess.TimeoutExpired:
             log.error("killed a learning round that took more than %.0f s", ROUND_TIMEOUT_S)
@@ -167,16 +151,15 @@ class Learner:
         return None
 
 
-def run(task: Mapping[str, Any]) -> Outcome:
+def run(config: ServiceConfig) -> Outcome:
     """Run one round for a `Learner`; an error becomes an outcome too."""
     from ..store import FeedbackStore
 
-    registry, store = VersionRegistry.open(task["model"], register=False), None
+    registry, store = VersionRegistry.open(config.model, register=False), None
     try:
-        store = FeedbackStore(task["database"], create=False)
-        held_out, index = task["held_out"], task["index"]
-        judgments = None if held_out is None else HeldOutJudgments.load(held_out, task["held_out_split"])
-        return run_round(registry, store, index=None if index is None else Path(index), judgments=judgments)
+        store = FeedbackStore(config.database, create=False)
+        judgments = HeldOutJudgments.load(config.held_out, config.held_out_split) if config.held_out else None
+        return run_round(registry, store, index=config.index, judgments=judgments)
     except SparseRankError as error:
         failure = replace(last_outcome(registry), outcome="failed", said=str(error))
         with suppress(SparseRankError):
@@ -188,11 +171,11 @@ def run(task: Mapping[str, Any]) -> Outcome:
 
 
 def main() -> None:
-    """Read a task from stdin, run it, and print the outcome; no password is on a command line."""
-    task = sys.stdin.read()
-    if task:  # empty if the parent is gone
+    """Read the configuration from stdin, run a round, and print the outcome; no password is on a command line."""
+    config = sys.stdin.read()
+    if config:  # empty if the parent is gone
         os.nice(ROUND_NICENESS)
-        print(json.dumps(run(json.loads(task)).to_dict()))
+        print(json.dumps(run(ServiceConfig(**json.loads(config))).to_dict()))
 
 
 if __name__ == "__main__":

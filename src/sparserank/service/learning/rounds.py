@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from ...data.files import read_bytes, write_bytes
+from ...data.files import PathLike, read_bytes, write_bytes
 from ...errors import DataError
 from ...versions import Version, VersionRegistry
 from ..feedback import Feedback, normalize_query
@@ -23,6 +22,10 @@ from .candidates import Candidate, CandidateSearch
 from .gate import MIN_HELD_OUT_QUERIES, Gate, GateScores, HeldOutJudgments, held_out_share, mean_agreement
 from .grades import GradedQueries, is_held_out
 
+if TYPE_CHECKING:
+    from ..store import FeedbackStore
+
+OUTCOME_FILE = "learner.json"
 MAX_QUERIES_PER_ROUND = 500
 """The next round continues after these queries."""
 RECENT_FEEDBACK = 20_000
@@ -32,22 +35,6 @@ MAX_WORSE_QUERIES = 10
 """Held-out queries with a loss that an outcome lists."""
 PAIR_GROWTH, EXTRA_PAIRS = 1.2, 20_000
 """A model may have PAIR_GROWTH times the pairs of the trained model, plus EXTRA_PAIRS."""
-
-
-class Store(Protocol):
-    """The part of the feedback store that a round uses."""
-
-    def since(self, number: int, limit: int = 10_000) -> Sequence[Feedback]:
-        """Return feedback with larger numbers."""
-        ...
-
-    def of_queries(self, queries: Collection[str]) -> Sequence[Feedback]:
-        """Return all feedback about these queries in any spelling."""
-        ...
-
-    def last(self) -> int:
-        """Return the number of the last feedback."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -82,14 +69,10 @@ class Outcome:
         return asdict(self)
 
 
-def _outcome_path(registry: VersionRegistry) -> Path:
-    return registry.folder / "learner.json"
-
-
 def last_outcome(registry: VersionRegistry) -> Outcome:
     """Return the outcome of the last round; an empty one if there is none or it is unreadable."""
     try:
-        return Outcome(**json.loads(read_bytes(_outcome_path(registry))))
+        return Outcome(**json.loads(read_bytes(registry.folder / OUTCOME_FILE)))
     except (DataError, ValueError, TypeError):
         return Outcome("nothing", "no learning round yet")
 
@@ -110,7 +93,11 @@ def is_due(registry: VersionRegistry, last: int) -> bool:
 
 
 def run_round(
-    registry: VersionRegistry, store: Store, *, index: Path | None = None, judgments: HeldOutJudgments | None = None
+    registry: VersionRegistry,
+    store: FeedbackStore,
+    *,
+    index: PathLike | None = None,
+    judgments: HeldOutJudgments | None = None,
 ) -> Outcome:
     """Learn from new feedback, and serve a better model if there is one."""
     start = time.monotonic()
@@ -122,11 +109,13 @@ def save_outcome(registry: VersionRegistry, outcome: Outcome) -> Outcome:
     """Write `learner.json`."""
     outcome = replace(outcome, root=registry.root(), at=datetime.now(UTC).isoformat())
     content = json.dumps(outcome.to_dict(), allow_nan=False, indent=1).encode()
-    write_bytes(_outcome_path(registry), content, compress=False)
+    write_bytes(registry.folder / OUTCOME_FILE, content, compress=False)
     return outcome
 
 
-def _run(registry: VersionRegistry, store: Store, index: Path | None, judgments: HeldOutJudgments | None) -> Outcome:
+def _run(
+    registry: VersionRegistry, store: FeedbackStore, index: PathLike | None, judgments: HeldOutJudgments | None
+) -> Outcome:
     last, used = store.last(), last_used_feedback(registry)
     new = _new_feedback(store, used)
     if not new:
@@ -181,7 +170,7 @@ def _comparison(gate: Gate, before: Candidate, after: Candidate) -> dict[str, An
     return gate.judgments.compare(before.ranker, after.ranker).to_dict(most=MAX_WORSE_QUERIES)
 
 
-def _new_feedback(store: Store, used: int) -> list[Feedback]:
+def _new_feedback(store: FeedbackStore, used: int) -> list[Feedback]:
     """Return new feedback about at most MAX_QUERIES_PER_ROUND queries."""
     new: list[Feedback] = []
     queries: set[str] = set()
