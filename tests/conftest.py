@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 TESTS = Path(__file__).parent
+SPARK = (TESTS / "spark", TESTS.parent / "src/sparserank/spark")
 
 settings.register_profile("steady", max_examples=50, deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("steady")
@@ -20,9 +21,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker runs all tests of a file, so that it builds module fixtures once; files with slow tests go first."""
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("data")}
     for item in items:
-        spark = TESTS / "spark" in item.path.parents  # one cluster for all: a second one would cost more than it saves
+        spark = item.path.parent in SPARK  # one cluster for all: a second one would cost more than it saves
         item.add_marker(pytest.mark.xdist_group("spark" if spark else item.path.as_posix()))
-    items.sort(key=lambda item: item.path not in slow and TESTS / "spark" not in item.path.parents)
+    items.sort(key=lambda item: item.path not in slow and item.path.parent not in SPARK)
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from sparserank.text_ranker.persistence import load_model
 
 from ..cli.calling import call, printed, unexpected
 from ..fruits import fruits
-from .conftest import MASTER
+from .cluster import MASTER
 
 SPARK = ("--engine", "spark", "--master", MASTER)
 

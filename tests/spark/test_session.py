@@ -17,7 +17,7 @@ from sparserank.spark import session
 from sparserank.spark.masters import check_master, java_version
 from sparserank.spark.session import _check_executors, _executor_version, _start
 
-from .conftest import MASTER
+from .cluster import MASTER
 
 
 @pytest.fixture

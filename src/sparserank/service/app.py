@@ -33,6 +33,17 @@ def create_app(config: ServiceConfig, *, register: bool = True) -> FastAPI:
         The options of the service.
     register : bool, default=True
         If the model file was trained again, register it as the next version and serve it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sparserank import TextRanker
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> TextRanker().fit({"d1": "red apples"}).save(f"{folder.name}/model")
+    >>> app = create_app(ServiceConfig(f"{folder.name}/model", token="secret", learn=False))
+    >>> app.title, "/search" in app.openapi()["paths"]
+    ('SparseRank', True)
+    >>> app.state.service.store.close(); folder.cleanup()
     """
     registry = VersionRegistry.open(config.model, register=register)
     reloader, store, metrics = ModelReloader(registry, config.index), FeedbackStore(config.database), Metrics()

@@ -22,9 +22,9 @@ from ..errors import ConfigError, DataError
 from ..optim.penalties import GroupL1
 from ..optim.scores import Bilinear
 from ..preferences import Preferences
-from .errors import executor_errors
+from .errors import check_settings, executor_errors
 from .mixing import PartitionTraining, StepPlan
-from .rounds import Callback, HeldOutLoss, MixedTraining, Mixing, Round
+from .rounds import Callback, MixedTraining, Mixing, Round
 from .shards import Shard, ShardSource, source_of_preferences, source_of_shards
 from .triples import source_of_triples
 
@@ -54,6 +54,14 @@ class SparkBilinearRanker:
     ----------
     rounds_, refit_rounds_ : tuple of Round
         One record per round, after `fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cluster = SparkBilinearRanker(BilinearRanker(max_iter=400, random_state=0), rounds=2, partitions=2)
+    >>> ranker = cluster.fit(spark, np.eye(4), np.eye(4), Preferences.from_labels([0, 0, 1, 1]))
+    >>> ranker.W_.shape, [round.steps for round in cluster.rounds_]
+    ((4, 4), [200, 200])
     """
 
     def __init__(
@@ -63,7 +71,7 @@ class SparkBilinearRanker:
         self.rounds = rounds
         self.partitions = partitions
 
-    @renamed_parameters({"tell": "callback"})
+    @renamed_parameters({"tell": "callback", "document_ids": "doc_ids"})
     def fit(
         self,
         spark: SparkSession,
@@ -72,7 +80,7 @@ class SparkBilinearRanker:
         preferences: Preferences | DataFrame,
         *,
         query_ids: Sequence[str] | None = None,
-        document_ids: Sequence[str] | None = None,
+        doc_ids: Sequence[str] | None = None,
         query_words: Sequence[str] | None = None,
         document_words: Sequence[str] | None = None,
         callback: Callback = lambda message: None,
@@ -89,7 +97,7 @@ class SparkBilinearRanker:
             A DataFrame has the columns query, better, worse and, optionally, weight. A hash divides its triples among
             the partitions, and with shuffle=False each partition takes them in the order of row numbers. After a
             groupBy, Spark chooses the number of partitions: give `partitions` for the same bits in every run.
-        query_ids, document_ids : sequences of str, optional
+        query_ids, doc_ids : sequences of str, optional
             Ids of the rows of Q and D; without them the DataFrame has row numbers.
         query_words, document_words : sequences of str, optional
             Names of the columns of Q and D.
@@ -110,7 +118,7 @@ class SparkBilinearRanker:
             partitions = self.partitions or spark.sparkContext.defaultParallelism
             source = source_of_preferences(spark, held_out, partitions)
         elif hasattr(preferences, "mapInArrow"):
-            source = source_of_triples(preferences, Q, D, query_ids, document_ids, self.partitions)
+            source = source_of_triples(preferences, Q, D, query_ids, doc_ids, self.partitions)
         else:
             raise DataError(f"expected Preferences or a DataFrame of triples; got {type(preferences).__name__}")
         return self._fit(spark, source, words, held_out, callback)
@@ -145,12 +153,9 @@ class SparkBilinearRanker:
         return self._fit(spark, source_of_shards(shards), (query_words, document_words), None, callback)
 
     def _validate(self) -> None:
-        validation.count("rounds", self.rounds, low=1)
-        if self.partitions is not None:
-            validation.count("partitions", self.partitions, low=1)
         ranker = self.ranker
-        if not isinstance(ranker, BilinearRanker):
-            raise ConfigError(f"The 'ranker' parameter must be a BilinearRanker; got {type(ranker).__name__}")
+        validation.count("rounds", self.rounds, low=1)
+        check_settings(ranker, BilinearRanker, self.partitions)
         penalty = config.make_penalty(ranker.penalty, ranker.alpha)
         if isinstance(penalty, GroupL1):
             raise ConfigError("group penalties are not mixed over partitions; use penalty='l1'")
@@ -170,7 +175,7 @@ class SparkBilinearRanker:
             with executor_errors():
                 summaries = source.summarize()
                 words = column_words(*words, summaries[0].shape)
-                mixing = Mixing(spark, source, summaries, HeldOutLoss(held_out, ranker, seed), callback)
+                mixing = Mixing(spark, source, summaries, held_out, seed, callback)
                 self._train(ranker, seed, mixing)
         finally:
             source.close()

@@ -40,6 +40,17 @@ def read_clicks(spark: SparkSession, path: str) -> DataFrame:
     -------
     DataFrame
         Columns session, query, document, position, clicked. Another schema raises DataError before any row is read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> visits = [("s1", "apple", "d1", 1, False), ("s1", "apple", "d2", 2, True)]
+    >>> log = spark.createDataFrame(visits, list(CLICK_COLUMNS))
+    >>> log.write.parquet(f"{folder.name}/log")
+    >>> read_clicks(spark, f"{folder.name}/log").count()
+    2
+    >>> folder.cleanup()
     """
     return select_columns(read_parquet(spark, path), CLICK_COLUMNS, path)
 
@@ -58,6 +69,13 @@ def click_grades(visits: DataFrame, propensity: Propensity = BY_RANK) -> DataFra
     -------
     DataFrame
         Columns query, document, grade; documents without a click have no row.
+
+    Examples
+    --------
+    >>> visits = [("s1", "apple", "d1", 1, False), ("s1", "apple", "d2", 2, True)]
+    >>> log = spark.createDataFrame(visits, list(CLICK_COLUMNS))
+    >>> [tuple(row) for row in click_grades(log).collect()]
+    [('apple', 'd2', 2.0)]
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -85,6 +103,13 @@ def click_preferences(visits: DataFrame, propensity: Propensity | None = None) -
     -------
     DataFrame
         Columns query, better, worse, weight; without a propensity the weight is the number of occurrences.
+
+    Examples
+    --------
+    >>> visits = [("s1", "apple", "d1", 1, False), ("s1", "apple", "d2", 2, True)]
+    >>> log = spark.createDataFrame(visits, list(CLICK_COLUMNS))
+    >>> [tuple(row) for row in click_preferences(log).collect()]
+    [('apple', 'd2', 'd1', 1)]
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -124,6 +149,12 @@ def click_sessions(visits: DataFrame) -> DataFrame:
     -------
     DataFrame
         Columns query, sessions.
+
+    Examples
+    --------
+    >>> visits = [("s1", "apple", "d1", 1, True), ("s2", "apple", "d1", 1, False)]
+    >>> [tuple(row) for row in click_sessions(spark.createDataFrame(visits, list(CLICK_COLUMNS))).collect()]
+    [('apple', 2)]
     """
     from pyspark.sql import functions as F  # noqa: N812
 

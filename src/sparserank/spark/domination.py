@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validation
 from ..errors import ConfigError, DataError
 from ..letor.domination import DominationRanker, DominationSolver, TopicRows
 from ..letor.topics import is_topic_matrix
@@ -29,7 +28,7 @@ from ..optim.solver import Solution
 from ..preferences.queries import Queries
 from .blocks import ordered_sum
 from .broadcast import BroadcastParts
-from .errors import executor_errors
+from .errors import check_settings, executor_errors
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -50,6 +49,13 @@ class SparkDominationRanker:
         all settings.
     partitions : int, optional
         Partitions of whole queries; by default the cluster's default parallelism.
+
+    Examples
+    --------
+    >>> X, grades, qid = [[1.0], [0.0], [3.0], [2.0]], [1, 0, 1, 0], [1, 1, 2, 2]
+    >>> ranker = SparkDominationRanker(partitions=2).fit(spark, X, grades, qid)
+    >>> ranker.predict([[5.0], [4.0]]).argmax()
+    0
     """
 
     def __init__(self, ranker: DominationRanker | None = None, *, partitions: int | None = None) -> None:
@@ -73,10 +79,7 @@ class SparkDominationRanker:
         DominationRanker
             A fitted ranker.
         """
-        if self.partitions is not None:
-            validation.count("partitions", self.partitions, low=1)
-        if not isinstance(self.ranker, DominationRanker):
-            raise ConfigError(f"The 'ranker' parameter must be a DominationRanker; got {type(self.ranker).__name__}")
+        check_settings(self.ranker, DominationRanker, self.partitions)
         if self.ranker.max_features is not None and not is_topic_matrix(y):
             raise ConfigError("max_features needs coordinate descent over all rows; on Spark set alpha instead")
         ranker = DominationRanker(**self.ranker.get_params(deep=False))
@@ -125,25 +128,8 @@ class SparkDominationSolver(DominationSolver):
             parts.destroy()
 
 
-@dataclass(frozen=True)
-class QueryPart:
-    """The rows of some queries with their grades, query numbers, weights and margins."""
-
-    X: Any
-    grade: Floats
-    query: NDArray[np.int64]
-    weight: Floats
-    margin: Floats
-
-    def descent(self, loss: Domination) -> Descent | None:
-        """Gives the loss and its gradient; None if no row has another one to beat."""
-        queries = Queries.of(self.grade, self.query, self.weight, self.margin) if len(self.grade) else None
-        if queries is None or select_windows(loss, queries).skipped == len(queries):
-            return None
-        wins = queries.first_loser < queries.query_end
-        if not queries.weight[wins].any():
-            return None
-        return Descent(LinearProblem(Linear.of(self.X), queries, loss), CoordinateDescent())
+QueryPart = tuple[Any, Floats, NDArray[np.int64], Floats, Floats]
+"""The rows of some queries with their grades, query numbers, weights and margins."""
 
 
 def _divide_queries(X: Any, queries: Queries, partitions: int) -> Iterator[QueryPart]:
@@ -153,7 +139,19 @@ def _divide_queries(X: Any, queries: Queries, partitions: int) -> Iterator[Query
     for first, last in pairwise(edges.tolist()):
         rows = slice(first, last)
         grade, query, weight, margin = queries.grade, queries.query, queries.weight, queries.margin
-        yield QueryPart(X[queries.order[rows]], grade[rows], query[rows], weight[rows], margin[rows])
+        yield X[queries.order[rows]], grade[rows], query[rows], weight[rows], margin[rows]
+
+
+def _descents(number: int, part: QueryPart, loss: Domination) -> list[tuple[int, Descent]]:
+    """The descent that gives the part's loss and gradient, numbered; none if no row has another one to beat."""
+    X, *columns = part
+    if not X.shape[0]:
+        return []
+    queries = Queries.of(*columns)
+    wins = queries.first_loser < queries.query_end
+    if select_windows(loss, queries).skipped == len(queries) or not queries.weight[wins].any():
+        return []
+    return [(number, Descent(LinearProblem(Linear.of(X), queries, loss), CoordinateDescent()))]
 
 
 def minimize_lbfgs(
@@ -164,7 +162,7 @@ def minimize_lbfgs(
     from scipy.optimize import minimize
 
     broadcast = spark.sparkContext.broadcast(loss)
-    descents = parts.flat_map(lambda number, part: _numbered_descent(number, part, broadcast.value))
+    descents = parts.flat_map(lambda number, part: _descents(number, part, broadcast.value))
     descents.persist(StorageLevel.MEMORY_AND_DISK)
     objective = Objective(lambda w: _sum_gradients(spark, descents, w), width, penalty, settings)
     try:
@@ -180,11 +178,6 @@ def minimize_lbfgs(
     finally:
         descents.unpersist()
         broadcast.destroy()
-
-
-def _numbered_descent(number: int, part: QueryPart, loss: Domination) -> list[tuple[int, Descent]]:
-    descent = part.descent(loss)
-    return [] if descent is None else [(number, descent)]
 
 
 def _sum_gradients(spark: Any, descents: RDD[tuple[int, Descent]], w: Floats) -> tuple[float, Floats]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .. import validation
 from ..errors import ConfigError, DataError
 
 _EXECUTOR_ERROR = re.compile(r"sparserank\.errors\.(DataError|ConfigError): (.+)")
@@ -39,6 +40,14 @@ def read_errors(name: str, action: str = "read") -> Iterator[None]:
         file = _FILE.search(str(error))
         where = "" if file is None else f" ({file[1]})"
         raise DataError(f"{name}: cannot be {action}{where}: {first_cause(error)}") from None
+
+
+def check_settings(ranker: object, kind: type, partitions: object) -> None:
+    """Raise ConfigError for a ranker of another class or an invalid number of partitions."""
+    if partitions is not None:
+        validation.count("partitions", partitions, low=1)
+    if not isinstance(ranker, kind):
+        raise ConfigError(f"The 'ranker' parameter must be a {kind.__name__}; got {type(ranker).__name__}")
 
 
 def first_cause(error: Exception) -> str:

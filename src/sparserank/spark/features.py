@@ -55,6 +55,12 @@ def fit_features(
     -------
     TextFeatures
         The given features, fitted.
+
+    Examples
+    --------
+    >>> frame = spark.createDataFrame([("d1", "red apples"), ("d2", "green apples")], "id string, text string")
+    >>> fit_features(frame).words_
+    ('apples', 'green', 'red')
     """
     return SparkTextFeatures(features or TextFeatures()).fit(frame, columns, field_weights=field_weights)
 
@@ -66,6 +72,15 @@ class SparkTextFeatures:
     ----------
     features : TextFeatures
         The settings, or fitted features.
+
+    Examples
+    --------
+    >>> frame = spark.createDataFrame([("d1", "red apples"), ("d2", "green apples")], "id string, text string")
+    >>> features = SparkTextFeatures(TextFeatures())
+    >>> features.fit(frame).documents_
+    2
+    >>> [(ids, rows.shape) for ids, rows in features.rows(frame.coalesce(1)).collect()]
+    [(['d1', 'd2'], (2, 3))]
     """
 
     def __init__(self, features: TextFeatures) -> None:

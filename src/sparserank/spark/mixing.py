@@ -21,20 +21,21 @@ from numpy.typing import NDArray
 
 from ..bilinear import config
 from ..bilinear.ranker import BilinearRanker
-from ..optim.losses import Hinge
 from ..optim.penalties import L1, NoPenalty
 from ..optim.pruning import keep_largest
 from ..optim.sparse_sgd import AnyTraining, Training
-from ..preferences import Triples
 from .blocks import WeightedSum, exact_unit
-from .shards import Shard, ShardSummary, draw_triples
+from .shards import Shard, ShardSummary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
 class PartitionReport(NamedTuple):
-    """Of a partition in a round: alpha and the last error of its controller, the pending threshold, and statistics."""
+    """Of a partition in a round: alpha and the last error of its controller, the pending threshold, and statistics.
+
+    resident : peak memory of the process.
+    """
 
     steps: int
     alpha: float
@@ -119,16 +120,18 @@ class PartitionTraining:
             return None
         training = self._training(shard, start)
         training.steps, offset = begin, int(self.plan.offset[partition])
-        seed, shuffle = self.plan.seeds[partition], self.ranker.shuffle
-        triples = draw_triples(shard.preferences, seed, offset + begin, offset + end, shuffle)
+        first, steps = offset + begin, end - begin
+        if self.ranker.shuffle:
+            triples = shard.preferences.draw(steps, self.plan.seeds[partition], first=first)
+        else:
+            triples = shard.preferences.first(steps, skip=first)
         training.advance(triples, every=end)
         threshold = training.held if isinstance(training, Training) else 0.0
         last_error = training.controller.last_error if training.controller is not None else 0.0
-        steps = end - begin
         report = PartitionReport(
             steps, training.alpha, last_error, threshold, training.curve.total_violations,
             steps * training.curve.points[-1].loss, max(training.peak_bytes, training.nbytes), training.peak_nonzeros,
-            _peak_resident_bytes(),
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         )  # fmt: skip
         return WeightedSum.of(training.weights(), steps, start.unit, {partition: report})
 
@@ -145,11 +148,6 @@ class PartitionTraining:
             if training.controller is not None:
                 training.controller.alpha, training.controller.last_error = start.alpha, start.last_error
         return training
-
-
-def _peak_resident_bytes() -> int:
-    """The peak memory of this process."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def sum_unit(
@@ -211,10 +209,3 @@ def shrink_and_prune(W: csr_array, report: PartitionReport, ranker: BilinearRank
     if n_pairs is None:
         return W
     return keep_largest(W, n_pairs if last else round(n_pairs * config.slack_factor(ranker.slack, n_pairs, W.shape)))
-
-
-def mean_hinge(W: csr_array, shard: Shard, triples: Triples, loss: Hinge) -> float:
-    """Mean loss of some triples."""
-    left = shard.Q[triples.query] @ W
-    margin = left.multiply(shard.D[triples.better] - shard.D[triples.worse]).sum(axis=1)
-    return float(np.maximum(0.0, loss.margin - np.asarray(margin, dtype=np.float64)).mean())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -14,15 +14,7 @@ from ..bilinear import config
 from ..bilinear.ranker import HELD_OUT_TRIPLES, BilinearRanker
 from ..optim.solver import LearningCurve, TrainingState
 from .blocks import WeightedSum, compact_csr, csr_bytes
-from .mixing import (
-    PartitionReport,
-    PartitionTraining,
-    RoundStart,
-    combine,
-    mean_hinge,
-    shrink_and_prune,
-    sum_unit,
-)
+from .mixing import PartitionReport, PartitionTraining, RoundStart, combine, shrink_and_prune, sum_unit
 from .shards import Shard, ShardSource, ShardSummary
 
 if TYPE_CHECKING:
@@ -87,7 +79,8 @@ class Mixing:
     spark: SparkSession
     source: ShardSource
     summaries: Sequence[ShardSummary]
-    held_out: HeldOutLoss
+    held_out: Shard | None
+    seed: int
     callback: Callback
 
     def run(
@@ -107,7 +100,7 @@ class Mixing:
             last = number == numbers[-1]
             W = mean if training.refit else shrink_and_prune(mean, report, training.ranker, last)
             alpha, last_error, seconds = report.alpha, report.last_error, perf_counter() - started
-            state.add_round(W, report, self.held_out(W), seconds)
+            state.add_round(W, report, self._held_out_loss(W, training.ranker), seconds)
             point, bytes_out = state.curve.points[-1], csr_bytes(start.W)
             records.append(Round(
                 len(records) + 1, report.steps, int(np.count_nonzero(training.plan.steps(number))), union, int(W.nnz),
@@ -122,36 +115,28 @@ class Mixing:
 
     def _sum(self, training: PartitionTraining, start: RoundStart) -> WeightedSum:
         """The sum of the results of all partitions, by a tree of additions on the executors."""
-        context = self.spark.sparkContext
-        sent_start, sent_training = context.broadcast(start), context.broadcast(training)
+        broadcast = self.spark.sparkContext.broadcast((training, start))
 
         def train(partition: int, shard: Shard) -> WeightedSum | None:
-            result: WeightedSum | None = sent_training.value(partition, shard, sent_start.value)
+            result: WeightedSum | None
+            training, start = broadcast.value
+            result = training(partition, shard, start)
             return result
 
         try:
-            total: WeightedSum = self.source.map(train).mapPartitions(_present).treeReduce(operator.add)
+            results = self.source.map(train).filter(lambda result: result is not None)
+            total: WeightedSum = results.treeReduce(operator.add)
             return total
         finally:
-            sent_start.destroy()
-            sent_training.destroy()
+            broadcast.destroy()
 
-
-def _present(results: Iterable[Any]) -> Iterator[Any]:
-    return (result for result in results if result is not None)
-
-
-@dataclass(frozen=True)
-class HeldOutLoss:
-    """Mean loss of held-out triples after each round; None if the rows are not on this machine."""
-
-    shard: Shard | None
-    ranker: BilinearRanker
-    seed: int
-
-    def __call__(self, W: csr_array) -> float | None:
-        """The mean loss, or None."""
-        if self.shard is None or not self.ranker.curve_points:
+    def _held_out_loss(self, W: csr_array, ranker: BilinearRanker) -> float | None:
+        """Mean loss of held-out triples; None if the rows are not on this machine."""
+        shard = self.held_out
+        if shard is None or not ranker.curve_points:
             return None
-        triples = self.shard.preferences.draw(HELD_OUT_TRIPLES, self.seed + 1)
-        return mean_hinge(W, self.shard, triples, config.make_loss(self.ranker.loss))
+        triples = shard.preferences.draw(HELD_OUT_TRIPLES, self.seed + 1)
+        left = shard.Q[triples.query] @ W
+        score = left.multiply(shard.D[triples.better] - shard.D[triples.worse]).sum(axis=1)
+        margin = config.make_loss(ranker.loss).margin
+        return float(np.maximum(0.0, margin - np.asarray(score, dtype=np.float64)).mean())

@@ -58,6 +58,14 @@ def score_topk(
     -------
     DataFrame
         Columns query, document, score, rank; a query without results has no row.
+
+    Examples
+    --------
+    >>> docs = {"d1": "red apples", "d2": "green pears"}
+    >>> frame = spark.createDataFrame(list(docs.items()), "id string, text string")
+    >>> best = score_topk(TextRanker("bm25").fit(docs), frame, {"q1": "apples"}, k=1)
+    >>> [(row.query, row.document, row.rank) for row in best.collect()]
+    [('q1', 'd1', 1)]
     """
     validation.count("k", k, low=1)
     if isinstance(ranker, TextRanker) and not hasattr(ranker, "model_"):

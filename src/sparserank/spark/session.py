@@ -58,13 +58,25 @@ def session(master: str = "local[*]", *, app: str = "sparserank", **conf: Any) -
     ------
     ConfigError
         If Java, the master or the executors do not work.
+
+    Examples
+    --------
+    The other examples of this package use `spark`, the session of
+
+    >>> spark = session("local[2]")  # doctest: +SKIP
+    >>> spark.range(3).count()
+    3
     """
     validation.installed("pyspark", extra="spark")
     validation.installed("pandas", extra="spark")
     local = _LOCAL.fullmatch(master) is not None
     if not local:
         check_master(master)
-    _check_no_other_session(master)
+    running = _running_context()
+    if running is not None and running.master != master:
+        raise ConfigError(
+            f"a Spark session on {running.master!r} runs in this process already; stop it before one on {master!r}"
+        )
     java_version()
     spark = _start(master, app, local, {name: str(value) for name, value in conf.items()})
     try:
@@ -80,25 +92,19 @@ def session(master: str = "local[*]", *, app: str = "sparserank", **conf: Any) -
 def temporary_session(master: str = "local[*]", **conf: Any) -> Iterator[SparkSession]:
     """`session` as a context manager, which stops the session at the end if it was started here."""
     validation.installed("pyspark", extra="spark")
-    from pyspark import SparkContext
-
-    running = SparkContext._active_spark_context is not None
+    running = _running_context()
     spark = session(master, **conf)
     try:
         yield spark
     finally:
-        if not running:
+        if running is None:
             spark.stop()
 
 
-def _check_no_other_session(master: str) -> None:
+def _running_context() -> Any:
     from pyspark import SparkContext
 
-    running = SparkContext._active_spark_context
-    if running is not None and running.master != master:
-        raise ConfigError(
-            f"a Spark session on {running.master!r} runs in this process already; stop it before one on {master!r}"
-        )
+    return SparkContext._active_spark_context
 
 
 def _start(master: str, app: str, local: bool, conf: dict[str, str]) -> SparkSession:
@@ -153,7 +159,7 @@ def _remove_work_folder(application: str) -> None:
     """Remove what local workers leave in Spark's own folder, whatever spark.local.dir is."""
     import pyspark
 
-    running = pyspark.SparkContext._active_spark_context
+    running = _running_context()
     if running is not None and running.applicationId == application:
         running.stop()
     home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, SparseRankError
 from ..optim.scores import Bilinear
-from ..preferences import Preferences, Triples
+from ..preferences import Preferences
 from ..preferences.columns import factorize, triples
 from ..preferences.preferences import EACH
 from .blocks import csr_bytes
@@ -78,6 +78,12 @@ class Shard:
         One class per row.
     triples : TripleColumns or None
         Triples of row numbers.
+
+    Examples
+    --------
+    >>> shard = Shard.of_triples([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], query=[0], better=[0], worse=[1])
+    >>> shard.sampling_weight, shard.preferences.n_pairs
+    (1.0, 1)
     """
 
     Q: csr_array
@@ -102,11 +108,7 @@ class Shard:
             Row numbers of Q and D.
         """
         score = Bilinear.of(Q, D)
-        for name, rows, needed in (
-            ("Q", score.queries, preferences.n_queries), ("D", score.items, preferences.n_items)
-        ):  # fmt: skip
-            if rows.shape[0] < needed:
-                raise DataError(f"the preferences need {needed} rows of {name}; it has {rows.shape[0]}")
+        _check_rows(score.queries, score.items, preferences)
         windows = preferences.better[preferences.query == EACH]
         n_queries = len(np.unique(preferences.query[preferences.query != EACH]))
         n_queries += int((windows[:, 1] - windows[:, 0]).sum())
@@ -176,11 +178,10 @@ class Shard:
         return rows + sum(part.nbytes for part in parts if isinstance(part, np.ndarray | TripleColumns))
 
 
-def draw_triples(preferences: Preferences, seed: int, first: int, last: int, shuffle: bool) -> Triples:
-    """Triples first … last - 1 of the random sequence of `seed`, or of the given order."""
-    if shuffle:
-        return preferences.draw(last - first, seed, first=first)
-    return preferences.first(last - first, skip=first)
+def _check_rows(Q: csr_array, D: csr_array, preferences: Preferences) -> None:
+    for name, rows, needed in (("Q", Q, preferences.n_queries), ("D", D, preferences.n_items)):
+        if rows.shape[0] < needed:
+            raise DataError(f"the preferences need {needed} rows of {name}; it has {rows.shape[0]}")
 
 
 @dataclass(frozen=True)
@@ -203,13 +204,10 @@ class ShardSummary:
         empty = tuple(int(np.count_nonzero(np.diff(side.indptr) == 0)) for side in sides)
         out = cls(partition, shard.score.shape, shard.sampling_weight, 0, largest, empty)  # type: ignore[arg-type]
         try:
-            preferences = shard.preferences
+            _check_rows(shard.Q, shard.D, shard.preferences)
         except SparseRankError as error:
             return replace(out, error=str(error))
-        for name, side, needed in (("Q", shard.Q, preferences.n_queries), ("D", shard.D, preferences.n_items)):
-            if side.shape[0] < needed:
-                return replace(out, error=f"the preferences need {needed} rows of {name}; it has {side.shape[0]}")
-        return replace(out, pairs=preferences.n_pairs)
+        return replace(out, pairs=shard.preferences.n_pairs)
 
 
 @dataclass(frozen=True)
@@ -222,7 +220,7 @@ class ShardSource:
 
     rdd: RDD[Any]
     open: Callable[[Any], Shard]
-    close: Callable[[], None]
+    close: Callable[[], object]
     shared_preferences: bool
     shared_rows: bool
 
@@ -263,11 +261,8 @@ def source_of_preferences(spark: Any, shard: Shard, partitions: int) -> ShardSou
     context = spark.sparkContext
     broadcast = context.broadcast(shard)
 
-    def open_shard(_: Any) -> Shard:
-        opened: Shard = broadcast.value
-        return opened
-
-    return ShardSource(context.parallelize(range(partitions), partitions), open_shard, broadcast.destroy, True, True)
+    numbers = context.parallelize(range(partitions), partitions)
+    return ShardSource(numbers, lambda number: broadcast.value, broadcast.destroy, True, True)
 
 
 def source_of_shards(shards: RDD[Shard]) -> ShardSource:
@@ -276,10 +271,7 @@ def source_of_shards(shards: RDD[Shard]) -> ShardSource:
 
     persisted = shards.mapPartitions(_concatenate).persist(StorageLevel.MEMORY_AND_DISK)
 
-    def close() -> None:
-        persisted.unpersist()
-
-    return ShardSource(persisted, lambda shard: shard, close, False, False)
+    return ShardSource(persisted, lambda shard: shard, persisted.unpersist, False, False)
 
 
 def _concatenate(shards: Iterable[Shard]) -> Iterator[Shard]:

@@ -19,7 +19,6 @@ from uuid import uuid4
 
 import numpy as np
 
-from .. import validation
 from ..data.records import Qrels
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
@@ -31,7 +30,7 @@ from ..text_ranker.ranker import TextRanker
 from ..text_ranker.searcher import Docs
 from .blocks import compact_csr, ordered_sum
 from .broadcast import BroadcastParts
-from .errors import executor_errors
+from .errors import check_settings, executor_errors
 from .features import fit_features
 
 if TYPE_CHECKING:
@@ -65,6 +64,13 @@ class SparkTextRanker:
     ----------
     products_ : tuple of Product
         One record per matrix product, after `fit`.
+
+    Examples
+    --------
+    >>> docs = {"d1": "red apples", "d2": "green pears"}
+    >>> ranker = SparkTextRanker(partitions=1).fit(spark, docs, {"q1": "fruit"}, {"q1": {"d1": 1}})
+    >>> ranker.search("pears")[0].id
+    'd2'
     """
 
     def __init__(self, ranker: TextRanker | None = None, *, partitions: int | None = None) -> None:
@@ -119,11 +125,8 @@ class SparkTextRanker:
 
     def validate(self) -> None:
         """Check all parameters; raises ConfigError."""
-        if self.partitions is not None:
-            validation.count("partitions", self.partitions, low=1)
         ranker = self.ranker
-        if not isinstance(ranker, TextRanker):
-            raise ConfigError(f"The 'ranker' parameter must be a TextRanker; got {type(ranker).__name__}")
+        check_settings(ranker, TextRanker, self.partitions)
         if (ranker.ranker, ranker.loss, ranker.penalty) != ("text", "squared", "ridge"):
             raise ConfigError(
                 "on Spark a TextRanker needs ranker='text', loss='squared' and penalty='ridge'; got "

@@ -28,16 +28,16 @@ RowNumbers = dict[str, int] | None
 
 
 def source_of_triples(
-    frame: Any, Q: Any, D: Any, query_ids: Sequence[str] | None = None, document_ids: Sequence[str] | None = None,
+    frame: Any, Q: Any, D: Any, query_ids: Sequence[str] | None = None, doc_ids: Sequence[str] | None = None,
     partitions: int | None = None,
 ) -> ShardSource:  # fmt: skip
     """Columns query, better, worse (and weight) of a DataFrame: rows of Q and D, or ids if the lists are given.
 
     partitions : as many as the DataFrame has by default; Spark may have to compute a shuffle to know that number.
     """
-    weight_type = _check_schema(frame, (query_ids, document_ids, document_ids))
+    weight_type = _check_schema(frame, (query_ids, doc_ids, doc_ids))
     score = Bilinear.of(Q, D)
-    numbers = _row_numbers("query", query_ids, score.queries), _row_numbers("document", document_ids, score.items)
+    numbers = _row_numbers("query", query_ids, score.queries), _row_numbers("document", doc_ids, score.items)
     context = frame.sparkSession.sparkContext
     columns = frame.select(*NAMES, *(["weight"] if weight_type else []))
     rows = context.broadcast((score.queries, score.items))

@@ -1,18 +1,14 @@
-"""One real cluster of two worker processes for all tests of `sparserank.spark`; they run one after another."""
+"""One Spark cluster for the tests of `sparserank.spark` and for the examples in its docstrings."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-from sparserank.errors import ConfigError
-from sparserank.spark.masters import java_version
-from sparserank.spark.session import session
-
-MASTER = "local-cluster[2,1,1024]"
+from tests.spark.cluster import MASTER
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +16,9 @@ def runs_spark() -> None:
     """The test is skipped where Spark cannot run."""
     if importlib.util.find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed: pip install 'sparserank[spark]'")
+    from sparserank.errors import ConfigError
+    from sparserank.spark.masters import java_version
+
     try:
         java_version()
     except ConfigError as error:
@@ -29,6 +28,16 @@ def runs_spark() -> None:
 @pytest.fixture(scope="session")
 def spark(runs_spark: None) -> Iterator[Any]:
     """A session on two worker processes of one core each."""
+    from sparserank.spark import session
+
     running = session(MASTER, **{"spark.sql.shuffle.partitions": 3, "spark.default.parallelism": 3})
     yield running
     running.stop()
+
+
+@pytest.fixture(autouse=True)
+def _spark_in_examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, Any]) -> None:
+    """Examples in docstrings may use the session as `spark`."""
+    examples = getattr(getattr(request.node, "dtest", None), "examples", ())
+    if any(re.search(r"(?<![\w.])spark\b", example.source) for example in examples):
+        doctest_namespace["spark"] = request.getfixturevalue("spark")
