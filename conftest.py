@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.spark.cluster import MASTER
+from tests.spark.cluster import JAVA_OPTIONS, MASTER, SETTINGS
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +30,9 @@ def spark(runs_spark: None) -> Iterator[Any]:
     """A session on two worker processes of one core each."""
     from sparserank.spark import session
 
-    running = session(MASTER, **{"spark.sql.shuffle.partitions": 3, "spark.default.parallelism": 3})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", JAVA_OPTIONS)
+        running = session(MASTER, **SETTINGS)
     yield running
     running.stop()
 

@@ -63,6 +63,7 @@ def run(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     collection = open_collection(given.data)
     trained = given.model or _trained(collection, folder)
     quick = given.quick
+    warm_up = 0.5 if quick else phases.WARM
 
     def fresh(name: str) -> Path:
         place = folder / name
@@ -76,21 +77,22 @@ def run(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
     learn = ("--held-out", given.data, "--held-out-split", HELD_OUT, "--learn-every")
     done = []
+    seconds = 1.0 if quick else given.seconds
     for name, words in (("load", ("--no-learn",)), ("load-learn", (*learn, "30"))):
         with started(fresh(name), *words) as service:
             report(f"{given.rate:.0f} requests/s over {phases.CONNECTIONS} connections")
-            done.append(asyncio.run(phases.steady(service, users(1), given.rate, 3.0 if quick else given.seconds)))
+            done.append(asyncio.run(phases.steady(service, users(1), given.rate, seconds, warm_up=warm_up)))
     with started(fresh("highest"), "--no-learn") as service:
         report("the highest rate that is held")
-        start, seconds, steps = (given.rate / 2, 2.0, 1) if quick else (given.rate * 4 / 3, 10.0, 9)
-        done.append(asyncio.run(phases.highest(service, users(2), start, seconds, steps, report)))
+        start, seconds, steps = (given.rate / 2, 1.0, 1) if quick else (given.rate * 4 / 3, 10.0, 9)
+        done.append(asyncio.run(phases.highest(service, users(2), start, seconds, steps, report, warm_up)))
     with started(fresh("killed"), *learn, "5") as service:
         report("kill -9 of a worker and of the whole service, in turn")
-        seconds, kills = (3.0, 2) if quick else (6.0, 10)
+        seconds, kills = (2.0, 2) if quick else (6.0, 10)
         done.append(asyncio.run(phases.killed(service, users(3), given.rate, seconds, kills, report)))
-    with started(fresh("learning"), *learn, "2") as service:
+    with started(fresh("learning"), *learn, "1" if quick else "2") as service:
         report("learning meanwhile")
-        rate, seconds, most = (given.rate / 6, 4.0, 20) if quick else (given.rate, 10.0, 12)
+        rate, seconds, most = (given.rate / 6, 2.0, 40) if quick else (given.rate, 10.0, 12)
         done.append(asyncio.run(phases.learning(service, users(4), rate, seconds, most, report)))
     documents = len(collection.documents)
     return {"machine": about(), "data": collection.name, "documents": documents, "workers": 2, "phases": done}

@@ -23,10 +23,12 @@ WARM = 3.0
 Reporter = Callable[[str], None]
 
 
-async def steady(service: Service, users: Users, rate: float, seconds: float, phase: str = "steady") -> dict[str, Any]:
+async def steady(
+    service: Service, users: Users, rate: float, seconds: float, phase: str = "steady", warm_up: float = WARM
+) -> dict[str, Any]:
     """Requests at one rate."""
     async with Load(service.address, CONNECTIONS) as load:
-        warm = await load.run(users.asks(int(rate * WARM), f"{phase}-warm"), rate, seed=1)
+        warm = await load.run(users.asks(int(rate * warm_up), f"{phase}-warm"), rate, seed=1)
         with Given(service.pids) as given:
             seen = await load.run(users.asks(int(rate * seconds), phase), rate, seed=2)
     seen.errors += warm.errors
@@ -34,12 +36,12 @@ async def steady(service: Service, users: Users, rate: float, seconds: float, ph
 
 
 async def highest(
-    service: Service, users: Users, start: float, seconds: float, steps: int, report: Reporter
+    service: Service, users: Users, start: float, seconds: float, steps: int, report: Reporter, warm_up: float = WARM
 ) -> dict[str, Any]:
     """The highest rate that is held: up by a third until one is not, then half the way, some times."""
     tried, low, high, rate = [], 0.0, 0.0, start
     for number in range(steps):
-        seen = await steady(service, users, rate, seconds, f"rate-{number}")
+        seen = await steady(service, users, rate, seconds, f"rate-{number}", warm_up)
         held = not seen["errors"] and seen["all"]["p99"] < MAX_P99_MS
         tried.append({"rate": round(rate), "held": held, **{k: seen[k] for k in ("all", "errors", "lag", "cores")}})
         report(f"  {rate:5.0f} requests/s: p99 {seen['all']['p99']:7.1f} ms, {'held' if held else 'not held'}")

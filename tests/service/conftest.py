@@ -165,13 +165,13 @@ def postgres() -> Iterator[str]:
     as_user = {"user": "postgres", "cwd": folder} if root else {"cwd": folder}
     data = folder / "data"
     made = subprocess.run(
-        [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"],
+        [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
         capture_output=True, text=True, **as_user,
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(
-            [programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses="],
+            [programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"],
             stdout=log, stderr=log, **as_user,
         )  # fmt: skip
     url = f"postgresql+psycopg://postgres@/postgres?host={folder}"

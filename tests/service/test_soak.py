@@ -38,7 +38,7 @@ def test_a_short_soak_loses_nothing_and_fails_no_request(tmp_path):
     assert json.loads(done.stdout.splitlines()[-1]) == result
     steady, meanwhile, highest, killed, learning = result["phases"]
     for phase in (steady, meanwhile):
-        assert (phase["errors"], phase["answered"]) == (0, 180)
+        assert (phase["errors"], phase["answered"]) == (0, 60)
     assert [phase["words"] == "--no-learn" for phase in result["phases"]] == [True, False, True, False, False]
     assert "steady, serve --no-learn: held" in done.stdout.splitlines()
     assert highest["held"]

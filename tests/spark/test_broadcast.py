@@ -9,6 +9,8 @@ import pytest
 
 from sparserank.spark.broadcast import BroadcastParts
 
+from .cluster import JAVA_OPTIONS
+
 
 def test_parts_are_worked_on_in_their_order_one_partition_each(spark):
     sent = BroadcastParts(spark, [[1, 2], [], [3]])
@@ -22,7 +24,8 @@ def test_parts_are_worked_on_in_their_order_one_partition_each(spark):
 def ran(runs_spark):
     """A cluster of its own: the size of messages is settled when it starts."""
     command = [sys.executable, "-m", "tests.spark.large_parts"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+    env = os.environ | {"JDK_JAVA_OPTIONS": JAVA_OPTIONS}
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, env=env)
 
 
 def test_a_part_may_be_larger_than_a_message_of_spark(ran):

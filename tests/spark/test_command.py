@@ -19,6 +19,7 @@ from sparserank.errors import DataError
 from sparserank.preferences import win_rates
 from sparserank.preferences.clicks import read_click_grades
 from sparserank.spark.tables import collect_training_data
+from sparserank.text_ranker import pair_learner
 from sparserank.text_ranker.persistence import load_model
 
 from ..cli.calling import call, printed, unexpected
@@ -93,7 +94,14 @@ def test_words_counted_on_spark_are_the_model_of_one_machine(spark, collection, 
     assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
 
 
-def test_pairs_learned_on_spark_are_those_of_one_machine(spark, collection, tables, tmp_path, capsys):
+@pytest.fixture
+def few_steps(monkeypatch):
+    """Every step of conjugate gradient is a job of the cluster."""
+    monkeypatch.setattr(pair_learner, "FIRST_STEPS", 2)
+    monkeypatch.setattr(pair_learner, "STEPS", 2)
+
+
+def test_pairs_learned_on_spark_are_those_of_one_machine(spark, few_steps, collection, tables, tmp_path, capsys):
     given = ("--queries", tables / "queries.parquet", "--judgments", tables / "judgments.parquet")
     said = printed(capsys, "train", tables / "docs.parquet", *given, *SPARK, "--output", tmp_path / "m")
     qrels = dict(sorted(collection.qrels["train"].items()))  # a table has no order but that of its ids
@@ -131,7 +139,7 @@ def test_the_same_words_say_the_same_on_both_sides(spark, tables, kind, beside):
     assert sorted(found.documents.ids) == sorted(here.documents.ids)
 
 
-def test_a_folder_with_clicks_of_its_own(spark, collection, tables, tmp_path, capsys):
+def test_a_folder_with_clicks_of_its_own(spark, few_steps, collection, tables, tmp_path, capsys):
     write_beir(tmp_path / "fruit", collection)
     given = ("--clicks", tables / "clicks.parquet", "--loss", "squared", "--output")
     cluster = printed(capsys, "train", tmp_path / "fruit", *SPARK, *given, tmp_path / "m")
@@ -152,10 +160,13 @@ def test_a_folder_is_taken_as_well(spark, collection, tmp_path, capsys):
 def test_exclude_self_leaves_a_querys_own_document_out(spark, collection, tmp_path, capsys, monkeypatch, asked):
     from sparserank.spark import SparkTextRanker
 
-    given, fit = [], SparkTextRanker.fit
-    monkeypatch.setattr(
-        SparkTextRanker, "fit", lambda self, *a, **k: given.append(k["exclude_self"]) or fit(self, *a, **k)
-    )
+    given = []
+
+    def fit_here(self, spark, *data, exclude_self, callback):
+        given.append(exclude_self)
+        return self.ranker.fit(*data, exclude_self=exclude_self, callback=callback)
+
+    monkeypatch.setattr(SparkTextRanker, "fit", fit_here)
     same = {f"d{q[1:]}": q for q in collection.queries}
     queries = {d: collection.queries[q] for d, q in same.items()}
     train = {d: collection.qrels["train"][q] for d, q in same.items()}

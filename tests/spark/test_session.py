@@ -63,21 +63,26 @@ def test_executors_that_do_not_answer_in_time_raise_an_error(spark, monkeypatch)
         with suppress(Exception):  # it is cancelled
             context.parallelize(range(2), 2).foreach(lambda _: sleep(300))
 
-    monkeypatch.setattr(sys.modules["sparserank.spark.session"], "EXECUTOR_TIMEOUT_S", 3.0)
+    monkeypatch.setattr(sys.modules["sparserank.spark.session"], "EXECUTOR_TIMEOUT_S", 1.0)
     other = Thread(target=keep_busy)
     other.start()
-    while len(context.statusTracker().getActiveStageIds()) == 0:
-        sleep(0.1)
-    sleep(1.0)
+    while running_tasks(context) < 2:
+        sleep(0.05)
     try:
         with pytest.raises(
-            ConfigError, match=r"no executor of 'local-cluster.+' has answered in 3 s; has it workers with"
+            ConfigError, match=r"no executor of 'local-cluster.+' has answered in 1 s; has it workers with"
         ):
             _check_executors(spark, MASTER)
         assert other.is_alive()
     finally:
         context.cancelJobsWithTag("busy")
         other.join()
+
+
+def running_tasks(context):
+    tracker = context.statusTracker()
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return sum(stage.numActiveTasks for stage in stages if stage is not None)
 
 
 def test_what_spark_says_of_a_failed_start_is_one_line(spark, monkeypatch):
@@ -121,7 +126,7 @@ def test_a_master_that_does_not_answer_raises_an_error(form, closed_port):
 
 def test_a_master_that_answers_is_check_master():
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        check_master(f"spark://127.0.0.1:1,127.0.0.1:{listener.getsockname()[1]}")
+        check_master(f"spark://127.0.0.1:1,127.0.0.1:{listener.getsockname()[1]}", timeout_s=0.3)
         check_master(f"k8s://https://127.0.0.1:{listener.getsockname()[1]}")
 
 

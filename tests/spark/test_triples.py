@@ -63,7 +63,7 @@ def test_triples_by_row_and_by_id_in_other_partitions_give_the_same_bits(spark):
     assert cluster.rounds_[-1].partitions == 4, "as many as the DataFrame has"
     assert one.n_iter_ == 1200
     cluster.partitions = 4
-    two = cluster.fit(spark, X, X, by_id, query_ids=names, document_ids=names)
+    two = cluster.fit(spark, X, X, by_id, query_ids=names, doc_ids=names)
     assert_array_equal(one.W_.toarray(), two.W_.toarray())
     assert share_of_errors(one.W_) < share_of_errors(csr_array(np.eye(X.shape[1])))
 
@@ -91,7 +91,7 @@ def test_partitions_without_a_triple_that_can_be_drawn_take_no_part_and_rows_are
         (NUMBERS, (0, 7, 7), {}, "^item 7 cannot be better than itself"),
         (NUMBERS, (-1, 0, 1), {}, "^column 'query' has row -1; rows are numbered from 0 to 119"),
         ("query int, better bigint, worse int", (1, 2**33, 1), {}, "^column 'better' has row 8589934592; rows are nu"),
-        ("query string, better string, worse string", ("a", "b", "?"), {"query_ids": "ab", "document_ids": "ab"},
+        ("query string, better string, worse string", ("a", "b", "?"), {"query_ids": "ab", "doc_ids": "ab"},
          "120 query rows need as many ids; got 2"),
     ],
 )  # fmt: skip

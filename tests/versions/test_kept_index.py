@@ -84,7 +84,7 @@ def test_an_index_that_comes_after_its_model_is_kept_when_it_is_there(trained, m
     VersionRegistry.open(model)
     put(trained, "new", model, [""])
     versions = VersionRegistry.open(model)
-    assert "model.index: no copy was kept: " in caplog.text
+    assert "model.index: it was not copied: " in caplog.text
     assert versions.load_last_good()[0].number == 1, "the index of version 2 is not there yet"
     put(trained, "new", model, [".index"])
     assert VersionRegistry.open(model).load_last_good()[0].number == 2

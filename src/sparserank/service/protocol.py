@@ -117,15 +117,15 @@ def without_upgrade(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, byt
     >>> without_upgrade([(b"host", b"a"), (b"connection", b"Upgrade, close"), (b"upgrade", b"h2c")])
     [(b'host', b'a'), (b'connection', b'close')]
     """
-    kept = []
+    remaining = []
     for name, value in headers:
         if name == b"connection":
             value = b", ".join(
                 one for token in value.split(b",") if (one := token.strip()).lower() not in UPGRADE_HEADERS
             )
         if name not in UPGRADE_HEADERS and (value or name != b"connection"):
-            kept.append((name, value))
-    return kept
+            remaining.append((name, value))
+    return remaining
 
 
 LOGGING: dict[str, Any] = {

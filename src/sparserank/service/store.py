@@ -70,11 +70,6 @@ class FeedbackStore:
         self._closed = False
         self._pending_last: Future[int] | None = None
 
-    @property
-    def name(self) -> str:
-        """The file, or the URL without its password."""
-        return self._database.name
-
     def add(self, feedback: Feedback) -> bool:
         """Store feedback; return True when it is on disk, False if it was stored before.
 

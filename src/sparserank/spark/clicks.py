@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..preferences.clicks import BY_RANK, Propensity
-from .frames import check_no_nulls, read_parquet, select_columns
+from .frames import aggregate, check_no_nulls, read_parquet, select_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -190,12 +190,10 @@ def triple_grades(triples: DataFrame) -> DataFrame:
     check_no_nulls(triples, "triples")
     weight = F.col("weight").cast("double")
     invalid = F.isnan(weight) | (weight < 0.0) | (weight == float("inf"))
-    counts = triples.select(
-        F.count_if(invalid).alias("weight"), F.count_if(F.col("better") == F.col("worse")).alias("same")
-    ).first()
-    if counts is not None and counts["weight"]:
+    counts = aggregate(triples, weight=F.count_if(invalid), same=F.count_if(F.col("better") == F.col("worse")))
+    if counts["weight"]:
         raise DataError(f"triples: column 'weight' must be finite, 0 or more; it is not in {counts['weight']:,} rows")
-    if counts is not None and counts["same"]:
+    if counts["same"]:
         raise DataError(f"triples: {counts['same']:,} rows name one document as better and as worse")
     winners = triples.select("query", F.col("better").alias("document"), weight.alias("won"), F.lit(None).alias("lost"))
     losers = triples.select("query", F.col("worse").alias("document"), F.lit(None).alias("won"), weight.alias("lost"))
@@ -219,12 +217,10 @@ def _check_log(visits: DataFrame) -> tuple[DataFrame, int]:
     log = select_columns(visits, CLICK_COLUMNS, "click log")
     check_no_nulls(log, "click log")
     flag = F.col("clicked").cast("int")
-    counts = log.select(
-        F.count_if(F.col("position") < 1).alias("position"),
-        F.count_if(~flag.isin(0, 1)).alias("clicked"),
-        F.max("position").alias("deepest"),
-    ).first()
-    if counts is None or counts["deepest"] is None:
+    counts = aggregate(
+        log, position=F.count_if(F.col("position") < 1), clicked=F.count_if(~flag.isin(0, 1)), deepest=F.max("position")
+    )
+    if counts["deepest"] is None:
         raise DataError("click log: it has no rows")
     for name, kind in (("position", "a whole number, counted from 1"), ("clicked", "0 or 1")):
         if counts[name]:

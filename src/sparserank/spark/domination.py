@@ -54,7 +54,7 @@ class SparkDominationRanker:
     --------
     >>> X, grades, qid = [[1.0], [0.0], [3.0], [2.0]], [1, 0, 1, 0], [1, 1, 2, 2]
     >>> ranker = SparkDominationRanker(partitions=2).fit(spark, X, grades, qid)
-    >>> ranker.predict([[5.0], [4.0]]).argmax()
+    >>> int(ranker.predict([[5.0], [4.0]]).argmax())
     0
     """
 
@@ -246,10 +246,10 @@ class Objective:
     def step(self, point: Floats) -> None:
         """Record the point of a step of L-BFGS; raise StopIteration at the optimum."""
         epochs = len(self.rounds) + 1
-        found = self._evaluated[self._weights(point).tobytes()]
-        self.last = replace(found, info={**found.info, "epochs": epochs})
+        solution = self._evaluated[self._weights(point).tobytes()]
+        self.last = replace(solution, info={**solution.info, "epochs": epochs})
         self._evaluated.clear()
-        info, width = found.info, len(found.weights)
+        info, width = solution.info, len(solution.weights)
         self.rounds.append(Round(epochs, info["objective"], info["violation"], info["nonzeros"], width))
         if info["converged"]:
             raise StopIteration

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
 from .errors import read_errors
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _INTEGERS = ("byte", "short", "integer", "long")
 COLUMN_TYPES = {
@@ -42,13 +42,19 @@ def select_columns(frame: DataFrame, columns: Mapping[str, str], name: str) -> D
     return frame.select(*columns)
 
 
+def aggregate(frame: DataFrame, **columns: Column) -> dict[str, Any]:
+    """The values of aggregates over all rows, by name."""
+    (row,) = frame.agg(*(column.alias(name) for name, column in columns.items())).collect()
+    return row.asDict()
+
+
 def check_no_nulls(frame: DataFrame, name: str) -> None:
     """Raise DataError if a cell is empty."""
     from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
     with read_errors(name):
-        nulls = frame.select(*(F.count_if(F.col(column).isNull()).alias(column) for column in frame.columns)).first()
-    for column, count in nulls.asDict().items() if nulls is not None else ():
+        nulls = aggregate(frame, **{column: F.count_if(F.col(column).isNull()) for column in frame.columns})
+    for column, count in nulls.items():
         if count:
             raise DataError(f"{name}: column {column!r} is empty in {count:,} rows; fill them in or leave them out")
 

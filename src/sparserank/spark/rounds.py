@@ -118,9 +118,8 @@ class Mixing:
         broadcast = self.spark.sparkContext.broadcast((training, start))
 
         def train(partition: int, shard: Shard) -> WeightedSum | None:
-            result: WeightedSum | None
             training, start = broadcast.value
-            result = training(partition, shard, start)
+            result: WeightedSum | None = training(partition, shard, start)
             return result
 
         try:

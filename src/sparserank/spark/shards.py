@@ -150,7 +150,7 @@ class Shard:
 
     @cached_property
     def preferences(self) -> Preferences:
-        """The preferences; those of labels or triples are made on first use."""
+        """The preferences; those of labels or triples are built on first use."""
         if self.given_preferences is not None:
             return self.given_preferences
         if self.triples is not None:
@@ -173,8 +173,8 @@ class Shard:
     def nbytes(self) -> int:
         """Bytes that are sent: rows, and triples, labels or preferences."""
         rows = csr_bytes(self.Q) + (0 if self.D is self.Q else csr_bytes(self.D))
-        given = () if self.given_preferences is None else vars(self.given_preferences).values()
-        parts = (self.triples, self.labels, *given)
+        columns = () if self.given_preferences is None else vars(self.given_preferences).values()
+        parts = (self.triples, self.labels, *columns)
         return rows + sum(part.nbytes for part in parts if isinstance(part, np.ndarray | TripleColumns))
 
 

@@ -74,8 +74,8 @@ def _divide(columns: Any, weight_type: str, lookup: Any, partitions: int) -> RDD
 
     schema = "query int, better int, worse int" + (f", weight {weight_type}" if weight_type else "")
     divided = columns.mapInArrow(number_rows, schema).repartition(partitions, *NAMES)
-    packed: RDD[Any] = divided.mapInArrow(_pack_partition, "triples binary").rdd
-    return packed.map(lambda row: pickle.loads(row.triples)).persist(StorageLevel.MEMORY_AND_DISK)
+    pickled: RDD[Any] = divided.mapInArrow(_pack_partition, "triples binary").rdd
+    return pickled.map(lambda row: pickle.loads(row.triples)).persist(StorageLevel.MEMORY_AND_DISK)
 
 
 def _check_schema(frame: Any, ids: Sequence[Sequence[str] | None]) -> str:

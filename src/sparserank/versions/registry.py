@@ -130,7 +130,7 @@ class VersionRegistry:
             Number of the version. None means the served one.
         index : path-like, optional
             Index file to use, unless the version has its own. By default the index of the model file; if that belongs
-            to another model or is missing, the copy that was kept.
+            to another model or is missing, the copy in the folder of the versions.
         """
         version, path = self.get(number), self.path(number)
         if self._unsaved is None:
@@ -141,10 +141,10 @@ class VersionRegistry:
         try:
             return load_text(path, self.index_path_of(version, index))
         except OtherIndex:  # the model file was trained again since
-            kept = self._kept_index(version)
-            if index is not None or version.index is not None or not kept.exists():
+            copy = self._index_copy(version)
+            if index is not None or version.index is not None or not copy.exists():
                 raise
-            return load_text(path, kept)
+            return load_text(path, copy)
 
     def index_path_of(self, version: Version, index: PathLike | None = None) -> Path | None:
         """Return the index file of a version, or None if there is none.
@@ -160,7 +160,7 @@ class VersionRegistry:
             return self.folder / version.index
         if index is not None:
             return Path(index)
-        return next((path for path in (index_path(self.model), self._kept_index(version)) if path.exists()), None)
+        return next((path for path in (index_path(self.model), self._index_copy(version)) if path.exists()), None)
 
     def load_last_good(self, index: PathLike | None = None) -> tuple[Version, TextRanker]:
         """Load the served version; if it is damaged, the newest earlier version that is not.
@@ -268,8 +268,8 @@ class VersionRegistry:
         """
         return self._manifest().roots[self.get(number).number]
 
-    def _kept_index(self, version: Version) -> Path:
-        """Return the path of the kept index of the model file that a version descends from."""
+    def _index_copy(self, version: Version) -> Path:
+        """Return the path of the index copy of the model file that a version descends from."""
         return self.folder / f"{self.root(version.number):06d}.index"
 
     def _manifest(self) -> Manifest:
@@ -300,21 +300,21 @@ class VersionRegistry:
             )
             manifest = Manifest((*manifest.versions, version), manifest.served, version.sha256)
             write_manifest(self._manifest_path, manifest.with_served(version.number))
-        self._keep_index()
+        self._copy_index()
 
-    def _keep_index(self) -> None:
-        """Keep the index of the model file if it matches: as a hard link, or as a copy if that is impossible."""
+    def _copy_index(self) -> None:
+        """Copy the index of the model file if it matches: as a hard link if that is possible."""
         number = max(self._manifest().roots.values())
-        index, kept = index_path(self.model), self._kept_index(self.get(number))
+        index, copy = index_path(self.model), self._index_copy(self.get(number))
         if not index.exists():
             return
-        if kept.exists() and (kept.samefile(index) or kept.stat().st_mtime_ns >= index.stat().st_mtime_ns):
+        if copy.exists() and (copy.samefile(index) or copy.stat().st_mtime_ns >= index.stat().st_mtime_ns):
             return
         try:
             load_text(self.path(number), index)
-            _link_or_copy(index, kept)
+            _link_or_copy(index, copy)
         except (OSError, DataError, ModelError) as error:  # it is still served from its own path
-            log.warning("%s: no copy was kept: %s", index, error)
+            log.warning("%s: it was not copied: %s", index, error)
 
     def _write_version(self, manifest: Manifest, write: Callable[[Path], None], **fields: Any) -> Version:
         """Write the file of a new version under an unused number (a killed writer may have left a file)."""

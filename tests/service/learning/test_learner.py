@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,11 +77,8 @@ class Place:
     """A model, held-out judgments and a database."""
 
     def __init__(self, folder):
-        docs, queries, qrels = world()
         self.model, self.held_out = folder / "model", folder / "judged"
         self.database = f"sqlite:///{folder}/feedback.sqlite"
-        sr.TextRanker(max_pairs=200).fit(docs, queries, qrels).save(self.model)
-        write_beir(self.held_out, Collection("judged", Documents.of(docs), queries, {"dev": qrels}))
         self.versions, self.store = VersionRegistry.open(self.model), FeedbackStore(self.database)
 
     def say(self, number, query=QUERY, document="boat-red", grade=1.0):
@@ -94,8 +92,19 @@ class Place:
         return ServiceConfig(token="token", **options | {"learn_every": 0.05} | other)
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with the model and the judgments."""
+    folder = tmp_path_factory.mktemp("trained")
+    docs, queries, qrels = world()
+    sr.TextRanker(max_pairs=200).fit(docs, queries, qrels).save(folder / "model")
+    write_beir(folder / "judged", Collection("judged", Documents.of(docs), queries, {"dev": qrels}))
+    return folder
+
+
 @pytest.fixture
-def place(tmp_path):
+def place(trained, tmp_path):
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
     made = Place(tmp_path)
     yield made
     made.store.close()

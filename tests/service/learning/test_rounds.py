@@ -350,14 +350,14 @@ def test_a_model_has_room_for_what_is_learned_and_no_more(versions, store, judgm
 def test_a_state_that_cannot_be_read_is_as_if_there_were_none(versions):
     assert last_outcome(versions).said == "no learning round yet"
     for content in ("", "[]", "{}", '{"outcome": "learned", "what": 1}'):
-        rounds._outcome_path(versions).write_text(content)
+        (versions.folder / rounds.OUTCOME_FILE).write_text(content)
         assert last_outcome(versions).said == "no learning round yet"
 
 
 def test_the_outcome_is_plain_json(versions, store, judgments):
     store.say(QUERY, third(versions))
     done = run_round(versions, store, judgments=judgments)
-    assert json.loads(rounds._outcome_path(versions).read_text()) == done.to_dict()
+    assert json.loads((versions.folder / rounds.OUTCOME_FILE).read_text()) == done.to_dict()
     assert done.seconds > 0
 
 

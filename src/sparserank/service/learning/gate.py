@@ -57,8 +57,8 @@ class HeldOutJudgments:
         If users teach the answers to held-out queries, the gain there must not hide a loss elsewhere.
         """
         evaluated = evaluate_run(self._run(ranker), self.qrels, MEASURE)
-        taught = {query for query, text in self.queries.items() if normalize_query(text) in excluded}
-        return evaluated.mean() or 0.0, evaluated.mean(without=taught)
+        learned_from = {query for query, text in self.queries.items() if normalize_query(text) in excluded}
+        return evaluated.mean() or 0.0, evaluated.mean(without=learned_from)
 
     def compare(self, before: TextRanker, after: TextRanker) -> PairedRuns:
         """Compare two rankers query by query, as `sparserank evaluate --against` does."""

@@ -25,7 +25,7 @@ SKIP_GRADE = 0.3
 VISIT_GAP = timedelta(minutes=30)
 """Clicks on the same list of results within this time belong to one visit."""
 BAD_DEPTH = 10
-"""Bad documents count within this rank; pushing them further down would teach more than the user said."""
+"""Bad documents count within this rank; pushing them further down would teach more than the feedback says."""
 
 Grades = Mapping[str, float]
 

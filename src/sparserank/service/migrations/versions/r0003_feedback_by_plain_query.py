@@ -18,5 +18,5 @@ def upgrade() -> None:
         digest = sha256(" ".join(query.casefold().split()).encode()).hexdigest()[:32]
         if digest != before:
             # the indexed digest avoids one table scan per query
-            found = (table.c.query_digest == before) & (table.c.query == query)
-            connection.execute(table.update().where(found).values(query_digest=digest))
+            same_query = (table.c.query_digest == before) & (table.c.query == query)
+            connection.execute(table.update().where(same_query).values(query_digest=digest))
