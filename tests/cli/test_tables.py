@@ -191,3 +191,19 @@ def test_a_model_of_rows_takes_no_tables_of_texts(tmp_path, capsys):
     printed(capsys, "train", rows, "--ranker", "ranksvm", "-o", tmp_path / "m")
     assert call("evaluate", tmp_path / "m", rows, "--judgments", "j.tsv") == 2
     assert "--queries and --judgments are for text models" in capsys.readouterr().err
+
+
+def test_queries_of_a_group_are_held_out_together(world, tmp_path, capsys, monkeypatch):
+    write_beir(tmp_path / "fruits", world)
+    given, fit = [], sr.TextRanker.fit
+    monkeypatch.setattr(
+        sr.TextRanker, "fit", lambda self, *a, **k: given.append(k["query_group"]) or fit(self, *a, **k)
+    )
+    groups, model = tmp_path / "groups.tsv", tmp_path / "model.safetensors"
+    groups.write_text("q0\tfirst site\nq1\tsecond site\n")
+    printed(capsys, "train", tmp_path / "fruits", "--output", model, "--query-groups", groups)
+    assert given == [{"q0": "first site", "q1": "second site"}]
+    groups.write_text("q0\tfirst site\nq0\tsecond site\n")
+    assert call("train", tmp_path / "fruits", "--output", model, "--query-groups", groups) == 2
+    message = "groups.tsv:2: query 'q0' is in the groups 'first site' and 'second site'; keep one of them"
+    assert message in capsys.readouterr().err

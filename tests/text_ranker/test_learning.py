@@ -421,3 +421,44 @@ def test_steps_never_take_a_query_s_own_document_where_it_is_excluded():
     data = TrainingData.validate(documents, queries, qrels, exclude_self=True)
     drawn = data.preferences(["d0", "d1"]).draw(200, random_state=0)
     assert set(zip(drawn.query.tolist(), drawn.worse.tolist(), strict=True)) == {(0, 1), (0, 3), (1, 0), (1, 2)}
+
+
+# ---- queries of one source
+
+
+def sources(n_sources=16, n_queries=12):
+    """Every source has an answer word of its own for a topic word of its own: nothing carries over to a new source."""
+    rng, docs, queries, qrels, group = np.random.default_rng(0), {}, {}, {}, {}
+    for source in range(n_sources):
+        docs |= {f"{source}-answer-{i}": f"reply{source} filler{source}x{i}" for i in range(6)}
+        docs |= {f"{source}-mention-{i}": f"topic{source} mention{source}x{i}" for i in range(6)}
+        for number in range(n_queries):
+            query = f"{source}-{number}"
+            first, second = rng.choice(200, 2, replace=False)
+            queries[query] = f"topic{source} other{first} other{second}"
+            qrels[query] = {f"{source}-answer-{i}": 1 for i in rng.choice(6, 3, replace=False)}
+            group[query] = f"source {source}"
+    return docs, queries, qrels, group
+
+
+def test_pairs_that_help_within_a_source_alone_are_kept_unless_the_sources_are_given(caplog):
+    docs, queries, qrels, group = sources()
+    assert sr.TextRanker(max_pairs=500).fit(docs, queries, qrels).model_.n_pairs > 0
+    with caplog.at_level(logging.WARNING):
+        ranker = sr.TextRanker(max_pairs=500).fit(docs, queries, qrels, query_group=group)
+    assert ranker.model_.n_pairs == 0
+    assert "did not beat the lexical score on held-out queries" in caplog.text
+
+
+def test_queries_without_a_group_stand_alone():
+    docs, queries, qrels, group = sources()
+    some = {query: name for query, name in group.items() if name == "source 0"}
+    assert sr.TextRanker(max_pairs=500).fit(docs, queries, qrels, query_group=some).model_.n_pairs > 0
+
+
+def test_one_group_of_all_queries_keeps_the_lexical_score(caplog):
+    docs, queries, qrels, group = sources(4, 4)
+    with caplog.at_level(logging.WARNING):
+        ranker = sr.TextRanker().fit(docs, queries, qrels, query_group=dict.fromkeys(group, "all"))
+    assert ranker.model_.n_pairs == 0
+    assert "all judged queries are near-duplicates or of one group" in caplog.text

@@ -57,3 +57,10 @@ def test_a_hundred_thousand_equal_queries_are_one_group():
 
 def test_queries_without_tokens_are_not_alike():
     assert query_groups(csr_array((3, 4), dtype=np.float32)).tolist() == [0, 1, 2]
+
+
+def test_declared_groups_stay_together_and_join_near_duplicates():
+    tokens = matrix([{0}, {1}, {2}, {3}, {3, 4}, {5}, {6}, {7}, {8}, {9}], 10)
+    declared = np.array([7, -1, 7, 7, -1, -1, 2, -1, -1, 2])
+    groups = query_groups(tokens, declared=declared).tolist()
+    assert same_partition(groups, [0, 1, 0, 0, 0, 2, 3, 4, 5, 3])

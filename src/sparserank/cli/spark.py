@@ -6,6 +6,7 @@ The cluster counts words. For `bm25` and `cosine` this is all, and documents nev
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
 
@@ -20,7 +21,7 @@ from .training_summary import print_training
 
 def train_on_spark(
     ranker: TextRanker, sources: Sources, split: str | None, output: Path, master: str, conf: list[str], as_json: bool,
-    exclude_self: bool | None = None,
+    exclude_self: bool | None = None, query_group: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
     """Train the ranker and save it."""
     from ..spark import SparkTextRanker
@@ -40,7 +41,7 @@ def train_on_spark(
                 data = apply_exclude_self(data, data.split("train"), exclude_self)
                 ranker = SparkTextRanker(ranker).fit(
                     spark, data.documents, data.queries, data.split("train"),
-                    exclude_self=data.exclude_self, callback=report,
+                    query_group=query_group, exclude_self=data.exclude_self, callback=report,
                 )  # fmt: skip
             elif collection is None:
                 ranker = fit_lexical(ranker, read_documents(spark, sources.documents), report)

@@ -114,6 +114,14 @@ def train(
     judgments: JudgmentsTable = None,
     clicks: ClicksTable = None,
     triples: TriplesTable = None,
+    query_groups: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A TSV of query ids and groups, such as the site of each query. Pairs are kept only if they help "
+            "queries of new groups.",
+        ),
+    ] = None,
     missing: Annotated[
         Missing, typer.Option(help="What to do with rows of these tables that name unknown documents or queries.")
     ] = Missing.error,
@@ -145,6 +153,8 @@ def train(
         for option, table in tables.items():
             if table is not None:
                 raise ConfigError(f"--{option} is for rankers of texts; --ranker {ranker} reads LETOR files")
+        if query_groups is not None:
+            raise ConfigError(f"--query-groups is for rankers of texts; --ranker {ranker} reads LETOR files")
         if exclude_self is not None:
             raise ConfigError(f"--exclude-self is for rankers of texts; --ranker {ranker} reads LETOR files")
         train_rows(data, output, str(ranker), vali, folds, settings or [], measure, seed, as_json)
@@ -154,6 +164,7 @@ def train(
     if vali is not None or folds is not None or settings:
         raise ConfigError(f"--vali, --folds and --set are for rankers of LETOR files; --ranker {ranker} reads texts")
     from ..data.files import check_writable
+    from ..data.formats.lines import read_groups
     from ..data.formats.triples import Triples
     from ..data.open import Sources, open_sources
     from ..preferences.clicks import read_click_grades
@@ -176,11 +187,12 @@ def train(
         random_state=seed,
     )  # fmt: skip
     check_writable(output)
+    groups = None if query_groups is None else read_groups(query_groups)
     sources = Sources(data, texts, queries, judgments, clicks, triples, missing.value)
     if engine is Engine.spark:
         from .spark import train_on_spark
 
-        train_on_spark(model, sources, split, output, master or "local[*]", conf or [], as_json, exclude_self)
+        train_on_spark(model, sources, split, output, master or "local[*]", conf or [], as_json, exclude_self, groups)
         return
     sources.validate(str(ranker), ranker in PAIR_RANKERS, split)
     with phase(f"reading {data}"):
@@ -190,8 +202,9 @@ def train(
     collection = apply_exclude_self(collection, query_ids, exclude_self)
     with progress() as report:
         model.fit(
-            collection.documents, collection.queries, qrels, exclude_self=collection.exclude_self, callback=report
-        )
+            collection.documents, collection.queries, qrels,
+            query_group=groups, exclude_self=collection.exclude_self, callback=report,
+        )  # fmt: skip
         if relevance is None and model.model_.W is not None:
             source = {"data": collection.name, "split": split or "train"}
             model.model_ = replace(model.model_, info=dict(model.model_.info) | source)

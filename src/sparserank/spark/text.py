@@ -86,6 +86,7 @@ class SparkTextRanker:
         qrels: Qrels,
         *,
         query_weight: Mapping[str, float] | None = None,
+        query_group: Mapping[str, str] | None = None,
         exclude_self: bool = False,
         callback: Callable[[str], None] = lambda message: None,
     ) -> TextRanker:
@@ -95,7 +96,7 @@ class SparkTextRanker:
         ----------
         spark : SparkSession
             The cluster.
-        docs, queries, qrels, query_weight, exclude_self, callback
+        docs, queries, qrels, query_weight, query_group, exclude_self, callback
             As in `TextRanker.fit`; qrels must be a mapping.
 
         Returns
@@ -116,7 +117,8 @@ class SparkTextRanker:
             with executor_errors():
                 out.fit(
                     docs, queries, qrels,
-                    query_weight=query_weight, exclude_self=exclude_self, callback=callback, solver=solver,
+                    query_weight=query_weight, query_group=query_group, exclude_self=exclude_self, callback=callback,
+                    solver=solver,
                 )  # fmt: skip
         finally:
             operators.close()

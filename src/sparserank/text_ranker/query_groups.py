@@ -24,8 +24,10 @@ _ROWS_AT_ONCE = 2000
 _PAIRS_AT_ONCE = 200_000
 
 
-def query_groups(tokens: csr_array, relevant: csr_array | None = None) -> Labels:
+def query_groups(tokens: csr_array, relevant: csr_array | None = None, declared: Labels | None = None) -> Labels:
     """One group number per query; its tokens and relevant documents are the columns of its stored entries.
+
+    declared : groups to keep together in any case; a number below 0 is no group.
 
     >>> from scipy.sparse import csr_array
     >>> tokens = np.eye(8)
@@ -33,9 +35,6 @@ def query_groups(tokens: csr_array, relevant: csr_array | None = None) -> Labels
     >>> query_groups(csr_array(tokens)).tolist()
     [0, 0, 1, 2, 3, 4, 5, 6]
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     n = int(tokens.shape[0])
     edges = [_equal_rows(tokens)] + ([] if relevant is None else [_equal_rows(relevant)])
     distinct = np.setdiff1d(np.flatnonzero(np.diff(tokens.indptr)), edges[0][1])
@@ -43,13 +42,27 @@ def query_groups(tokens: csr_array, relevant: csr_array | None = None) -> Labels
     labels = np.arange(n)
     for threshold in THRESHOLDS:
         near = similarity >= threshold
-        similar = distinct[first[near]], distinct[second[near]]
-        i, j = (np.concatenate(ends) for ends in zip(*edges, similar, strict=True))
-        graph = csr_array((np.ones(len(i), np.int8), (i, j)), shape=(n, n))
-        labels = connected_components(graph, directed=False)[1]
+        labels = _components(n, *edges, (distinct[first[near]], distinct[second[near]]))
         if n == 0 or np.bincount(labels).max() <= LARGEST_SHARE * n:
             break
-    return np.asarray(labels, np.int64)
+    return labels if declared is None else _components(n, _same_group(labels), _same_group(declared))
+
+
+def _components(n: int, *edges: tuple[Labels, Labels]) -> Labels:
+    """The connected components of n queries."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    i, j = (np.concatenate(ends) for ends in zip(*edges, strict=True))
+    graph = csr_array((np.ones(len(i), np.int8), (i, j)), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
+
+
+def _same_group(declared: Labels) -> tuple[Labels, Labels]:
+    """The first query of each declared group, and each query of the group."""
+    queries = np.flatnonzero(declared >= 0)
+    _, first, group = np.unique(declared[queries], return_index=True, return_inverse=True)
+    return queries[first][group], queries
 
 
 def _sets(X: csr_array) -> csr_array:

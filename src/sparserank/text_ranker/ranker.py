@@ -127,6 +127,7 @@ class TextRanker(TextSearcher, Ranker):
         qrels: Qrels | Triples | Preferences | None = None,
         *,
         query_weight: Mapping[str, float] | None = None,
+        query_group: Mapping[str, str] | None = None,
         exclude_self: bool = False,
         callback: Callback = _silent,
         solver: PatternRidge | None = None,
@@ -145,6 +146,9 @@ class TextRanker(TextSearcher, Ranker):
             `Preferences.from_labels`, every document is a query for the documents of its class.
         query_weight : mapping of str to float, default=None
             How many queries each query counts as; 1 by default.
+        query_group : mapping of str to str, default=None
+            The source of each query, such as a site or a user. Queries of one source are held out together, so that
+            pairs are kept only if they help queries of new sources. Near-duplicate queries always stay together.
         exclude_self : bool, default=False
             Whether a query never finds the document with its own id.
         callback : callable, default=None
@@ -163,7 +167,9 @@ class TextRanker(TextSearcher, Ranker):
             rows = trainer.lexical.fit(documents)
             self.model_ = trainer.train_from_labels(documents, rows, qrels)
             return self._build_index(rows, documents)
-        data = TrainingData.validate(documents, queries, qrels, exclude_self=exclude_self, query_weight=query_weight)
+        data = TrainingData.validate(
+            documents, queries, qrels, exclude_self=exclude_self, query_weight=query_weight, query_group=query_group
+        )
         rows = trainer.lexical.fit(documents)
         if self.ranker not in LEXICAL and data.qrels:
             self.model_ = trainer.train(replace(data, lexical_rows=rows), by_steps=self.ranker == "bilinear")

@@ -64,7 +64,7 @@ class Trainer:
         learner, matrices, vocabulary = self.prepare(data)
         if len(np.unique(matrices.group_numbers)) < 2:
             return self._lexical_only(
-                "all judged queries are near-duplicates of each other, so no improvement can be verified"
+                "all judged queries are near-duplicates or of one group, so no improvement can be verified"
             )
         if by_steps:
             return self._train_by_steps(data, learner, matrices, vocabulary)

@@ -40,6 +40,7 @@ class TrainingData:
     qrels: Qrels
     exclude_self: bool = False
     query_weight: Mapping[str, float] | None = None
+    query_group: Mapping[str, str] | None = None
     triples: Triples | None = None
     lexical_rows: csr_array | None = None
 
@@ -52,6 +53,7 @@ class TrainingData:
         *,
         exclude_self: bool = False,
         query_weight: Mapping[str, float] | None = None,
+        query_group: Mapping[str, str] | None = None,
         negative_grades: bool = False,
     ) -> TrainingData:
         """Check the data and drop judgments that teach nothing.
@@ -73,7 +75,7 @@ class TrainingData:
 
         used = {q: {d: grade for d, grade in grades.items() if teaches(q, d, grade)} for q, grades in qrels.items()}
         used = {query: grades for query, grades in used.items() if grades}
-        return cls(documents, queries, used, exclude_self, query_weight, triples)
+        return cls(documents, queries, used, exclude_self, query_weight, query_group, triples)
 
     @property
     def texts(self) -> list[str]:
@@ -89,7 +91,8 @@ class TrainingData:
         weights = self.query_weight
         weight = None if not weights else np.array([float(weights.get(q, 1.0)) for q in ids])
         lists = ListProblem(vocabulary.encode(self.texts), D, grade_matrix(self.qrels, ids, position), weight)
-        return TrainingMatrices(lists, LazyScores(lexical.queries(self.texts), self.lexical_rows), excluded)
+        groups = None if not self.query_group else _group_numbers([self.query_group.get(q) for q in ids])
+        return TrainingMatrices(lists, LazyScores(lexical.queries(self.texts), self.lexical_rows), excluded, groups)
 
     def preferences(self, queries: list[str]) -> Preferences:
         """Return the preferences of some queries: the given triples, or those that the grades imply."""
@@ -134,7 +137,7 @@ class TrainingMatrices:
     lists : rows of queries and documents, and grades.
     lexical_scores : a dense array, or `LazyScores` until `dense` is called: those of a large collection do not fit.
     excluded : the document that each query must not find, or -1.
-    groups : near-duplicate queries have the same number and are held out together; None: each query is a group.
+    groups : queries with the same number are held out together; None, or below 0: the query is a group of its own.
     """
 
     lists: ListProblem
@@ -167,13 +170,16 @@ class TrainingMatrices:
         return replace(self, lexical_scores=self.lexical_scores.compute()) if lazy else self
 
     def grouped(self, vocabulary: QueryVocabulary) -> TrainingMatrices:
-        """Return the same data with groups of near-duplicates; an excluded document counts as relevant here."""
+        """Return the same data with groups of near-duplicates added to the groups so far.
+
+        An excluded document counts as relevant here.
+        """
         from scipy.sparse import csr_array
 
         lists, has_own = self.lists, np.flatnonzero(self.excluded >= 0)
         own = (np.ones(len(has_own), np.float32), (has_own, self.excluded[has_own]))
         relevant = (lists.relevant + csr_array(own, shape=lists.grades.shape)).tocsr()
-        return replace(self, groups=query_groups(lists.Q[:, ~vocabulary.is_neighbors], relevant))
+        return replace(self, groups=query_groups(lists.Q[:, ~vocabulary.is_neighbors], relevant, self.groups))
 
     @classmethod
     def concatenate(cls, parts: Sequence[TrainingMatrices]) -> TrainingMatrices:
@@ -200,6 +206,12 @@ class TrainingMatrices:
     def mean_ndcg(self, scores: Matrix) -> float:
         """Return the mean nDCG@10."""
         return mean_ndcg(scores, self.lists.grades, self.excluded)
+
+
+def _group_numbers(groups: Sequence[str | None]) -> NDArray[np.int64]:
+    """Return a number for each group, and -1 for None."""
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))} | {None: -1}
+    return np.array([numbers[name] for name in groups], np.int64)
 
 
 def grade_matrix(qrels: Qrels, query_ids: list[str], position: dict[str, int]) -> csr_array:

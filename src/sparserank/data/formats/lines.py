@@ -70,6 +70,15 @@ def qrels_from_rows(rows: Iterable[tuple[object, str, str, float]]) -> dict[str,
     return qrels
 
 
+def read_groups(path: PathLike) -> dict[str, str]:
+    """Read the group of each query: a line has a query id, a tab and the name of the group."""
+    groups: dict[str, str] = {}
+    for where, (query, group) in read_fields(path, "query group", "\t"):
+        if (first := groups.setdefault(query, group)) != group:
+            raise DataError(f"{where}: query {query!r} is in the groups {first!r} and {group!r}; keep one of them")
+    return groups
+
+
 def rows_to_write(
     qrels: Qrels, value_name: str, check_id: Callable[[str, object], None]
 ) -> Iterator[tuple[str, str, str]]:
