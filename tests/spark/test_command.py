@@ -162,9 +162,9 @@ def test_exclude_self_leaves_a_querys_own_document_out(spark, collection, tmp_pa
 
     given = []
 
-    def fit_here(self, spark, *data, exclude_self, callback):
+    def fit_here(self, spark, *data, exclude_self, **others):
         given.append(exclude_self)
-        return self.ranker.fit(*data, exclude_self=exclude_self, callback=callback)
+        return self.ranker.fit(*data, exclude_self=exclude_self, **others)
 
     monkeypatch.setattr(SparkTextRanker, "fit", fit_here)
     same = {f"d{q[1:]}": q for q in collection.queries}

@@ -13,7 +13,7 @@ from ..parameters import html_table
 class Contribution(NamedTuple):
     """A word pair and what it adds to the score.
 
-    Parameters
+    Attributes
     ----------
     query, document : str
         The two words.

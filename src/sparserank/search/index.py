@@ -40,7 +40,7 @@ MAX_DELETED_SHARE = 0.5
 class Hit(NamedTuple):
     """A search result.
 
-    Parameters
+    Attributes
     ----------
     id, title : str
         The document.
