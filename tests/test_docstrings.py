@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,6 @@ from .test_docs import hooks
 
 SECTIONS = {"Parameters", "Other Parameters", "Attributes"}
 """A record lists its fields as parameters or as attributes."""
-NOT_YET = set((Path(__file__).parent / "docstrings_not_yet.txt").read_text().split())
-"""Names whose docstrings do not pass yet. The list only shrinks."""
 
 
 def public() -> dict[str, Any]:
@@ -69,7 +66,7 @@ def faults(value: Any) -> str | None:
 @pytest.mark.parametrize("name", sorted(public()))
 def test_a_public_name_describes_each_parameter(name):
     found = faults(public()[name])
-    assert not found or name in NOT_YET, f"{name} {found}"
+    assert not found, f"{name} {found}"
 
 
 def test_the_check_finds_what_is_missing():

@@ -96,7 +96,23 @@ class SparseSGD(Solver):
         self, score: Bilinear, loss: Hinge, penalty: Penalty, start: csr_array, centre: csr_array | None = None,
         *, pattern: bool = False, max_pairs: int | None = None, slack: float = 1.0,
     ) -> Training | PatternTraining:  # fmt: skip
-        """Return a training before its first step; with `max_pairs`, alpha is adjusted to that number of nonzeros."""
+        """Return a training before its first step. It takes triples as they come, so it has no `solve`.
+
+        Parameters
+        ----------
+        score : Bilinear
+            The vectors of queries and items.
+        loss, penalty : Hinge, Penalty
+            The loss of a triple, and the penalty of W.
+        start, centre : csr_array, csr_array or None
+            W before the first step, and the W that the penalty pulls to; None is zero.
+        pattern : bool, default=False
+            Whether W keeps the entries that `start` has.
+        max_pairs : int or None, default=None
+            The number of nonzeros that alpha is adjusted to.
+        slack : float, default=1.0
+            How many times `max_pairs` W may hold on the way.
+        """
         self.check(loss, penalty)
         if isinstance(penalty, GroupL1) and (pattern or max_pairs is not None):
             raise ConfigError(
