@@ -98,3 +98,13 @@ def test_the_check_finds_what_is_missing():
     assert faults(documented) is None
     assert faults(half) == "has no entry for second"
     assert faults(lambda: None) == "has no docstring"
+
+
+def shows_an_example(value: Any) -> bool:
+    """Functions and estimators do; records and errors come out of functions that show them."""
+    return value.__qualname__ == value.__name__ and (not isinstance(value, type) or hasattr(value, "fit"))
+
+
+@pytest.mark.parametrize("name", sorted(name for name, value in public().items() if shows_an_example(value)))
+def test_public_functions_and_estimators_show_an_example(name):
+    assert ">>>" in (inspect.getdoc(public()[name]) or "")

@@ -17,6 +17,14 @@ def load_model(path: PathLike) -> TextRanker:
     ----------
     path : str or path
         The model file.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     TextRanker("bm25").fit({"d1": "red apples"}).save(f"{folder}/model.safetensors")
+    ...     load_model(f"{folder}/model.safetensors").ranker
+    'bm25'
     """
     return TextRanker.from_file(read_tensors(path, TextRanker._file_kind))
 
@@ -28,6 +36,14 @@ def load_text(path: PathLike, index: PathLike | None = None) -> TextRanker:
     ----------
     path, index : str or path
         The model file and the index file; None is `PATH.index`, if it exists.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     TextRanker("bm25").fit({"d1": "red apples"}).save(f"{folder}/model.safetensors")
+    ...     [hit.id for hit in load_text(f"{folder}/model.safetensors").search("apple")]
+    ['d1']
     """
     ranker = load_model(path)
     ranker._load_index(path, index)
@@ -41,6 +57,16 @@ def load_pairs(path: PathLike) -> TextRanker | PairMatrixRanker:
     ----------
     path : str or path
         The model file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempfile import TemporaryDirectory
+    >>> from sparserank import LabelRanker
+    >>> with TemporaryDirectory() as folder:
+    ...     LabelRanker(max_pairs=2).fit(np.eye(4), [0, 0, 1, 1]).save(f"{folder}/model.safetensors")
+    ...     load_pairs(f"{folder}/model.safetensors").W_.shape
+    (4, 4)
     """
     file = read_tensors(path)
     if file.kind == TextRanker._file_kind:

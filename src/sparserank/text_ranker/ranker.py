@@ -408,6 +408,11 @@ def index_path(model: PathLike) -> Path:
     ----------
     model : str or path
         The model file.
+
+    Examples
+    --------
+    >>> index_path("model.safetensors").name
+    'model.safetensors.index'
     """
     return Path(f"{model}.index")
 

@@ -164,6 +164,15 @@ def write_beir(folder: PathLike, collection: Collection) -> None:
         A new or empty folder; anything else raises DataError.
     collection : Collection
         The documents, queries and judgments to write.
+
+    Examples
+    --------
+    >>> from sparserank.data import Collection, Documents, read_beir
+    >>> fruit = Collection("fruit", Documents.of({"d1": "red apples"}), {"q1": "apple"}, {"train": {"q1": {"d1": 1}}})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_beir(Path(folder, "fruit"), fruit)
+    ...     read_beir(Path(folder, "fruit")).qrels
+    {'train': {'q1': {'d1': 1.0}}}
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

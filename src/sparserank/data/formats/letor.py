@@ -326,6 +326,18 @@ def write_letor(path: PathLike, letor: Letor) -> None:
         The file to write. Feature indices count from 1.
     letor : Letor
         The rows. Text ids that all look like whole numbers come back as numbers.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from scipy.sparse import csr_array
+    >>> rows = Letor(csr_array([[0.5, 0.0], [0.0, 2.0]]), np.array([1.0, 0.0]), np.array([7, 7]))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_letor(Path(folder, "rows.txt"), rows)
+    ...     print(Path(folder, "rows.txt").read_text(), end="")
+    1 qid:7 1:0.5
+    0 qid:7 2:2
     """
     X, qids = _validate(letor)
     all_empty = bool(letor.comments) and not any(letor.comments)

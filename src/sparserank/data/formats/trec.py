@@ -55,6 +55,15 @@ def write_qrels(path: PathLike, qrels: Qrels) -> None:
         The file to write.
     qrels : mapping
         `{query id: {document id: grade}}`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_qrels(Path(folder, "qrels.txt"), {"q1": {"d7": 2}})
+    ...     Path(folder, "qrels.txt").read_text().splitlines()
+    ['q1 0 d7 2']
     """
     rows = rows_to_write(qrels, "grade", _check_id)
     write_lines(path, (f"{query} 0 {document} {grade}" for query, document, grade in rows))
@@ -105,6 +114,16 @@ def write_run(path: PathLike, run: Run, name: str = "sparserank") -> None:
         `{query id: {document id: score}}`.
     name : str, default "sparserank"
         The tag of the run, one word.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_run(Path(folder, "run.txt"), {"q1": {"d7": 0.5, "d2": 3.0}})
+    ...     print(Path(folder, "run.txt").read_text(), end="")
+    q1 Q0 d2 1 3 sparserank
+    q1 Q0 d7 2 0.5 sparserank
     """
     if not name or name.split() != [name]:
         raise ConfigError(f"The 'name' parameter must be one word. Got {name!r} instead.")
