@@ -48,7 +48,7 @@ class Trainer:
         if len(data.qrels) < 2:
             raise DataError(f"at least two judged queries are needed; {len(data.qrels)} has a relevant document")
         vocabulary = QueryVocabulary.from_texts(self.lexical.features, data.texts)
-        matrices = data.encode(self.lexical, vocabulary).grouped(vocabulary)
+        matrices = data.encode(self.lexical, vocabulary).grouped(vocabulary, data.declared_groups)
         budget = self.learner.budget.for_shape(matrices.lists.shape)
         learner = replace(self.learner, budget=budget, constraints=self.constraints.index(vocabulary))
         return learner, matrices, vocabulary

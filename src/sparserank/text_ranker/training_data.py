@@ -91,8 +91,16 @@ class TrainingData:
         weights = self.query_weight
         weight = None if not weights else np.array([float(weights.get(q, 1.0)) for q in ids])
         lists = ListProblem(vocabulary.encode(self.texts), D, grade_matrix(self.qrels, ids, position), weight)
-        groups = None if not self.query_group else _group_numbers([self.query_group.get(q) for q in ids])
-        return TrainingMatrices(lists, LazyScores(lexical.queries(self.texts), self.lexical_rows), excluded, groups)
+        return TrainingMatrices(lists, LazyScores(lexical.queries(self.texts), self.lexical_rows), excluded)
+
+    @property
+    def declared_groups(self) -> NDArray[np.int64] | None:
+        """A number for the group that the user gave each judged query, -1 for none; None without groups."""
+        if not self.query_group:
+            return None
+        groups = [self.query_group.get(query) for query in self.qrels]
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))} | {None: -1}
+        return np.array([numbers[name] for name in groups], np.int64)
 
     def preferences(self, queries: list[str]) -> Preferences:
         """Return the preferences of some queries: the given triples, or those that the grades imply."""
@@ -137,7 +145,7 @@ class TrainingMatrices:
     lists : rows of queries and documents, and grades.
     lexical_scores : a dense array, or `LazyScores` until `dense` is called: those of a large collection do not fit.
     excluded : the document that each query must not find, or -1.
-    groups : queries with the same number are held out together; None, or below 0: the query is a group of its own.
+    groups : queries with the same number are held out together; None: each query is a group of its own.
     """
 
     lists: ListProblem
@@ -169,8 +177,8 @@ class TrainingMatrices:
         lazy = isinstance(self.lexical_scores, LazyScores)
         return replace(self, lexical_scores=self.lexical_scores.compute()) if lazy else self
 
-    def grouped(self, vocabulary: QueryVocabulary) -> TrainingMatrices:
-        """Return the same data with groups of near-duplicates added to the groups so far.
+    def grouped(self, vocabulary: QueryVocabulary, declared: NDArray[np.int64] | None = None) -> TrainingMatrices:
+        """Return the same data with groups of near-duplicates, joined with the declared groups.
 
         An excluded document counts as relevant here.
         """
@@ -179,7 +187,7 @@ class TrainingMatrices:
         lists, has_own = self.lists, np.flatnonzero(self.excluded >= 0)
         own = (np.ones(len(has_own), np.float32), (has_own, self.excluded[has_own]))
         relevant = (lists.relevant + csr_array(own, shape=lists.grades.shape)).tocsr()
-        return replace(self, groups=query_groups(lists.Q[:, ~vocabulary.is_neighbors], relevant, self.groups))
+        return replace(self, groups=query_groups(lists.Q[:, ~vocabulary.is_neighbors], relevant, declared))
 
     @classmethod
     def concatenate(cls, parts: Sequence[TrainingMatrices]) -> TrainingMatrices:
@@ -206,12 +214,6 @@ class TrainingMatrices:
     def mean_ndcg(self, scores: Matrix) -> float:
         """Return the mean nDCG@10."""
         return mean_ndcg(scores, self.lists.grades, self.excluded)
-
-
-def _group_numbers(groups: Sequence[str | None]) -> NDArray[np.int64]:
-    """Return a number for each group, and -1 for None."""
-    numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))} | {None: -1}
-    return np.array([numbers[name] for name in groups], np.int64)
 
 
 def grade_matrix(qrels: Qrels, query_ids: list[str], position: dict[str, int]) -> csr_array:
