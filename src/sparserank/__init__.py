@@ -9,38 +9,39 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import deprecated as _deprecated
+from .lazy import lazy_names as _lazy_names
 
 __version__ = "0.2.0"
 _deprecated.install()
 
-_HOME = {
-    "AdaRank": "sparserank.letor.adarank",
-    "Analyzer": "sparserank.text",
-    "BM25": "sparserank.text_ranker.lexical",
-    "BilinearRanker": "sparserank.bilinear.ranker",
-    "Constraints": "sparserank.text_ranker.constraints",
-    "Cosine": "sparserank.text_ranker.lexical",
-    "DominationRanker": "sparserank.letor.domination",
-    "LabelRanker": "sparserank.bilinear.label_ranker",
-    "PAMIR": "sparserank.letor.pamir",
-    "RBFRegressionRanker": "sparserank.letor.rbf",
-    "RankBoost": "sparserank.letor.rankboost",
-    "RankSVM": "sparserank.letor.ranksvm",
-    "Preferences": "sparserank.preferences",
-    "SizePath": "sparserank.bilinear.size_path",
-    "TextRanker": "sparserank.text_ranker",
-    "diff": "sparserank.text_ranker",
-    "load": "sparserank.base.registry",
-    "losses": "sparserank.optim",
-    "penalties": "sparserank.optim",
-    "prune_features": "sparserank.optim.feature_pruning",
-    "size_path": "sparserank.bilinear.size_path",
-    "ranking_scorer": "sparserank.letor.base",
-    "evaluation": None,
-    "data": None,
-    "text": None,
-    "preferences": None,
-    "search": None,
+_MODULES = {
+    "AdaRank": "letor.adarank",
+    "Analyzer": "text",
+    "BM25": "text_ranker.lexical",
+    "BilinearRanker": "bilinear.ranker",
+    "Constraints": "text_ranker.constraints",
+    "Cosine": "text_ranker.lexical",
+    "DominationRanker": "letor.domination",
+    "LabelRanker": "bilinear.label_ranker",
+    "PAMIR": "letor.pamir",
+    "RBFRegressionRanker": "letor.rbf",
+    "RankBoost": "letor.rankboost",
+    "RankSVM": "letor.ranksvm",
+    "Preferences": "preferences",
+    "SizePath": "bilinear.size_path",
+    "TextRanker": "text_ranker",
+    "diff": "text_ranker",
+    "load": "base.registry",
+    "losses": "optim",
+    "penalties": "optim",
+    "prune_features": "optim.feature_pruning",
+    "size_path": "bilinear.size_path",
+    "ranking_scorer": "letor.base",
+    "evaluation": "",
+    "data": "",
+    "text": "",
+    "preferences": "",
+    "search": "",
 }
 
 __all__ = [
@@ -98,18 +99,9 @@ _find_old_name = _deprecated.renamed_names(
 )
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME and _deprecated.new_module(old := f"sparserank.{name}"):
-        return importlib.import_module(old)
-    if name not in _HOME:
-        return _find_old_name(name)
-    home = _HOME[name]
-    value = (
-        importlib.import_module(f"sparserank.{name}") if home is None else getattr(importlib.import_module(home), name)
-    )
-    globals()[name] = value
-    return value
+def _find_other(name: str) -> Any:
+    old = f"sparserank.{name}"
+    return importlib.import_module(old) if _deprecated.new_module(old) else _find_old_name(name)
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = _lazy_names(__name__, _MODULES, _find_other)

@@ -5,10 +5,10 @@ Names are imported on first use, so `import sparserank.data` costs nothing.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..deprecated import renamed_names
+from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .datasets.load import DatasetInfo, list_datasets, load
@@ -37,20 +37,5 @@ _MODULES = {
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 _RENAMED = {"Known": "DatasetInfo", "Labelled": "LabeledData", "Split": "TrainTestSplit", "known": "list_datasets"}
 
-_old_names = renamed_names(__name__, _RENAMED)
-
 __all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _RENAMED:
-        return _old_names(name)
-    if name not in _HOME:
-        raise AttributeError(f"module 'sparserank.data' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"sparserank.data.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOME, renamed_names(__name__, _RENAMED))

@@ -6,9 +6,7 @@ Training returns the ordinary local object, which is saved, loaded and searched 
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
+from ..lazy import lazy_names
 from .session import session
 
 _MODULES = {
@@ -26,15 +24,4 @@ _MODULES = {
 }
 
 __all__ = ["session", *_MODULES]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'sparserank.spark' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"sparserank.spark.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)
