@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .. import deprecated, validation
+from .. import validation
 from ..data.formats.tensors import Tensors
 from ..errors import ConfigError, DataError
 from ..optim.penalties import NoPenalty
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 DEFAULT_RANK = 40
 METHODS_OF_0_1 = {"closed-form": "ridge", "low-rank": "low-rank"}
 """`solver` of BilinearRanker in 0.1, and the method that replaces it."""
-LOSSES_OF_0_1 = {"closed-form": "squared", "low-rank": "softmax"}
 SAME_ROWS = "items are compared with each other, so Q and D must be the same rows; "
 
 
@@ -144,27 +143,6 @@ class LabelRanker(PairMatrixRanker):
         if "solver" in params:  # BilinearRanker of 0.1
             params["method"] = METHODS_OF_0_1[params["solver"]]
         return {name: value for name, value in params.items() if name in cls._names()}
-
-
-class LabelRankerOf01(LabelRanker):
-    """What `BilinearRanker(solver="closed-form" | "low-rank")` of 0.1 returns: `fit` takes Q, D and preferences."""
-
-    @classmethod
-    def from_parameters(cls, solver: str, loss: Any = None, **params: Any) -> LabelRankerOf01:
-        """Return the ranker for the parameters of 0.1; those that the solver has no use for raise ConfigError."""
-        method = METHODS_OF_0_1[solver]
-        deprecated.warn(f"BilinearRanker(solver={solver!r})", f"LabelRanker(method={method!r})")
-        if loss != LOSSES_OF_0_1[solver]:
-            raise ConfigError(f"solver={solver!r} needs loss={LOSSES_OF_0_1[solver]!r}; got {loss!r}")
-        for name in params.keys() - set(cls._names()):
-            raise ConfigError(f"The {name!r} parameter is not one of LabelRanker, which solver={solver!r} is now")
-        return cls(method, **params)
-
-    def fit(self, Q: Any, D: Any, prefs: Any = None, **words: Any) -> Self:  # type: ignore[override]
-        """Fit as `BilinearRanker` of 0.1 did."""
-        for name in words.keys() - {"query_words", "document_words"}:
-            raise ConfigError(f"LabelRanker uses all pairs at once and has no {name}; BilinearRanker has")
-        return self._fit_preferences(Q, D, prefs, **words)
 
 
 def _labelled_items(Q: Any, D: Any, preferences: Preferences) -> tuple[Bilinear, Any]:

@@ -6,9 +6,7 @@ import logging
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import wraps
-from inspect import signature
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,24 +14,22 @@ from .. import deprecated, validation
 from ..data.files import PathLike
 from ..data.formats.tensors import Tensors
 from ..errors import ConfigError, DataError
-from ..optim.losses import Hinge
-from ..optim.penalties import L1, GroupL1, NoPenalty
+from ..optim.penalties import NoPenalty
 from ..optim.pruning import keep_largest
 from ..optim.scores import Bilinear
 from ..optim.sparse_sgd import AnyTraining
 from ..preferences import Preferences, Triples
 from . import config
 from .checkpoint import Checkpoint
-from .label_ranker import METHODS_OF_0_1, LabelRanker, LabelRankerOf01
-from .persistence import PairMatrixRanker, file_shape
+from .label_ranker import METHODS_OF_0_1, LabelRanker
+from .persistence import PairMatrixRanker
 from .progress import Callback
 from .training import Run, store_solution
+from .version_0_1 import LabelRankerOf01, accept_old_parameters, convert_file_params, holds_label_ranker
 from .word_pairs import EmptyRows, column_words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-C = TypeVar("C", bound=type)
 
 METHODS_OF_PAPER: dict[str, dict[str, Any]] = {
     "Identity": {"max_iter": 0, "penalty": "none"},
@@ -51,29 +47,7 @@ CHANGEABLE = ("max_iter", "shuffle", "n_jobs", "curve_points", "verbose")
 """Parameters that may change from one `partial_fit` to the next."""
 
 
-OLD_PARAMETERS = {"start": "init", "rate": "schedule", "centre": "prior", "watch": "curve_points"}
-
-
-def _with_old_parameters(cls: C) -> C:
-    """Accept the parameters of 0.1; for solvers of class labels, `__new__` returns a `LabelRanker`."""
-    init = deprecated.renamed_parameters(OLD_PARAMETERS)(cls.__init__)  # type: ignore[misc]
-    parameters = list(signature(init).parameters.values())[1:]
-
-    @wraps(init)
-    def wrapper(self: Any, *args: Any, **kwargs: Any) -> None:
-        if "solver" in kwargs:
-            validation.choice("solver", kwargs.pop("solver"), ("sparse-sgd", *METHODS_OF_0_1))
-            deprecated.warn("The 'solver' parameter of BilinearRanker", "no parameter")
-        if kwargs.pop("rank", None) is not None:
-            raise ConfigError("'rank' is a parameter of LabelRanker(method='low-rank'); BilinearRanker has none")
-        init(self, *args, **kwargs)
-
-    cls.__init__ = wrapper  # type: ignore[misc]
-    cls.__signature__ = signature(init).replace(parameters=parameters)  # type: ignore[attr-defined]
-    return cls  # inspect would show the signature of __new__
-
-
-@_with_old_parameters
+@accept_old_parameters
 @dataclass(eq=False, repr=False)
 class BilinearRanker(PairMatrixRanker):
     """Learn W of s(q, d) = qᵀ W d so that preferred items score higher, and keep it sparse (Chen et al., 2010).
@@ -386,26 +360,11 @@ class BilinearRanker(PairMatrixRanker):
         file : Tensors
             The content of the file.
         """
-        labels = file.setting("params", dict).get("solver") in METHODS_OF_0_1
-        return LabelRanker.from_file(file) if labels else super().from_file(file)
+        return LabelRanker.from_file(file) if holds_label_ranker(file) else super().from_file(file)
 
     @classmethod
     def _file_params(cls, file: Tensors) -> dict[str, Any]:
-        params = super()._file_params(file)
-        params.pop("solver", None)
-        params.pop("rank", None)
-        stored = file.settings["params"]
-        loss, penalty = stored["loss"], stored["penalty"]
-        if isinstance(loss, dict) and "type" not in loss:
-            params["loss"] = Hinge(**loss)
-        if isinstance(penalty, dict) and "type" not in penalty:
-            classes: dict[str, Any] = {one.__name__: one for one in (NoPenalty, L1, GroupL1)}
-            groups = {"groups": file.array("groups", "int64")} if "groups" in file.arrays else {}
-            settings = {name: value for name, value in penalty.items() if name != "kind"}
-            params["penalty"] = classes[penalty["kind"]](**settings, **groups)
-        if "centre.data" in file.arrays:
-            params["prior"] = file.csr("centre", file_shape(file))
-        return params
+        return convert_file_params(super()._file_params(file), file)
 
 
 def _pruned(training: AnyTraining) -> csr_array:

@@ -2,8 +2,9 @@
 
 from ..deprecated import renamed_names
 from .clicks import ClickLog, ClickPreferences, Propensity
-from .preferences import EACH, Preferences, Triples, classes_of
+from .preferences import Preferences, Triples, classes_of
 from .win_rates import win_rates
+from .windows import EACH
 
 __all__ = [
     "EACH", "ClickLog", "ClickPreferences", "Preferences", "Propensity", "Triples", "classes_of",

@@ -17,21 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation
 from ..deprecated import renamed_parameters
 from ..errors import DataError
-from .columns import (
-    Floats,
-    Ints,
-    factorize,
-    freeze_arrays,
-    judgments,
-    level_starts,
-    numbers,
-    positions,
-    triples,
-    weights,
-)  # fmt: skip
+from .columns import Floats, Ints, factorize, freeze_arrays, judgments, numbers, positions, triples, weights
+from .windows import EACH, grade_windows, label_windows, triple_windows
 
-EACH = -1
-"""Instead of a query: every item of the row's better window is a query of its own, and does not beat itself."""
+__all__ = ["EACH", "Preferences", "Triples", "classes_of"]
 
 
 class Triples(NamedTuple):
@@ -115,30 +104,7 @@ class Preferences:
         >>> Preferences.from_labels([0, 0, 1]).n_pairs
         2
         """
-        classes, code = factorize("labels", y)
-        if len(classes) < 2:
-            raise DataError(f"preferences need at least two classes; got {len(classes)}")
-        n = len(code)
-        by_class = np.argsort(code, kind="stable").astype(np.int64)
-        size = np.bincount(code)
-        stop = np.cumsum(size)
-        start = stop - size
-        has_pairs = size > 1
-        if not has_pairs.any():
-            raise DataError("every class has one member, so no item has another one to prefer")
-        start, stop, size = start[has_pairs], stop[has_pairs], size[has_pairs]
-        return cls(
-            query=np.full(len(size), EACH, np.int64),
-            order=np.concatenate([by_class, by_class]),
-            better=np.stack([start, stop], axis=1),
-            worse=np.stack([stop, start + n], axis=1),
-            group=np.zeros((len(size), 2), np.int64),
-            n_items=n,
-            n_queries=n,
-            chance=size / size.sum(),
-            skipped=int(np.sum(~has_pairs)),
-            query_ids=classes,
-        )
+        return cls(**label_windows(*factorize("labels", y)))
 
     @classmethod
     def from_grades(
@@ -170,7 +136,7 @@ class Preferences:
             raise DataError(f"{n} grades need {n} qids; got {len(code)}")
         order = np.lexsort((np.arange(n), -grade, code)).astype(np.int64)
         winner = None if weight is None else weights("weight", weight, n)[order]
-        return cls._graded(code[order], order, grade[order], winner, n_items=n, query_ids=ids)
+        return cls(**grade_windows(code[order], order, grade[order], winner, n_items=n, query_ids=ids))
 
     @classmethod
     @renamed_parameters({"drop_self": "exclude_self"})
@@ -214,10 +180,11 @@ class Preferences:
             positive = level > 0
             code, item, level = code[positive], item[positive], level[positive]
         order = np.lexsort((item, -level, code))
-        preferences = cls._graded(
+        windows = grade_windows(
             code[order], item[order], level[order], None,
             n_items=len(doc_position), query_ids=np.array(query_ids, dtype=object), rest=unjudged == "worse",
         )  # fmt: skip
+        preferences = cls(**windows)
         if len(preferences) == 0:
             raise DataError("no query prefers any document: no judgment is above another")
         return preferences
@@ -240,20 +207,7 @@ class Preferences:
         >>> Preferences.from_triples([0, 0], better=[1, 2], worse=[2, 3]).n_pairs
         2
         """
-        q, plus, minus, w = triples(query, better, worse, weight)
-        n = len(q)
-        at = np.arange(2 * n, dtype=np.int64)
-        return cls(
-            query=q,
-            order=np.stack([plus, minus], axis=1).ravel(),
-            better=np.stack([at[::2], at[::2] + 1], axis=1),
-            worse=np.stack([at[1::2], at[1::2] + 1], axis=1),
-            group=np.zeros((n, 2), np.int64),
-            n_items=int(max(plus.max(), minus.max())) + 1,
-            n_queries=int(q.max()) + 1,
-            chance=np.full(n, 1.0 / n) if w is None else w / w.sum(),
-            weight=None if w is None else np.repeat(w, 2),
-        )
+        return cls(**triple_windows(*triples(query, better, worse, weight)))
 
     @classmethod
     def stream(
@@ -290,41 +244,6 @@ class Preferences:
                 query, better, worse = columns[:, known]
                 preferences = cls.from_triples(query, better, worse, weight)
                 yield replace(preferences, n_items=len(doc_ids), n_queries=len(query_ids))
-
-    @classmethod
-    def _graded(
-        cls, code: Ints, order: Ints, grade: Floats, weight: Floats | None,
-        *, n_items: int, query_ids: NDArray[Any], rest: bool = False,
-    ) -> Preferences:  # fmt: skip
-        """One row for each grade with a lower one, from items sorted by query and falling grade."""
-        n = len(order)
-        new_query, new_level = level_starts(code, grade)
-        level_end = np.append(new_level, n)[1:]
-        of_query = np.searchsorted(new_query, new_level, side="right") - 1
-        begin, end = new_query[of_query], np.append(new_query, n)[1:][of_query]
-        has_losers = (level_end < end) | (rest & (end - begin < n_items))
-        rows = has_losers & np.isfinite(grade[new_level])
-        better = np.stack([new_level, level_end], axis=1)[rows].astype(np.int64)
-        total = np.concatenate([[0.0], np.cumsum(np.ones(n) if weight is None else weight)])
-        mass = total[better[:, 1]] - total[better[:, 0]]
-        owner = code[better[:, 0]] if len(better) else np.zeros(0, np.int64)
-        per_query = np.bincount(owner, weights=mass, minlength=len(query_ids))
-        chance = np.divide(mass, per_query[owner], out=np.zeros_like(mass), where=per_query[owner] > 0)
-        n_with_pairs = int(np.count_nonzero(per_query))
-        return cls(
-            query=owner,
-            order=order,
-            better=better,
-            worse=np.stack([level_end, end], axis=1)[rows].astype(np.int64),
-            group=np.stack([begin, end], axis=1)[rows].astype(np.int64),
-            n_items=n_items,
-            n_queries=len(query_ids),
-            chance=chance / max(n_with_pairs, 1),
-            weight=weight,
-            rest=rest,
-            skipped=len(query_ids) - n_with_pairs,
-            query_ids=query_ids,
-        )
 
     def __len__(self) -> int:
         return len(self.query)
