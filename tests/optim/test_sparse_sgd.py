@@ -88,8 +88,8 @@ def test_batched_steps_equal_the_literal_algorithm(request, shape, alpha, every)
 def test_the_worlds_reach_every_kind_of_row(square):
     training = SparseSGD(5.0, "decay", 20, n_jobs=1).training(square.score, Hinge(), L1(2e-4), square.start)
     training.advance(square.triples)
-    assert set(training.rows.level.tolist()) == {0, 1, 2}
-    assert training.rows.size.sum() > 0
+    assert set(training.rows.head_level.tolist()) == {0, 1, 2}
+    assert training.rows.tail_size.sum() > 0
 
 
 def test_a_fixed_rate_equals_the_literal_algorithm(square):
@@ -268,15 +268,15 @@ def test_a_store_gives_back_what_it_was_given():
     W = csr_array(random_array((50, 700), density=0.3, rng=np.random.default_rng(0), dtype=np.float32))
     often = np.full(50, 0.5)
     rows = PairRows(W, often)
-    rows.settle(Pool(1))
+    rows.apply_threshold(Pool(1))
     assert head_sizes(700).tolist() == [0, 256, 512, 700]
-    assert rows.level.max() > 0
-    again = PairRows(rows.to_csr(), often, rows.level)
+    assert rows.head_level.max() > 0
+    again = PairRows(rows.to_csr(), often, rows.head_level)
     for store in (rows, again):
         out = store.to_csr()
         assert (out != W).nnz == 0
         assert store.nonzeros == W.nnz
-    assert np.array_equal(again.level, rows.level)
+    assert np.array_equal(again.head_level, rows.head_level)
 
 
 def test_impossible_combinations_are_refused_with_what_would_work(square):

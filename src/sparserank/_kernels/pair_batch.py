@@ -1,4 +1,4 @@
-"""One batch of triples made ready: its vectors, its rows, its Gram matrices, and the decisions of Algorithm 1.
+"""One batch of triples: its vectors, its rows of W, its Gram matrices, and the violations of Algorithm 1.
 
 Step t of a batch changes W by rate[t] · left_t right_tᵀ, so within the batch
 margin_t = left_tᵀ W right_t + sum over s < t of rate[s] (left_s · left_t)(right_s · right_t).
@@ -22,7 +22,7 @@ def gather(rows, ptr, idx, val, out_ptr, out_idx, out_val):
 
 @njit(cache=True, nogil=True)
 def subtract(plus, minus, ptr, idx, val, out_ptr, out_idx, out_val):
-    """Differences of rows of a CSR matrix with rising indices: out[t] = x[plus[t]] - x[minus[t]], zeros left out."""
+    """Differences of rows of a CSR matrix with rising indices: out[t] = x[plus[t]] - x[minus[t]], without zeros."""
     n = 0
     for t in range(len(plus)):
         a, a_end = ptr[plus[t]], ptr[plus[t] + 1]
@@ -56,7 +56,7 @@ def subtract(plus, minus, ptr, idx, val, out_ptr, out_idx, out_val):
 
 @njit(cache=True, nogil=True)
 def split_at(steps, ptr, idx, sizes, out):
-    """out[t, level] = where in row t of the right vectors the indices reach sizes[level]."""
+    """out[t, level] = the position in row t of the first index that is not below sizes[level]."""
     for t in range(steps):
         k = ptr[t]
         for level in range(len(sizes)):
@@ -66,20 +66,20 @@ def split_at(steps, ptr, idx, sizes, out):
 
 
 @njit(cache=True, nogil=True)
-def group_by_row(steps, ptr, idx, val, n_blocks, place, slot, rows, row_ptr, entry_step, entry_val, block_ptr):
-    """The left vectors by row of W: row rows[r] is used by steps entry_step[row_ptr[r]:row_ptr[r + 1]].
+def group_by_row(steps, ptr, idx, val, n_blocks, position, slot, rows, row_ptr, entry_step, entry_val, block_ptr):
+    """Group the left vectors by row of W: row rows[r] occurs in the steps entry_step[row_ptr[r]:row_ptr[r + 1]].
 
-    Row i belongs to block i % n_blocks, rows of one block stand together. place[:, slot] holds -1 on
-    entry, and on return place[i, slot] = r for the rows of the batch. Returns how many rows there are.
+    Row i belongs to block i % n_blocks, and the rows of a block are contiguous. position[:, slot] is -1 on entry, and
+    position[i, slot] = r for the rows of the batch on return. Returns the number of rows.
     """
     n_rows = 0
     for k in range(ptr[0], ptr[steps]):
         i = idx[k]
-        if place[i, slot] < 0:
-            place[i, slot] = 0
+        if position[i, slot] < 0:
+            position[i, slot] = 0
             rows[n_rows] = i
             n_rows += 1
-        place[i, slot] += 1
+        position[i, slot] += 1
     block_ptr[: n_blocks + 1] = 0
     for r in range(n_rows):
         block_ptr[rows[r] % n_blocks + 1] += 1
@@ -95,20 +95,20 @@ def group_by_row(steps, ptr, idx, val, n_blocks, place, slot, rows, row_ptr, ent
     for r in range(n_rows):
         rows[r] = ordered[r]
         row_ptr[r] = n
-        n += place[ordered[r], slot]
-        place[ordered[r], slot] = r
+        n += position[ordered[r], slot]
+        position[ordered[r], slot] = r
     row_ptr[n_rows] = n
     at = row_ptr[:n_rows].copy()
     for t in range(steps):
         for k in range(ptr[t], ptr[t + 1]):
-            r = place[idx[k], slot]
+            r = position[idx[k], slot]
             entry_step[at[r]], entry_val[at[r]] = t, val[k]
             at[r] += 1
     return n_rows
 
 
 @njit(cache=True, nogil=True)
-def spread_front(steps, ptr, idx, val, rank, out):
+def scatter_front(steps, ptr, idx, val, rank, out):
     """out[t, rank[j]] = x_t[j] for the columns of rank ≥ 0, 0 elsewhere."""
     for t in range(steps):
         for j in range(out.shape[1]):
@@ -128,9 +128,9 @@ def _front_product(front, t, s):
 
 @njit(cache=True, nogil=True)
 def gram(steps, ptr, idx, val, rank, front, head, item_step, item_val, link, out):
-    """out[t, s] = x_t · x_s for s ≤ t: columns of rank ≥ 0 by `spread_front`, the others through lists by column.
+    """out[t, s] = x_t · x_s for s ≤ t: columns of rank ≥ 0 from `front`, the others from linked lists by column.
 
-    `head` holds -1 everywhere on entry and on return.
+    `head` is -1 everywhere, on entry and on return.
     """
     for t in range(steps):
         for s in range(t + 1):
@@ -153,10 +153,10 @@ def gram(steps, ptr, idx, val, rank, front, head, item_step, item_val, link, out
 
 
 @njit(cache=True, nogil=True)
-def decide(steps, margin, eta, required, left, right, rate):
-    """rate[t] = eta[t] where margin_t < required, else 0, in order; margin becomes the exact margin of each step.
+def find_violations(steps, margin, eta, required, left, right, rate):
+    """rate[t] = eta[t] if margin_t < required, else 0, step by step; on return margin[t] is exact.
 
-    Returns the number of violations, the summed hinge loss, and the squared length of the batch's change of W.
+    Returns the number of violations, the summed hinge loss, and the squared Frobenius norm of the change of W.
     """
     violated, loss, change = 0, 0.0, 0.0
     for t in range(steps):

@@ -1,4 +1,4 @@
-"""Batches of triples as arrays in reusable slots; columns are renumbered by falling frequency."""
+"""Batches of triples as arrays in slots that are used again; columns are renumbered by falling frequency."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 
 Csr = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]
 BLOCKS = 4
-"""Rows of W are shared out over this many blocks, whatever the number of threads, so that sums are always the same."""
+"""The number of blocks of rows of W. It does not depend on the number of threads, so sums are always the same."""
 FRONT = 512
-"""Right vectors are kept dense over so many of the most frequent columns."""
+"""The number of the most frequent columns over which right vectors are stored densely."""
 
 
 @dataclass(frozen=True)
 class Sides:
-    """What a step multiplies: W += rate · left rightᵀ, left = queries[q] and right = items[better] - items[worse].
+    """The two vectors of a step W += rate · left rightᵀ: left = queries[q], right = items[better] - items[worse].
 
-    `turned` swaps the two sides, for penalties on the columns of W: then W is kept transposed.
+    transposed : whether the sides are swapped and W is stored transposed, for penalties on the columns of W.
     """
 
     queries: Csr
     items: Csr
     n_left: int
     n_right: int
-    turned: bool = False
+    transposed: bool = False
 
     def entries(self, triples: Triples) -> tuple[int, int]:
-        """The most entries that the left and the right vectors of these triples can have."""
+        """Upper bounds of the number of entries of the left and of the right vectors of some triples."""
         query = _entries(self.queries, triples.query)
         items = _entries(self.items, triples.better) + _entries(self.items, triples.worse)
-        return (items, query) if self.turned else (query, items)
+        return (items, query) if self.transposed else (query, items)
 
 
 class Slots:
-    """Right vectors and the rows of W that left vectors meet, for at most `steps` triples in each of `n` slots.
+    """`n` batches of at most `steps` triples: the right vectors, and the left ones by row of W.
 
-    The left vectors themselves are only there for the batch that was taken last.
+    The left vectors by triple are stored only for the batch that was loaded last.
     """
 
     def __init__(self, sides: Sides, n: int, steps: int, sizes: NDArray[np.int64]) -> None:
@@ -57,38 +57,38 @@ class Slots:
         self.ridx, self.rval = np.empty((n, 0), np.uint32), np.empty((n, 0), np.float32)
         self.front = np.zeros((n, steps, int(sizes[self.front_level])), np.float32)
         self.split = np.zeros((n, steps, len(sizes)), np.int64)
-        self.place = np.full((sides.n_left, n), -1, np.int32)
+        self.position = np.full((sides.n_left, n), -1, np.int32)
         self.rows, self.row_ptr = (np.empty((n, 0), np.int32) for _ in range(2))
         self.entry_step, self.entry_val = np.empty((n, 0), np.int32), np.empty((n, 0), np.float32)
         self.block = np.zeros((n, BLOCKS + 1), np.int64)
-        self.rate, self.owed = np.zeros((n, steps)), np.zeros(n)
+        self.rate, self.threshold = np.zeros((n, steps)), np.zeros(n)
         rank = np.arange(sides.n_right, dtype=np.int32)
         self.rank = np.where(rank < self.front.shape[2], rank, np.int32(-1))
-        side = sides.items if sides.turned else sides.queries
+        side = sides.items if sides.transposed else sides.queries
         frequent = np.argsort(-np.bincount(side[1], minlength=sides.n_left), kind="stable")[:FRONT]
         self.left_rank = np.full(sides.n_left, -1, np.int32)
         self.left_rank[frequent] = np.arange(len(frequent), dtype=np.int32)
 
-    def take(self, slot: int, triples: Triples) -> None:
-        """Make these triples ready in a slot that nobody waits for any more."""
+    def load(self, slot: int, triples: Triples) -> None:
+        """Store a batch in a slot whose updates have all been applied."""
         steps = len(triples.query)
-        self._make_room(*self.sides.entries(triples))
-        self.place[self.rows[slot, : self.n_rows[slot]], slot] = -1
+        self._reserve(*self.sides.entries(triples))
+        self.position[self.rows[slot, : self.n_rows[slot]], slot] = -1
         self.steps[slot], self.rate[slot] = steps, 0.0
         query, difference = self.left, self.right(slot)
-        if self.sides.turned:
+        if self.sides.transposed:
             query, difference = difference, query
         kernel.gather(triples.query, *self.sides.queries, *query)
         kernel.subtract(triples.better, triples.worse, *self.sides.items, *difference)
         kernel.split_at(steps, self.rptr[slot], self.ridx[slot], self.sizes, self.split[slot])
-        kernel.spread_front(steps, *self.right(slot), self.rank, self.front[slot])
+        kernel.scatter_front(steps, *self.right(slot), self.rank, self.front[slot])
         self.n_rows[slot] = kernel.group_by_row(
-            steps, *self.left, BLOCKS, self.place, slot, self.rows[slot], self.row_ptr[slot],
+            steps, *self.left, BLOCKS, self.position, slot, self.rows[slot], self.row_ptr[slot],
             self.entry_step[slot], self.entry_val[slot], self.block[slot],
         )  # fmt: skip
 
-    def _make_room(self, left: int, right: int) -> None:
-        """Let every slot hold so many entries; what the slots hold stays, and so do arrays that are being read."""
+    def _reserve(self, left: int, right: int) -> None:
+        """Enlarge the arrays to so many entries per slot, by copies: another thread may be reading the old ones."""
         if left >= self.entry_step.shape[1]:
             wide = left + left // 4 + 1
             self.left = self.left[0], np.empty(wide, np.uint32), np.empty(wide, np.float32)
@@ -105,7 +105,7 @@ class Slots:
 
 
 class Grams:
-    """The two Gram matrices of a batch, and the decisions they allow."""
+    """The Gram matrices of the left and right vectors of a batch, and the exact margins that follow from them."""
 
     def __init__(self, sides: Sides, steps: int) -> None:
         self.left, self.right = (np.zeros((steps, steps), np.float32) for _ in range(2))
@@ -113,22 +113,22 @@ class Grams:
         self.head = np.full(max(sides.n_left, sides.n_right), -1, np.int32)
         self.step, self.link, self.value = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
 
-    def make(self, slots: Slots, slot: int) -> None:
-        """left[t, s] = left_t · left_s and right[t, s] = right_t · right_s for s ≤ t; the batch was taken last."""
+    def compute(self, slots: Slots, slot: int) -> None:
+        """left[t, s] = left_t · left_s and right[t, s] = right_t · right_s for s ≤ t, of the batch loaded last."""
         steps, items = int(slots.steps[slot]), max(len(slots.left[1]), slots.ridx.shape[1])
         if items > len(self.step):
             self.step, self.link = np.empty(items, np.int32), np.empty(items, np.int32)
             self.value = np.empty(items, np.float32)
         lists = (self.head, self.step, self.value, self.link)
-        kernel.spread_front(steps, *slots.left, slots.left_rank, self.front)
+        kernel.scatter_front(steps, *slots.left, slots.left_rank, self.front)
         kernel.gram(steps, *slots.left, slots.left_rank, self.front, *lists, self.left)
         kernel.gram(steps, *slots.right(slot), slots.rank, slots.front[slot], *lists, self.right)
 
-    def decide(
+    def find_violations(
         self, slots: Slots, slot: int, margin: NDArray[np.float64], eta: NDArray[np.float64], required: float
     ) -> tuple[int, float, float]:
-        """Set the batch's rates, in order; returns violations, summed loss, squared change of W."""
-        out: tuple[int, float, float] = kernel.decide(
+        """Set the rates of the batch, step by step; returns violations, summed loss and ‖change of W‖²."""
+        out: tuple[int, float, float] = kernel.find_violations(
             int(slots.steps[slot]), margin, eta, required, self.left, self.right, slots.rate[slot]
         )
         return out
@@ -154,7 +154,7 @@ def renumber_columns(matrix: csr_array, place: NDArray[np.int64]) -> csr_array:
     from scipy.sparse import csr_array
 
     indices = place.astype(matrix.indices.dtype)[matrix.indices]
-    # there and back sorts by counting; the way by columns is the faster one of the two that scipy has
+    # two conversions sort the indices by counting, which is faster than sort_indices
     return csr_array((matrix.data, indices, matrix.indptr), shape=matrix.shape).tocsc().tocsr()
 
 
@@ -164,9 +164,9 @@ def to_arrays(matrix: csr_array) -> Csr:
 
 
 def compute_center_margins(
-    still: csr_array, score: Bilinear, triples: Triples, first: int, count: int
+    query_center: csr_array, score: Bilinear, triples: Triples, first: int, count: int
 ) -> NDArray[np.float64]:
-    """qᵀ C (d⁺ − d⁻) of some triples, `still` being the rows of queries · C."""
+    """qᵀ C (d⁺ − d⁻) of some triples, with query_center = queries · C."""
     q, better, worse = (column[first : first + count] for column in triples)
     difference = score.items[better] - score.items[worse]
-    return np.asarray(still[q].multiply(difference).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(query_center[q].multiply(difference).sum(axis=1), dtype=np.float64).ravel()

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 SETTLE_EVERY = 16, 32
-"""Batches between two settlings, up to MANY_ROWS and beyond: a settling visits every row of W, and until it comes the
-right vectors of all batches are kept."""
+"""Batches after which the pending threshold is applied, for up to MANY_ROWS rows of W and for more. Applying it reads
+every row of W; until then the right vectors of all these batches are stored."""
 MANY_ROWS = 30_000
 
 
@@ -131,50 +131,53 @@ class Training(TrainingState):
         centre: csr_array | None, max_pairs: int | None = None, slack: float = 1.0,
     ) -> None:  # fmt: skip
         super().__init__(solver, loss, penalty, centre)
-        self.turned = isinstance(penalty, GroupL1) and penalty.over == "columns"
+        self.transposed = isinstance(penalty, GroupL1) and penalty.over == "columns"
         self._held = 0.0
         self.max_pairs, self.controller = max_pairs, None
         if max_pairs is not None:
             self.controller = DensityController(round(max_pairs * slack), self.alpha or _first_alpha(score))
             self.alpha = self.controller.alpha
         self.holds_back = self.controller is not None
-        self._order = sort_by_frequency(score.queries if self.turned else score.items)
+        self._order = sort_by_frequency(score.queries if self.transposed else score.items)
         stored = start if centre is None else start - centre
-        stored = (stored.T if self.turned else stored).tocsr()
+        stored = (stored.T if self.transposed else stored).tocsr()
         stored = renumber_columns(stored, np.argsort(self._order)).astype(np.float32)
-        self._often = _share_of_batches(score.items if self.turned else score.queries, solver.shrink_every)
-        self.rows = PairRows(stored, self._often)
+        self._batch_share = _share_of_batches(score.items if self.transposed else score.queries, solver.shrink_every)
+        self.rows = PairRows(stored, self._batch_share)
         self.bind(score)
 
     def bind(self, score: Bilinear) -> None:
         """Set the vectors of the next triples; their columns must be those of W."""
         place = np.argsort(self._order)
-        queries = renumber_columns(score.queries, place) if self.turned else score.queries
-        items = score.items if self.turned else renumber_columns(score.items, place)
+        queries = renumber_columns(score.queries, place) if self.transposed else score.queries
+        items = score.items if self.transposed else renumber_columns(score.items, place)
         n_left, n_right = self.rows.shape
-        self.sides = Sides(to_arrays(queries), to_arrays(items), n_left, n_right, self.turned)
+        self.sides = Sides(to_arrays(queries), to_arrays(items), n_left, n_right, self.transposed)
         T = self.solver.shrink_every
         self._settle_every = SETTLE_EVERY[n_left > MANY_ROWS]
-        self._slots, self._waiting = Slots(self.sides, self._settle_every + 2, T, self.rows.sizes), list[int]()
+        self._slots, self._pending = Slots(self.sides, self._settle_every + 2, T, self.rows.head_sizes), list[int]()
         self._grams, self._next_grams = (Grams(self.sides, T) for _ in range(2))
         self._score = score
-        self._still = None if self.centre is None else (score.queries @ self.centre).tocsr()
+        self._query_center = None if self.centre is None else (score.queries @ self.centre).tocsr()
 
     def advance(
         self, triples: Triples, *, held_out: Triples | None = None, every: int | None = None,
         on_settle: Callable[[Training], None] | None = None,
     ) -> None:  # fmt: skip
-        """Train on triples, in order; every `every` steps, rounded to batches, add a point to the learning curve."""
+        """Train on triples, in order; every `every` steps, rounded to batches, add a point to the learning curve.
+
+        on_settle : called with the training whenever the pending threshold has been applied.
+        """
         started, pool = perf_counter(), Pool(validation.threads(self.solver.n_jobs))
         try:
             self._catch_up(pool)
             self._first = self.steps
             slot, first, n = self._prepare(triples, 0), 0, len(triples.query)
             while first < n:
-                margin, ahead = self._visit(pool, triples, first, slot)
+                margin, ahead = self._margins(pool, triples, first, slot)
                 first += len(margin)
-                self._shrink(pool, self._decide(slot, margin), last=first == n)
-                if self._settle_in_time(pool, last=first == n) and on_settle is not None:
+                self._shrink(pool, self._update(slot, margin), last=first == n)
+                if self._settle_if_due(pool, last=first == n) and on_settle is not None:
                     self.seconds += perf_counter() - started
                     started = perf_counter()
                     on_settle(self)
@@ -196,32 +199,32 @@ class Training(TrainingState):
         if count <= 0:
             return -1
         slot = self._free(*taken)
-        self._slots.take(slot, Triples(*(column[first : first + count] for column in triples)))
-        self._next_grams.make(self._slots, slot)
+        self._slots.load(slot, Triples(*(column[first : first + count] for column in triples)))
+        self._next_grams.compute(self._slots, slot)
         return slot
 
     def _free(self, *taken: int) -> int:
         """Return a free slot."""
-        used = {*self._waiting, *taken}
+        used = {*self._pending, *taken}
         return next(slot for slot in range(len(used) + 1) if slot not in used)
 
-    def _visit(self, pool: Pool, triples: Triples, first: int, slot: int) -> tuple[NDArray[np.float64], int]:
+    def _margins(self, pool: Pool, triples: Triples, first: int, slot: int) -> tuple[NDArray[np.float64], int]:
         """Return the margins of the batch by the current W; prepare the next batch in parallel."""
         self._grams, self._next_grams = self._next_grams, self._grams
         count = int(self._slots.steps[slot])
-        ahead = pool.beside(lambda: self._prepare(triples, first + count, slot))
-        margin = self.rows.visit(pool, self._slots, self._waiting, slot)
-        if self._still is not None:
-            margin += compute_center_margins(self._still, self._score, triples, first, count)
+        ahead = pool.submit(lambda: self._prepare(triples, first + count, slot))
+        margin = self.rows.products(pool, self._slots, self._pending, slot)
+        if self._query_center is not None:
+            margin += compute_center_margins(self._query_center, self._score, triples, first, count)
         return margin, ahead()
 
-    def _decide(self, slot: int, margin: NDArray[np.float64]) -> float:
-        """Queue the steps of the batch; return the threshold to shrink by after it."""
+    def _update(self, slot: int, margin: NDArray[np.float64]) -> float:
+        """Find the steps of the batch and make them pending; return the threshold to apply after it."""
         T, count = self.solver.shrink_every, len(margin)
         eta = self.solver.rates(self.steps, count)
-        violated, loss, change = self._grams.decide(self._slots, slot, margin, eta, self.loss.margin)
-        self._slots.owed[slot] = self.rows.debt
-        self._waiting.append(slot)
+        violated, loss, change = self._grams.find_violations(self._slots, slot, margin, eta, self.loss.margin)
+        self._slots.threshold[slot] = self.rows.pending_threshold
+        self._pending.append(slot)
         self.steps += count
         self.curve.record(count, violated, loss, change)
         if self.steps % T or isinstance(self.penalty, NoPenalty):
@@ -237,36 +240,36 @@ class Training(TrainingState):
         elif self.holds_back and last:
             self._held = tau
         else:
-            self.rows.debt += tau
+            self.rows.pending_threshold += tau
 
     def _flush(self, pool: Pool) -> None:
-        """Add the queued batches to W."""
-        self.rows.flush(pool, self._slots, self._waiting)
-        self._waiting.clear()
+        """Apply the pending updates to W."""
+        self.rows.apply_updates(pool, self._slots, self._pending)
+        self._pending.clear()
 
     def _shrink_groups(self, pool: Pool, penalty: GroupL1, tau: float) -> None:
         """Shorten the norm of every group by tau; shorter groups become zero."""
-        self.rows.settle(pool)
-        self.rows.scale(pool, penalty.shrink_factors(self.rows.squared_lengths(pool), tau))
+        self.rows.apply_threshold(pool)
+        self.rows.scale(pool, penalty.shrink_factors(self.rows.squared_norms(pool), tau))
 
-    def _settle_in_time(self, pool: Pool, last: bool) -> bool:
-        """Settle if it is due; return whether it was."""
+    def _settle_if_due(self, pool: Pool, last: bool) -> bool:
+        """Apply the pending threshold if it is time; return whether it was."""
         T, held = self.solver.shrink_every, self.holds_back and last
         if self.steps % T == 0 and self._settles() and not held:
             self._settle(pool)
             return True
-        if len(self._waiting) == self._settle_every:
+        if len(self._pending) == self._settle_every:
             self._flush(pool)
         return False
 
     def _settles(self) -> bool:
-        """Return whether to settle: after 1, 2, 4 and 8 batches, while W grows fast, then at even intervals."""
+        """Return whether to apply the threshold now: after 1, 2, 4 and 8 batches, while W grows fast, then evenly."""
         batches = self.steps // self.solver.shrink_every
         return batches % self._settle_every == 0 or batches in (1, 2, 4, 8)
 
     def _settle(self, pool: Pool) -> None:
         self._flush(pool)
-        self.rows.settle(pool)
+        self.rows.apply_threshold(pool)
         self.peak_bytes = max(self.peak_bytes, self.rows.nbytes)
         self.peak_nonzeros = max(self.peak_nonzeros, self.rows.nonzeros)
         if self.controller is not None:
@@ -275,7 +278,7 @@ class Training(TrainingState):
     def _catch_up(self, pool: Pool) -> None:
         """Apply the shrinking that was delayed after the last triples."""
         if self._held:
-            self.rows.debt += self._held
+            self.rows.pending_threshold += self._held
             self._held = 0.0
             if self._settles():
                 self._settle(pool)
@@ -299,10 +302,10 @@ class Training(TrainingState):
         """Return the mean loss of triples by the current W, without training on them."""
         total, T, slot = 0.0, self.solver.shrink_every, self._free(ahead)
         for first in range(0, len(triples.query), T):
-            self._slots.take(slot, Triples(*(column[first : first + T] for column in triples)))
-            margin = self.rows.visit(pool, self._slots, self._waiting, slot)
-            if self._still is not None:
-                margin = margin + compute_center_margins(self._still, self._score, triples, first, T)
+            self._slots.load(slot, Triples(*(column[first : first + T] for column in triples)))
+            margin = self.rows.products(pool, self._slots, self._pending, slot)
+            if self._query_center is not None:
+                margin = margin + compute_center_margins(self._query_center, self._score, triples, first, T)
             total += float(np.maximum(0.0, self.loss.margin - margin).sum())
         return total / len(triples.query)
 
@@ -310,7 +313,7 @@ class Training(TrainingState):
         """Apply all lazy shrinking, so that `state` is complete."""
         pool = Pool(1)
         self._catch_up(pool)
-        self.rows.settle(pool)
+        self.rows.apply_threshold(pool)
         pool.close()
 
     def summary(self) -> dict[str, Any]:
@@ -326,28 +329,28 @@ class Training(TrainingState):
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the state from which `resume` continues exactly; call `settle` before."""
         ptr, idx, val = to_arrays(self.rows.to_csr())
-        return self.summary(), {"ptr": ptr, "idx": idx.astype(np.int32), "val": val, "level": self.rows.level}
+        return self.summary(), {"ptr": ptr, "idx": idx.astype(np.int32), "val": val, "level": self.rows.head_level}
 
     def resume(self, summary: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a state of the same training."""
         from scipy.sparse import csr_array
 
         stored = csr_array((arrays["val"], arrays["idx"], arrays["ptr"]), shape=self.rows.shape)
-        self.rows = PairRows(stored, self._often, arrays["level"])
+        self.rows = PairRows(stored, self._batch_share, arrays["level"])
         self.restore(summary)
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of W."""
         n_left, n_right = self.rows.shape
-        return (n_right, n_left) if self.turned else (n_left, n_right)
+        return (n_right, n_left) if self.transposed else (n_left, n_right)
 
     def weights(self) -> csr_array:
         """Return the current W, with columns in their original order."""
         pool = Pool(validation.threads(self.solver.n_jobs))
         stored = renumber_columns(self.rows.to_csr(pool), self._order)
         pool.close()
-        W = stored.T.tocsr() if self.turned else stored
+        W = stored.T.tocsr() if self.transposed else stored
         if self.centre is not None:
             W = (W + self.centre).tocsr()
             W.eliminate_zeros()
