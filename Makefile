@@ -13,10 +13,12 @@ demo: $(VENV)/run.stamp
 	$(BIN)/sparserank demo
 
 # One worker more than there are cores, since tests of the service, of Spark and of the page wait a lot; one thread of BLAS
-# for each. The kernels run once more as plain Python, which is how their lines are counted. Python 3.12 and newer count lines at almost no cost.
+# for each. The tests start hundreds of processes, so bytecode is kept. The kernels run once more as plain Python, which is
+# how their lines are counted. Python 3.12 and newer count lines at almost no cost.
 test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
 test: export COVERAGE_CORE := $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/dev.stamp
 	rm -f .coverage .coverage.*
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --cov --cov-report= --cov-fail-under=0 $(ARGS)

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from .compilation import share_compilation
+
 TESTS = Path(__file__).parent
 SPARK = (TESTS / "spark", TESTS.parent / "src/sparserank/spark")
 
 settings.register_profile("steady", max_examples=50, deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("steady")
+share_compilation()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
