@@ -69,8 +69,8 @@ def test_gradient_and_curvature_along_a_feature_equal_the_pairwise_definition(wo
 
 def look(d, r):
     d._clock[0] += 1
-    return kernel._look(
-        r, *d._matrix, d._level, d._place, d._owner, d._first, d._cost, d._low, d._high, d._sums, d._stamp,
+    return kernel._derivatives(
+        r, *d._matrix, d._level, d._position, d._level_query, d._query_start, d._weight, *d._state, d._stamp,
         d._clock[0], d._touched,
     )  # fmt: skip
 
@@ -86,8 +86,8 @@ def test_sums_carried_through_many_steps_equal_those_built_afresh(world, l1, l2)
         visit(descent, r, l1, l2)
     carried = descent._sums.copy()
     descent._refresh()
-    for k in np.flatnonzero(np.isfinite(carried[:, kernel.HIGH])):
-        shift = np.exp(carried[k, kernel.HIGH] - descent._sums[k, kernel.HIGH])
+    for k in np.flatnonzero(np.isfinite(carried[:, kernel.WINNER_SHIFT])):
+        shift = np.exp(carried[k, kernel.WINNER_SHIFT] - descent._sums[k, kernel.WINNER_SHIFT])
         assert_allclose(carried[k, kernel.Z] * shift, descent._sums[k, kernel.Z], rtol=1e-9)
         assert_allclose(carried[k, kernel.T] / shift, descent._sums[k, kernel.T], rtol=1e-9)
 
@@ -95,9 +95,8 @@ def test_sums_carried_through_many_steps_equal_those_built_afresh(world, l1, l2)
 def visit(d, r, l1, l2):
     """One coordinate step, as the solver takes it."""
     return kernel.descend(
-        *d._matrix, d._level, d._place, d._owner, d._order, d._begin, d._first, d._cost, np.array([r]), 1, d.w,
-        d._reach, d._bound, l1, l2, np.inf, d._offset, d._score, d._low, d._high, d._sums, d._stamp, d._clock,
-        d._touched,
+        *d._matrix, d._level, d._position, d._level_query, *d._levels, np.array([r]), 1, d.w, d._feature_range,
+        d._bound, l1, l2, np.inf, d._offset, d._score, *d._state, d._stamp, d._clock, d._touched,
     )  # fmt: skip
 
 
@@ -115,7 +114,7 @@ def test_no_step_increases_the_penalised_objective(world, l1, l2, scale):
     descent._refresh()
     before = objective()
     for r in [0, 1, 2, 3] * 4:
-        if descent._reach[r] > 0:
+        if descent._feature_range[r] > 0:
             visit(descent, r, l1, l2)
             after = objective()
             assert after <= before + 1e-10 * (1 + abs(before))
@@ -180,7 +179,7 @@ def test_ranges_are_those_of_each_query_with_absent_entries_as_zeros(world):
         mass = weight[rows & (y > y[rows].min())].sum()
         reach, bound = np.maximum(reach, gap), bound + mass * gap**2 / 4
     if len(np.unique(qid)) > 1:
-        assert_allclose(descent._reach, reach)
+        assert_allclose(descent._feature_range, reach)
         assert_allclose(descent._bound, bound)
 
 

@@ -1,4 +1,4 @@
-"""Boosting by query: masses of pairs without the pairs, and the best stump of every feature."""
+"""RankBoost: the weights of all pairs in time linear in the rows, and the best decision stump of every feature."""
 
 import math
 
@@ -8,18 +8,18 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def _log_add(a, b):
-    """log(e^a + e^b) where either may be -inf."""
+    """log(exp(a) + exp(b)); either may be -inf."""
     high, low = (a, b) if a > b else (b, a)
     return high if low == -math.inf else high + math.log1p(math.exp(low - high))
 
 
 @njit(cache=True, nogil=True)
 def potentials(score, log_weight, level, query_levels):
-    """pull[p] = (mass of pairs that the row at place p should win) - (mass of those it should lose); and log(mass).
+    """potential[p] = weight of the pairs that row p should win - weight of those it should lose; and log(total weight).
 
-    The pair (i, j) of one query, i of a higher level, has mass w_i exp(s_j - s_i), and all of them sum to 1. A level's
-    losers are a suffix of its query, so log-sum-exp over levels is all it takes: linear in the rows, and no exponent
-    ever overflows. `log_weight` is log(w_i); the second result is the log of the sum before it was made 1.
+    The pair (i, j) of one query, i of a higher level, has the weight w_i exp(s_j - s_i) / total. The losers of a level
+    are a suffix of its query, so a log-sum-exp over levels suffices: the time is linear in the rows, and no exponent
+    overflows. `log_weight` is log(w_i).
     """
     n = len(score)
     win = np.full(n, -math.inf)
@@ -46,18 +46,18 @@ def potentials(score, log_weight, level, query_levels):
     total = 0.0
     for p in range(n):
         total += math.exp(win[p] - highest)
-    pull = np.empty(n)
+    potential = np.empty(n)
     for p in range(n):
-        pull[p] = (math.exp(win[p] - highest) - math.exp(lose[p] - highest)) / total
-    return pull, highest + math.log(total)
+        potential[p] = (math.exp(win[p] - highest) - math.exp(lose[p] - highest)) / total
+    return potential, highest + math.log(total)
 
 
 @njit(cache=True, nogil=True)
-def best_stumps(pull, starts, rows, values, n):
-    """For each feature the cut with the largest |r|, r = sum of pull over rows with x > cut; (r, cut) of each.
+def best_stumps(potential, starts, rows, values, n):
+    """For each feature, r and the threshold with the largest |r|, r = sum of the potential of rows with x > threshold.
 
-    Feature f has the entries starts[f] … starts[f + 1] - 1, by falling value; the n - (so many) other rows are zeros.
-    A cut lies halfway between two neighbouring values that differ. Where a feature has one value only, r is 0.
+    Feature f has the entries starts[f] … starts[f + 1] - 1, by falling value; all other of the n rows are zero. A
+    threshold is halfway between two neighbouring different values. A feature with only one value has r = 0.
     """
     features = len(starts) - 1
     best = np.zeros(features)
@@ -68,7 +68,7 @@ def best_stumps(pull, starts, rows, values, n):
         above, hidden = 0.0, 0.0
         if zeros > 0:
             for k in range(first, last):
-                hidden -= pull[rows[k]]
+                hidden -= potential[rows[k]]
         k = first
         passed = zeros == 0
         while k < last or not passed:
@@ -77,12 +77,12 @@ def best_stumps(pull, starts, rows, values, n):
                 above += hidden
                 passed = True
                 while k < last and values[k] == 0.0:
-                    above += pull[rows[k]]
+                    above += potential[rows[k]]
                     k += 1
             else:
                 here = values[k]
                 while k < last and values[k] == here:
-                    above += pull[rows[k]]
+                    above += potential[rows[k]]
                     k += 1
             if k < last and (passed or values[k] > 0.0):
                 after = values[k]
@@ -100,7 +100,7 @@ def best_stumps(pull, starts, rows, values, n):
 
 @njit(cache=True, nogil=True)
 def sort_columns(starts, rows, values):
-    """Put the entries of every column, in place, by falling value."""
+    """Sort the entries of every column by falling value, in place."""
     for f in range(len(starts) - 1):
         first, last = starts[f], starts[f + 1]
         order = np.argsort(-values[first:last], kind="mergesort")
@@ -110,7 +110,7 @@ def sort_columns(starts, rows, values):
 
 @njit(cache=True, nogil=True)
 def _step(x, first, last, cut, alpha):
-    """The sum of alpha over the cuts below x; cuts rise."""
+    """The sum of alpha over the thresholds below x; thresholds rise."""
     total = 0.0
     k = first
     while k < last and cut[k] < x:
@@ -121,7 +121,7 @@ def _step(x, first, last, cut, alpha):
 
 @njit(cache=True, nogil=True)
 def add_steps(indptr, indices, data, starts, cut, alpha, out):
-    """out[i] += sum_f step_f(x_if) - step_f(0) over stored x_if; the caller has put in step_f(0) of every feature."""
+    """out[i] += sum_f step_f(x_if) - step_f(0) over stored x_if; the caller adds step_f(0) of every feature."""
     features = len(starts) - 1
     at_zero = np.empty(features)
     for f in range(features):

@@ -1,12 +1,12 @@
-"""Squared loss on the scores of all pairs of a batch, for a W whose pattern is fixed; and W = BBᵀ a few rows at a time.
+"""The squared loss of the scores of all pairs of a batch, for a W with a fixed pattern, and W = BBᵀ by rows.
 
-With x the batch's rows, w their number over that of all rows and t_ij what pair (i, j) should score,
+With x the rows of the batch, w their share of all rows, and t_ij the target of pair (i, j),
 
     H = (xWxᵀ - t) x / w + 2 ridge · xW,    gradient on the pattern = (xᵀH)_P + ridge² w · W
 
-which is w times the gradient of ½‖XWXᵀ - T‖² + ½ ridge (‖XW‖² + ‖WXᵀ‖² + ridge ‖W‖²), as the batch sees it and W being
-symmetric; a row meets itself whenever it is drawn, so these pairs are not divided by w. A call owns its rows of H, or
-of W, so any number of threads gives the same bits.
+is w times an unbiased estimate of the gradient of ½‖XWXᵀ - T‖² + ½ ridge (‖XW‖² + ‖WXᵀ‖² + ridge ‖W‖²) for a symmetric
+W. The pair of a row with itself is in the batch whenever the row is, so these pairs are not divided by w. Each call
+writes only its own rows of H, or of W, so the number of threads does not change the result.
 """
 
 import math
@@ -15,9 +15,9 @@ import numpy as np
 from numba import njit
 
 FIRST, SECOND = 0.9, 0.99
-"""How much of the mean and of the mean square of past gradients stays at every step (Adam)."""
+"""Adam's decay rates β₁ and β₂."""
 STRIP = 128
-"""Columns of a matrix whose rows are read again and again: so many of all rows stay in the cache."""
+"""Columns that are processed together, so that this part of all rows stays in the cache."""
 
 
 @njit(cache=True, nogil=True)
@@ -34,8 +34,8 @@ def product_rows(B, transposed, start, out):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def residual_rows(ptr, idx, val, w_ptr, w_idx, w_val, targets, ridge, share, start, stop, H):
-    """H[start:stop] as above; targets[i] · targets[j] is what the pair (i, j) should score."""
-    held, scale = np.float32(2.0 * ridge), np.float32(1.0 / share)
+    """H[start:stop] as above, with t_ij = targets[i] · targets[j]."""
+    double_ridge, scale = np.float32(2.0 * ridge), np.float32(1.0 / share)
     for q in range(start, stop):
         row = H[q]
         row[:] = np.float32(0.0)
@@ -43,34 +43,34 @@ def residual_rows(ptr, idx, val, w_ptr, w_idx, w_val, targets, ridge, share, sta
             x = val[t]
             for k in range(w_ptr[idx[t]], w_ptr[idx[t] + 1]):
                 row[w_idx[k]] += x * w_val[k]
-        over = np.zeros(len(ptr) - 1, np.float32)
-        for d in range(len(over)):
+        residual = np.zeros(len(ptr) - 1, np.float32)
+        for d in range(len(residual)):
             score = np.float32(0.0)
             for t in range(ptr[d], ptr[d + 1]):
                 score += val[t] * row[idx[t]]
             for c in range(targets.shape[1]):
                 score -= targets[q, c] * targets[d, c]
-            over[d] = score if d == q else score * scale
+            residual[d] = score if d == q else score * scale
         for j in range(len(row)):
-            row[j] *= held
-        for d in range(len(over)):
+            row[j] *= double_ridge
+        for d in range(len(residual)):
             for t in range(ptr[d], ptr[d + 1]):
-                row[idx[t]] += over[d] * val[t]
+                row[idx[t]] += residual[d] * val[t]
 
 
 @njit(cache=True, nogil=True)
-def pattern_step(ptr, idx, val, H, w_ptr, w_idx, w_val, mean, square, held, rate, step, start, stop):
-    """One step of Adam, the step-th, on the entries of rows start … stop - 1 of W; ptr, idx, val are xᵀ by rows."""
+def pattern_step(ptr, idx, val, H, w_ptr, w_idx, w_val, mean, square, ridge, rate, step, start, stop):
+    """Adam's update number `step` of the entries of W[start:stop]; ptr, idx, val are the CSR arrays of xᵀ."""
     longest = 0
     for i in range(start, stop):
         longest = max(longest, w_ptr[i + 1] - w_ptr[i])
     gradient = np.empty(longest, np.float32)
-    forward = np.float32(rate / (1.0 - FIRST**step))
-    whole = np.float32(1.0 / (1.0 - SECOND**step))
+    scaled_rate = np.float32(rate / (1.0 - FIRST**step))
+    correction = np.float32(1.0 / (1.0 - SECOND**step))
     for i in range(start, stop):
         first, n = w_ptr[i], w_ptr[i + 1] - w_ptr[i]
         for k in range(n):
-            gradient[k] = np.float32(held) * w_val[first + k]
+            gradient[k] = np.float32(ridge) * w_val[first + k]
         for t in range(ptr[i], ptr[i + 1]):
             row, x = H[idx[t]], val[t]
             for k in range(n):
@@ -79,12 +79,12 @@ def pattern_step(ptr, idx, val, H, w_ptr, w_idx, w_val, mean, square, held, rate
             g, at = gradient[k], first + k
             mean[at] += np.float32(1.0 - FIRST) * (g - mean[at])
             square[at] += np.float32(1.0 - SECOND) * (g * g - square[at])
-            w_val[at] -= forward * mean[at] / (np.float32(math.sqrt(square[at] * whole)) + np.float32(1e-12))
+            w_val[at] -= scaled_rate * mean[at] / (np.float32(math.sqrt(square[at] * correction)) + np.float32(1e-12))
 
 
 @njit(cache=True, nogil=True)
 def sparse_times(w_ptr, w_idx, w_val, C, start, stop, out):
-    """out[i] = sum_j W[i, j] C[j], for i in start … stop - 1; a strip of C's columns at a time."""
+    """out[i] = sum_j W[i, j] C[j], for i in start … stop - 1, by strips of columns of C."""
     for left in range(0, C.shape[1], STRIP):
         right = min(left + STRIP, C.shape[1])
         for i in range(start, stop):
@@ -114,7 +114,7 @@ def sampled_products(w_ptr, w_idx, A, C, start, stop, out):
 
 @njit(cache=True, nogil=True)
 def transpose(A):
-    """A square matrix transposed in place, in squares that fit the cache."""
+    """Transpose a square matrix in place, by blocks that fit into the cache."""
     side, n = 64, len(A)
     for top in range(0, n, side):
         for left in range(top, n, side):

@@ -1,11 +1,12 @@
-"""Scores s_ij = z_i · z_j of all pairs of a batch, and how each should change for a row's own class to come first.
+"""The contrastive loss of the scores s_ij = z_i · z_j of all pairs of a batch, and its gradient.
 
-Of row i, with P its other rows of the same class and N those of other classes, the loss is
+The loss of row i, with P the other rows of its class and N the rows of other classes, is
 
     (1 - mix) · (log Σ_{j≠i} exp s_ij - mean_{p∈P} s_ip)  +  mix · mean_{p∈P} log(1 + Σ_{n∈N} exp(s_in - s_ip))
 
-supervised contrast and, as in Stevens et al. (2010), every winner against all losers. Exponents are shifted by the
-row's largest score. A row without another of its class has no loss. A call owns its rows, so threads change no bit.
+a mixture of the supervised contrastive loss and the domination loss of Stevens et al. (2010). Exponents are shifted by
+the row's largest score. A row that is alone in its class has no loss. Each call writes only its own rows, so the number
+of threads does not change the result.
 """
 
 import math
@@ -14,7 +15,7 @@ import numpy as np
 from numba import njit
 
 FIRST, SECOND = 0.9, 0.999
-"""How much of the mean and of the mean square of past gradients stays at every step (Adam)."""
+"""Adam's decay rates β₁ and β₂."""
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -55,7 +56,7 @@ def _row(i, scores, sizes, code, mix, share, gradient, loss):
             winners += sizes[j]
         else:
             others += sizes[j]
-    # 1e-30: where a winner's and every loser's exponential have vanished beside the largest
+    # 1e-30: if the exponentials of a winner and of every loser underflow relative to the largest
     contrast, beaten = (np.float32(1.0) - mix) / (others + winners), np.float32(0.0)
     total, tiny = (np.float32(1.0) - mix) * np.float32(math.log(others + winners)), np.float32(1e-30)
     for j in range(n):
@@ -85,12 +86,12 @@ def multiply_rows(gradient, Z, start, stop, out):
 
 @njit(cache=True, nogil=True)
 def adam(A, gradient, mean, square, rate, step):
-    """One step, the step-th, in place."""
-    forward = np.float32(rate / (1.0 - FIRST**step))
-    whole = np.float32(1.0 / (1.0 - SECOND**step))
+    """Adam's update number `step` of A, in place."""
+    scaled_rate = np.float32(rate / (1.0 - FIRST**step))
+    correction = np.float32(1.0 / (1.0 - SECOND**step))
     for i in range(A.shape[0]):
         for k in range(A.shape[1]):
             g = gradient[i, k]
             mean[i, k] += np.float32(1.0 - FIRST) * (g - mean[i, k])
             square[i, k] += np.float32(1.0 - SECOND) * (g * g - square[i, k])
-            A[i, k] -= forward * mean[i, k] / (np.float32(math.sqrt(square[i, k] * whole)) + np.float32(1e-9))
+            A[i, k] -= scaled_rate * mean[i, k] / (np.float32(math.sqrt(square[i, k] * correction)) + np.float32(1e-9))

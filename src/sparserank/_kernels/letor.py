@@ -1,9 +1,9 @@
 """Parse LETOR / svmlight text into arrays, byte by byte.
 
-Every number becomes the double nearest to its decimal. If 64 bits cannot decide which that is, the slot holds a NaN
-with the position of the number in the text, and the caller parses it; the format has no NaN of its own.
+Every number becomes the double nearest to its decimal. If 64-bit arithmetic cannot decide which that is, the array gets
+a NaN that encodes the position of the number in the text, and the caller parses it; the format itself has no NaN.
 
-The text must end with a newline, where every scan stops, so that no step has to check for the end.
+The text must end with a newline, where every scan stops, so that no loop has to check for the end.
 """
 
 import math
@@ -14,10 +14,10 @@ from numba import njit
 OK, BAD_GRADE, BAD_QID, BAD_INDEX, BAD_VALUE, WIDE_INDEX, NOT_RISING = range(7)
 
 ROW, QID, COMMENT = range(3)
-"""The columns of `at`: where a row begins, where its query id is, where its '#' is (-1 where it has none)."""
+"""The columns of `at`: the positions of a row, of its query id and of its '#' (-1 if it has none)."""
 
 DOUBT = np.uint64(0x7FF8_0000_0000_0000)
-"""The bits of a NaN; a number left to the caller is DOUBT + its position in the text."""
+"""The bits of a NaN; a number that the caller must parse is DOUBT + its position in the text."""
 
 EXACT, DOUBTFUL, MALFORMED = range(3)
 
@@ -70,11 +70,11 @@ def _high_and_low(a, b):
 
 @njit(cache=True, nogil=True)
 def nearest(mantissa, power, cut):
-    """(value, status): the double nearest to mantissa * 10**power, DOUBTFUL where 64 bits cannot tell.
+    """(value, status): the double nearest to mantissa * 10**power; DOUBTFUL if 64 bits cannot decide.
 
-    With t as in `_ten_to`, the true number lies in [m*t, m*(t+1)) * 2**e, and where digits were cut off (`cut`: then
-    mantissa >= 10**18) its mantissa lies in [m, m+1). In units of the product's upper 64 bits that interval is
-    narrower than 3, or than 40; the answer is certain where no midpoint between two doubles lies in it.
+    With t as in `_ten_to`, the true number lies in [m*t, m*(t+1)) * 2**e. If digits were dropped (`cut`: then mantissa
+    >= 10**18), its mantissa lies in [m, m+1). In units of the product's upper 64 bits that interval is narrower than 3,
+    or than 40 with `cut`. The result is certain if no midpoint between two doubles lies in the interval.
     """
     if mantissa <= _EXACT_MANTISSA and -22 <= power <= 22 and not cut:
         if power < 0:
@@ -105,7 +105,7 @@ def nearest(mantissa, power, cut):
 
 @njit(cache=True, nogil=True)
 def _leading_digits(text, i):
-    """(mantissa, power): the first 19 digits that count of the digits and the dot at i."""
+    """(mantissa, power) of the first 19 significant digits of the number at i."""
     mantissa = np.uint64(0)
     power = 0
     digits = 0
@@ -127,7 +127,7 @@ def _leading_digits(text, i):
 
 @njit(cache=True, nogil=True)
 def _sign(text, i):
-    """(place behind the sign, whether it is a minus) of the number at i."""
+    """(position after the sign, whether it is a minus) of the number at i."""
     c = np.int64(text[i])
     return i + (c == 45 or c == 43), c == 45
 
@@ -138,7 +138,7 @@ def number(text, i):
     first, negative = _sign(text, i)
     i, mantissa = first, np.uint64(0)
     c = np.int64(text[i])
-    while 48 <= c <= 57:  # this loop stands twice: as a function it makes reading a tenth slower
+    while 48 <= c <= 57:  # repeated below: as a function this loop makes parsing a tenth slower
         mantissa = mantissa * _TEN_U + np.uint64(c - 48)
         i += 1
         c = np.int64(text[i])
@@ -171,7 +171,7 @@ def number(text, i):
 
 @njit(cache=True, nogil=True)
 def _exponent(text, i):
-    """(end, exponent) of the exponent at i, capped where it no longer matters; a negative end where it is malformed."""
+    """(end, exponent) of the exponent at i, capped at a billion; the end is negative if it is malformed."""
     first, negative = _sign(text, i)
     i = first
     exponent = 0
@@ -212,7 +212,7 @@ def _line_end(text, i):
 
 @njit(cache=True, nogil=True)
 def _query_id(text, i):
-    """(end, id, is a whole number) of the query id at i; one past int64 is none."""
+    """(end, id, whether the id is an integer of 64 bits) of the query id at i."""
     digits, negative = _sign(text, i)
     i = digits
     size = np.uint64(0)
@@ -235,7 +235,7 @@ def _query_id(text, i):
 
 @njit(cache=True, nogil=True)
 def _head(text, i, row, grades, grade_bits, qids, at):
-    """Read the grade and the query id of the row at i. Returns (code, end, numbers in doubt, ids that are words)."""
+    """Read the grade and the query id of the row at i. Returns (code, end, doubtful numbers, ids of text)."""
     at[row, ROW] = i
     at[row, QID] = -1
     end, grades[row], status = number(text, i)
@@ -255,7 +255,7 @@ def _head(text, i, row, grades, grade_bits, qids, at):
 
 @njit(cache=True, nogil=True)
 def _features(text, i, n, indices, values, value_bits, widest):
-    """Read the features from i to the line's end or comment. Returns (code, end, n, last index, numbers in doubt)."""
+    """Read the features from i to the line's end or comment. Returns (code, end, n, last index, doubtful numbers)."""
     previous = -1
     doubts = 0
     while True:
@@ -288,11 +288,11 @@ def _features(text, i, n, indices, values, value_bits, widest):
 
 @njit(cache=True, nogil=True)
 def fill(text, start, stop, grades, grade_bits, qids, at, ends, indices, values, value_bits, widest):
-    """Read the lines of text[start:stop], which begins a line and ends one, into the arrays.
+    """Read the lines of text[start:stop], which must be whole lines, into the arrays.
 
-    `grade_bits` and `value_bits` are `grades` and `values` seen as uint64; row r's features end before `ends[r]`.
-    Returns (code, place of the error, rows, features, smallest index, largest index, numbers in doubt, query ids
-    that are words); an index above `widest` is an error.
+    `grade_bits` and `value_bits` are `grades` and `values` viewed as uint64; row r ends before feature `ends[r]`.
+    Returns (code, position of the error, rows, features, smallest index, largest index, doubtful numbers, query ids of
+    text); an index above `widest` is an error.
     """
     code, rows, n, doubts, words = OK, 0, 0, 0, 0
     smallest, largest = widest, -1

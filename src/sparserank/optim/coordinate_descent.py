@@ -115,21 +115,21 @@ class Descent:
         self.settings, self._columns, self._offset = settings, problem.score, problem.offsets
         self.queries = queries = select_windows(problem.loss, problem.queries).require_pairs()
         n, levels, n_features = len(queries.order), len(queries.level) - 1, problem.score.shape[1]
-        owner = np.repeat(np.arange(len(queries)), np.diff(queries.query_levels))
-        alone = (np.diff(queries.query_levels) == 1)[owner]
+        self._level_query = np.repeat(np.arange(len(queries)), np.diff(queries.query_levels))
+        alone = (np.diff(queries.query_levels) == 1)[self._level_query]
         level = np.repeat(np.where(alone, -1, np.arange(levels)), np.diff(queries.level))
         self._level: NDArray[Any] = queries.by_row(level).astype(np.int16 if levels < 2**15 else np.int64)
-        self._owner, self._place, self._order = owner, queries.place.view(np.uint64), queries.order.view(np.uint64)
-        self._begin, self._first, self._cost = queries.level, queries.query_levels, queries.weight
+        self._position, self._order = queries.place.view(np.uint64), queries.order.view(np.uint64)
+        self._level_start, self._query_start, self._weight = queries.level, queries.query_levels, queries.weight
         self.w = np.zeros(n_features)
-        self._score, self._low, self._high = np.empty(n), np.zeros(n), np.zeros(n)
+        self._score, self._loser_exp, self._winner_exp = np.empty(n), np.zeros(n), np.zeros(n)
         self._sums = np.zeros((levels, COLUMNS))
         self._stamp, self._clock = np.zeros(len(queries), np.int64), np.zeros(1, np.int64)
         self._touched = np.empty(len(queries), np.int64)
         self._score_gradient, self._gradient = np.zeros(n), np.empty(n_features)
         self._all = np.arange(n_features)
         self._bound_curvature(queries)
-        self._open = self._reach > 0.0
+        self._open = self._feature_range > 0.0
         self.loss = self._refresh()
         self.scale = float(np.abs(self._full_gradient()).max(initial=0.0))
 
@@ -140,31 +140,37 @@ class Descent:
         wins = queries.first_loser < queries.query_end
         mass = np.bincount(queries.query, np.where(wins, queries.weight, 0.0), len(queries))
         if len(queries) == 1:
-            self._reach = self._columns.ranges
-            self._bound = mass[0] * self._reach**2 / 4.0
+            self._feature_range = self._columns.ranges
+            self._bound = mass[0] * self._feature_range**2 / 4.0
             return
-        self._reach, self._bound = np.zeros_like(self.w), np.zeros_like(self.w)
+        self._feature_range, self._bound = np.zeros_like(self.w), np.zeros_like(self.w)
         query = np.where(self._level < 0, -1, queries.by_row(queries.query))
-        ranges(*self._matrix, query, np.diff(queries.start), mass, self._reach, self._bound)
+        ranges(*self._matrix, query, np.diff(queries.start), mass, self._feature_range, self._bound)
 
     @property
     def _matrix(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         return self._columns.pointer, self._columns.rows, self._columns.values
 
+    @property
+    def _levels(self) -> tuple[NDArray[Any], ...]:
+        return self._order, self._level_start, self._query_start, self._weight
+
+    @property
+    def _state(self) -> tuple[Floats, ...]:
+        return self._loser_exp, self._winner_exp, self._sums
+
     def _refresh(self) -> float:
         """Scores and sums from the weights, without accumulated rounding; returns the loss."""
-        from .._kernels.domination import rebuild, rescore
+        from .._kernels.domination import compute_scores, rebuild
 
-        rescore(*self._matrix, self.w, self._offset, self._score)
-        return float(
-            rebuild(self._score, self._order, self._begin, self._first, self._cost, self._low, self._high, self._sums)
-        )
+        compute_scores(*self._matrix, self.w, self._offset, self._score)
+        return float(rebuild(self._score, *self._levels, *self._state))
 
     def _full_gradient(self) -> Floats:
-        from .._kernels.domination import against, pull
+        from .._kernels.domination import feature_gradient, score_gradient
 
-        pull(self._order, self._begin, self._first, self._cost, self._low, self._high, self._sums, self._score_gradient)
-        against(*self._matrix, self._score_gradient, self._all, self._gradient)
+        score_gradient(*self._levels, *self._state, self._score_gradient)
+        feature_gradient(*self._matrix, self._score_gradient, self._all, self._gradient)
         return self._gradient
 
     def evaluate(self, w: Floats) -> tuple[float, Floats]:
@@ -210,9 +216,9 @@ class Descent:
         active, slack, epochs = len(working), np.inf, 0
         while done + epochs < self.settings.max_iter:
             active, worst = descend(
-                *self._matrix, self._level, self._place, self._owner, self._order, self._begin, self._first,
-                self._cost, working, active, self.w, self._reach, self._bound, penalty.l1, penalty.l2, slack,
-                self._offset, self._score, self._low, self._high, self._sums, self._stamp, self._clock, self._touched,
+                *self._matrix, self._level, self._position, self._level_query, *self._levels, working, active, self.w,
+                self._feature_range, self._bound, penalty.l1, penalty.l2, slack, self._offset, self._score,
+                *self._state, self._stamp, self._clock, self._touched,
             )  # fmt: skip
             epochs += 1
             slack = worst

@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 
 TASK_ROWS = 50
 FIRST_STEPS, SMALL = 20, 0.01
-"""Of conjugate gradients for the start; the size of A's further columns beside those that begin with the classes."""
+"""Steps of conjugate gradient for the start; the relative size of the noise in the columns of A beyond the classes."""
 CONVERGED = 0.01
 """The largest relative difference of the mean losses of the last two tenths of the steps."""
 
@@ -41,7 +41,7 @@ class LabelContrast(Solver):
 
     max_pairs : the most entries of W.
     rank : columns of A. mix : the share of the domination loss, the rest is supervised contrast.
-    ridge, sharpness : A begins with this ridge regression times `sharpness`.
+    ridge, sharpness : A starts as the ridge regression with this strength, times `sharpness`.
     steps, batch, rate : of Adam; the rate is relative to the mean size of A's first entries, and falls to 0.
     """
 
@@ -84,18 +84,18 @@ class LabelContrast(Solver):
         return Solution(W, info={**info, "peak_bytes": 3 * A.nbytes, "peak_nonzeros": W.nnz})
 
     def _start(self, X: csr_array, labels: Ints, rng: np.random.Generator) -> Matrix:
-        """The ridge regression of the classes, or its main directions if the rank is smaller, and noise."""
+        """The ridge regression of the classes, or its principal directions if the rank is smaller, and noise."""
         B, _ = fit_ridge(X, center_labels(labels), self.ridge, max_iter=FIRST_STEPS)
         B *= np.float32(self.sharpness)
         if B.shape[1] > self.rank:
             _, vectors = np.linalg.eigh((B.T @ B).astype(np.float64))
             B = B @ vectors[:, ::-1][:, : self.rank].astype(np.float32)
         noise = rng.normal(size=(len(B), self.rank - B.shape[1])) * SMALL * float(np.abs(B).mean())
-        noise[~B.any(axis=1)] = 0.0  # a column that no item has stays out of W
+        noise[~B.any(axis=1)] = 0.0  # a column that occurs in no item gets no entry of W
         return np.ascontiguousarray(np.hstack([B, noise.astype(np.float32)]))
 
     def _learn(self, X: csr_array, labels: Ints, A: Matrix, rng: np.random.Generator, pool: Executor) -> list[float]:
-        """All steps, A in place; the mean loss of each batch."""
+        """Take all steps, on A in place; returns the mean loss of each batch."""
         from .._kernels.contrast import adam
 
         mean, square, losses = np.zeros_like(A), np.zeros_like(A), []
@@ -110,7 +110,7 @@ class LabelContrast(Solver):
         return losses
 
     def _evaluate(self, Z: Matrix, labels: Ints, pool: Executor) -> tuple[Matrix, float]:
-        """The gradient of the batch's mean loss by Z, the projected items, and that loss."""
+        """The gradient of the mean loss of a batch with respect to Z, the projected items, and that loss."""
         from .._kernels.contrast import contrast_rows, multiply_rows
 
         n = len(Z)

@@ -3,11 +3,11 @@
     min over W with `max_pairs` entries   ½‖XWXᵀ - YYᵀ‖² + ½ ridge (‖XW‖² + ‖WXᵀ‖² + ridge ‖W‖²)
 
 X : the items, each column scaled by its information on the class. Y : one column for each class, less its mean.
-Without a limit the solution is W = BBᵀ, B the ridge regression of Y on X. With one:
+Without a limit the solution is W = BBᵀ, with B the ridge regression of Y on X. With a limit:
 
-1. B is made sparse: its entries of largest impact, as many as let BBᵀ have about `wider` times the pairs, are refitted;
-2. BBᵀ is pruned to the entries of largest impact, a few rows at a time;
-3. these are refitted to the objective above (`LabelRefit`); a small W first with more entries than it keeps.
+1. B is pruned to its entries of largest impact, so that BBᵀ has about `wider` times the pairs, and refitted;
+2. BBᵀ is pruned to its entries of largest impact, a few rows at a time;
+3. these are refitted to the objective above (`LabelRefit`); a small W is first fitted with more entries, then pruned.
 
 Memory grows with the entries of X, with D · classes and with `max_pairs`; never with D² or n². The defaults were chosen
 on 20 Newsgroups, on the last third (by date) of each class's training documents: benchmarks/class_defaults.py.
@@ -180,7 +180,7 @@ class LabelRefit:
     """The objective of `LabelRidge` on the entries that W has, ((C + ridge) W (C + ridge))_P = (XᵀYYᵀX)_P, C = XᵀX.
 
     A small pattern is solved by conjugate gradient with C in memory, a large one by Adam on batches of items.
-    Threads own rows, so they change no bit.
+    Each thread writes its own rows, so the number of threads does not change the result.
 
     exact_steps : of conjugate gradient. steps, batch, rate : of Adam; the rate is relative to the mean |entry| of W and
         falls to 0. most_columns, most_work : the largest pattern for conjugate gradient.
@@ -203,7 +203,7 @@ class LabelRefit:
         validation.count("batch", self.batch, low=2)
 
     def refit(self, X: csr_array, Y: Matrix, W: csr_array, seed: int) -> csr_array:
-        """W on its own entries, from the values it has."""
+        """Fit the values of W's entries, starting from the present ones."""
         from scipy.sparse import csr_array
 
         used = _used_columns(W)
@@ -222,7 +222,7 @@ class LabelRefit:
         return csr_array((values, W.indices, W.indptr), shape=W.shape)
 
     def count_steps(self, W: csr_array) -> int:
-        """How many steps `refit` takes from this W."""
+        """The number of steps that `refit` takes for this W."""
         return self.exact_steps if self._is_small(W) else self.steps
 
     def _is_small(self, W: csr_array) -> bool:
@@ -247,7 +247,7 @@ class LabelRefit:
         return solution
 
     def _solve_in_batches(self, X: csr_array, Y: Matrix, W: Pattern, seed: int, pool: Executor) -> Matrix:
-        """Adam, every step on all pairs of the next items in a random order."""
+        """Adam; each step takes all pairs of the next batch of items, in random order."""
         from .._kernels.class_pairs import pattern_step, residual_rows
 
         (n, used), rng = X.shape, np.random.default_rng(seed)
@@ -294,7 +294,7 @@ def _sample_product(W: Pattern, left: Matrix, right: Matrix, pool: Executor) -> 
 
 
 def iterate_batches(rng: np.random.Generator, n: int, size: int) -> Iterator[NDArray[np.intp]]:
-    """Endless batches of `size` of n items, in a new random order whenever too few are left."""
+    """Endless batches of `size` of n items, shuffled again whenever fewer are left."""
     while True:
         order = rng.permutation(n)
         yield from (order[at : at + size] for at in range(0, n - size + 1, size))

@@ -1,6 +1,6 @@
 """PAMIR (Grangier and Bengio, 2008): passive-aggressive steps on drawn triples, linear or bilinear.
 
-A triple that is not won by 1 changes the weights as little as corrects it, and at most by C, the aggressiveness:
+A triple with margin below 1 causes the smallest update that raises the margin to 1, limited by the aggressiveness C:
 τ = min(C, loss / (‖q‖² ‖Δ‖²)), with ‖q‖ = 1 if there is no query vector.
 """
 
@@ -50,7 +50,7 @@ def draw_topic(relevant: NDArray[np.int64], items: int, seed: int, topic: int) -
 class PassiveAggressive(Solver):
     """`max_iter` steps from 0; C takes the place of a penalty. average : return the mean of the weights over all steps.
 
-    info["violations"] is the share of the triples that were not won by 1.
+    info["violations"] is the share of the triples with a margin below 1.
     """
 
     C: float = 1.0
@@ -80,7 +80,7 @@ class PassiveAggressive(Solver):
         return w - drift / self.max_iter if self.average else w, violations
 
     def _solve_bilinear(self, problem: TripleProblem) -> tuple[csr_array, int]:
-        """Only columns of queries and items that occur take memory."""
+        """W is dense over the columns of queries and items that occur."""
         from scipy.sparse import csr_array
 
         from .._kernels.passive import bilinear_steps
@@ -100,7 +100,7 @@ class PassiveAggressive(Solver):
 
 
 def _select_used(matrix: csr_array) -> tuple[NDArray[np.int64], csr_array]:
-    """The columns that occur, and the matrix of these alone."""
+    """The columns that occur, and the matrix without the others."""
     from scipy.sparse import csr_array
 
     columns, place = np.unique(matrix.indices, return_inverse=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Linear:
-    """s(x) = w·x, column by column: what coordinate descent reads. One of it serves any number of solves.
+    """s(x) = w·x with X by columns, for coordinate descent; it can be used in any number of solves.
 
     pointer, rows, values : the CSC arrays of X; float32 stays float32.
     """
@@ -29,7 +29,7 @@ class Linear:
 
     @classmethod
     def of(cls, X: Any) -> Linear:
-        """A CSC matrix is taken as it is, a CSR or dense one is turned into CSC once."""
+        """Use a CSC matrix as it is; convert a CSR or dense one."""
         from scipy.sparse import csc_array
 
         columns = csc_array(X)
@@ -37,7 +37,7 @@ class Linear:
         return cls(columns.indptr, columns.indices.view(unsigned), columns.data, columns.shape)
 
     def scaled(self, by: NDArray[np.float64]) -> Linear:
-        """The same with column r times by[r]."""
+        """A copy with column r multiplied by by[r]."""
         values = self.values * np.repeat(by, np.diff(self.pointer)).astype(self.values.dtype, copy=False)
         return Linear(self.pointer, self.rows, values, self.shape)
 
@@ -70,7 +70,7 @@ class Bilinear:
 
     @classmethod
     def of(cls, queries: Any, items: Any) -> Bilinear:
-        """Take arrays or sparse matrices as they are; numbers become float32."""
+        """Use arrays or sparse matrices without scaling; numbers become float32."""
         Q = rows("Q", queries)
         return cls(Q, Q if items is queries else rows("D", items))
 
@@ -87,7 +87,7 @@ class Bilinear:
         found = np.asarray(((self.queries @ W) @ self.items.T).toarray(), dtype=np.float32)
         if np.isfinite(found).all():
             return found
-        # three float32 factors fit into a float64, so only sums that are too large themselves are left
+        # a product of three float32 factors fits into a float64, so only true overflows remain
         exact = ((self.queries.astype(np.float64) @ W) @ self.items.T).toarray()
         return in_float32(exact)
 
@@ -105,7 +105,7 @@ def in_float32(scores: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def rows(name: str, matrix: Any) -> csr_array:
-    """Rows as a CSR matrix of float32 with rising indices; NaN, infinities and other shapes are refused by name."""
+    """A CSR matrix of float32 with rising indices; NaN, infinities and other shapes raise DataError."""
     from scipy.sparse import csr_array, issparse
 
     if not issparse(matrix):
