@@ -173,6 +173,32 @@ def expand(
 
 
 @njit(cache=True, nogil=True)
+def expand_queries(
+    first, last, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights, W_starts, W_columns, W_values,
+    pair_weight, pair_offset, seen, columns, expanded,
+):  # fmt: skip
+    """Return queries first … last - 1 expanded, as starts, ascending columns and weights that are not 0."""
+    starts, room = np.zeros(last - first + 1, np.int64), q_starts[last] - q_starts[first]
+    for i in range(w_starts[first], w_starts[last]):
+        room += W_starts[w_rows[i] + 1] - W_starts[w_rows[i]]
+    out_columns, out_weights, n = np.empty(room, np.int64), np.empty(room, np.float64), 0
+    for query in range(first, last):
+        n_columns = expand(
+            0, 1, query, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights,
+            W_starts, W_columns, W_values, pair_weight, pair_offset, seen, columns, 0, expanded,
+        )  # fmt: skip
+        columns[:n_columns].sort()
+        for i in range(n_columns):
+            column = columns[i]
+            if expanded[column] != 0.0:
+                out_columns[n], out_weights[n] = column, expanded[column]
+                n += 1
+            seen[column], expanded[column] = 0, 0.0
+        starts[query - first + 1] = n
+    return starts, out_columns[:n], out_weights[:n]
+
+
+@njit(cache=True, nogil=True)
 def _postings_to_read(columns, n_columns, expanded, lanes, starts, dense_row, n_docs):
     """Count the postings to read for each query alone, and for all queries at once."""
     alone, together = 0, 0
@@ -216,7 +242,7 @@ def _search_one(
 
 @njit(cache=True, nogil=True)
 def _score_batch(
-    first, columns, n_columns, expanded, starts, docs, weights, dense_row, dense, n_docs, deleted, skip, total
+    queries, columns, n_columns, expanded, starts, docs, weights, dense_row, dense, n_docs, deleted, skip, total
 ):
     """Sum the scores of eight queries at once."""
     for i in range(n_columns):
@@ -228,53 +254,51 @@ def _score_batch(
     for lane in range(LANES):
         for doc in deleted:
             total[np.int64(doc) * LANES + lane] = 0.0
-        if skip[first + lane] >= 0:
-            total[skip[first + lane] * LANES + lane] = 0.0
+        if skip[queries[lane]] >= 0:
+            total[skip[queries[lane]] * LANES + lane] = 0.0
 
 
 @njit(cache=True, nogil=True)
 def search(
-    first, last, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights, W_starts, W_columns, W_values,
+    rows, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights, W_starts, W_columns, W_values,
     pair_weight, pair_offset, starts, docs, weights, dense_row, dense, n_docs, deleted, skip,
-    seen, columns, expanded, total, out_scores, out_docs,
+    seen, columns, expanded, total, out_scores, out_docs, counts,
 ):  # fmt: skip
-    """Find the best documents of queries first … last - 1; return the number of results of each.
+    """Find the best documents of the queries `rows` and set counts[query] to the number of results of each.
 
     The weights of a query are q in its term columns plus pair_weight * w @ W in the columns from `pair_offset` on. A
     column of most documents is the row dense[dense_row[column]]; dense_row is -1 for the others. `deleted` documents
     and skip[query] (-1: none) are left out. seen, columns, expanded and total are work arrays, all 0 before and after,
     for `lanes` queries at a time, where lanes = len(expanded) / len(seen) is 1 or 8.
     """
-    counts, lanes = np.zeros(last - first, np.int64), len(expanded) // max(len(seen), 1)
-    for block in range(first, last, lanes):
-        here, n_columns = min(lanes, last - block), 0
-        for lane in range(here):
+    lanes = len(expanded) // max(len(seen), 1)
+    for block in range(0, len(rows), lanes):
+        queries, n_columns = rows[block : block + lanes], 0
+        for lane in range(len(queries)):
             n_columns = expand(
-                lane, lanes, block + lane, q_starts, q_terms, q_weights, w_starts, w_rows, w_weights,
+                lane, lanes, queries[lane], q_starts, q_terms, q_weights, w_starts, w_rows, w_weights,
                 W_starts, W_columns, W_values, pair_weight, pair_offset, seen, columns, n_columns, expanded,
             )  # fmt: skip
         columns[:n_columns].sort()
         alone, together = (0, 1)
-        if here == LANES:
+        if len(queries) == LANES:
             alone, together = _postings_to_read(columns, n_columns, expanded, lanes, starts, dense_row, n_docs)
-        if together * BATCH_COST < alone:
+        at_once = together * BATCH_COST < alone
+        if at_once:
             _score_batch(
-                block, columns, n_columns, expanded, starts, docs, weights, dense_row, dense, n_docs, deleted, skip,
+                queries, columns, n_columns, expanded, starts, docs, weights, dense_row, dense, n_docs, deleted, skip,
                 total,
             )  # fmt: skip
-            for lane in range(here):
-                query = block + lane
-                counts[query - first] = _select_from_all(total, n_docs, lane, lanes, out_scores[query], out_docs[query])
-        else:
-            for lane in range(here):
-                query = block + lane
-                counts[query - first] = _search_one(
+        for lane in range(len(queries)):
+            query = queries[lane]
+            if at_once:
+                counts[query] = _select_from_all(total, n_docs, lane, lanes, out_scores[query], out_docs[query])
+            else:
+                counts[query] = _search_one(
                     query, lane, lanes, columns, n_columns, expanded, starts, docs, weights, dense_row, dense, n_docs,
                     deleted, skip, total, out_scores[query], out_docs[query],
                 )  # fmt: skip
-        for query in range(block, block + here):
-            _sort_heap(out_scores[query], out_docs[query], counts[query - first])
+            _sort_heap(out_scores[query], out_docs[query], counts[query])
         for i in range(n_columns):
             seen[columns[i]] = 0
             expanded[columns[i] * lanes : (columns[i] + 1) * lanes] = 0.0
-    return counts

@@ -88,17 +88,17 @@ class ExpandedSegment:
         """Bytes of the postings."""
         return self.weights.nbytes * 2 + self.dense.nbytes
 
-    def is_cheaper(self, segment: Segment, queries: EncodedQuery) -> NDArray[np.bool_]:
-        """Return for which queries these lists are shorter than the lists of the expanded query."""
+    def is_cheaper(self, segment: Segment, queries: EncodedQuery, cost: float = 1.0) -> NDArray[np.bool_]:
+        """Return for which queries these lists are shorter than `cost` times the lists of the expanded query."""
         assert queries.words is not None
         assert queries.W is not None
         if queries.pairs_digest not in self._costs:
             lengths = np.diff(segment.starts)[queries.pair_offset + queries.W.indices].astype(np.float64)
-            cost = np.diff(np.concatenate([[0.0], np.cumsum(lengths)])[queries.W.indptr])
-            self._costs[queries.pairs_digest] = cost
+            by_word = np.diff(np.concatenate([[0.0], np.cumsum(lengths)])[queries.W.indptr])
+            self._costs[queries.pairs_digest] = by_word
         words = queries.words.copy()
         words.data = np.ones_like(words.data, np.float64)
-        cost_by_query = words @ self._costs[queries.pairs_digest]
+        cost_by_query = cost * (words @ self._costs[queries.pairs_digest])
         lengths = np.where(self.dense_row >= 0, len(segment) * DENSE_COST, np.diff(self.starts))
         cost_by_documents = words @ lengths[queries.pair_offset :].astype(np.float64)
         return np.asarray(cost_by_documents < cost_by_query)

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import validation
 from ..data.files import PathLike
@@ -24,8 +22,10 @@ from ..deprecated import renamed_parameters
 from ..errors import DataError, ModelError
 from .encoded_query import EncodedQuery
 from .expansion import Expansion
+from .hit import Hit, result_rows
 from .index_file import check_index, index_state, read_index
-from .segment import Segment, documents_at
+from .segment import Segment
+from .stored_documents import StoredDocuments
 from .top_k import TopK, search_segment
 
 if TYPE_CHECKING:
@@ -37,24 +37,8 @@ MAX_DELETED_SHARE = 0.5
 """A segment with a larger share of deleted documents is rebuilt."""
 
 
-class Hit(NamedTuple):
-    """A search result.
-
-    Attributes
-    ----------
-    id, title : str
-        The document.
-    score : float
-        Its score.
-    """
-
-    id: str
-    score: float
-    title: str
-
-
 @dataclass(frozen=True)
-class Index:
+class Index(StoredDocuments):
     """Documents and their postings by term. Documents have numbers; those of the first segment come first.
 
     Parameters
@@ -93,22 +77,6 @@ class Index:
             Fingerprint of the model that weighted the documents.
         """
         return cls((Segment.build(matrix, documents),), made_for)
-
-    def __len__(self) -> int:
-        return sum(len(segment) - len(segment.deleted) for segment in self.segments)
-
-    def __contains__(self, doc_id: object) -> bool:
-        return isinstance(doc_id, str) and any(segment.position(doc_id) >= 0 for segment in self.segments)
-
-    @property
-    def n_terms(self) -> int:
-        """Number of terms."""
-        return self.segments[0].n_terms
-
-    @property
-    def postings(self) -> int:
-        """Number of stored weights."""
-        return sum(len(segment.docs) for segment in self.segments)
 
     def with_documents(self, matrix: csr_array, documents: Documents) -> Index:
         """Return an index with these documents added; a document with a known id replaces the old one.
@@ -193,15 +161,15 @@ class Index:
             For each query the id of a document to leave out, or None.
         n_jobs : int, optional
             Number of threads. None uses every core.
-        plan : {"auto", "query", "documents"}, default="auto"
+        plan : {"auto", "query", "documents", "exhaustive"}, default="auto"
             "query" expands queries through W, "documents" uses the expanded documents, "auto" takes for each query
-            the plan that reads fewer postings.
+            the plan that reads fewer postings. "exhaustive" is "query" without pruning: it scores every document.
         """
         if not isinstance(queries, EncodedQuery):
             queries = EncodedQuery(queries)
         if queries.terms.shape[1] != self.n_terms:
             raise DataError(f"queries must have {self.n_terms} columns; got {queries.terms.shape[1]}")
-        validation.choice("plan", plan, ("auto", "query", "documents"))
+        validation.choice("plan", plan, ("auto", "query", "documents", "exhaustive"))
         k = min(validation.count("k", k, low=1), max(len(self), 1))
         threads, parts = validation.threads(n_jobs), []
         for number, segment in enumerate(self.segments):
@@ -217,7 +185,7 @@ class Index:
     def _merge_results(self, parts: Sequence[TopK], k: int) -> TopK:
         """Return the best of several segments, by score and then by descending id."""
         out = TopK.empty(len(parts[0].counts), k)
-        for query, rows in enumerate(zip(*map(_result_rows, parts), strict=True)):
+        for query, rows in enumerate(zip(*map(result_rows, parts), strict=True)):
             results = [
                 (score, self.id_at(doc + offset), doc + offset)
                 for row, offset in zip(rows, self._offsets, strict=True)
@@ -237,7 +205,7 @@ class Index:
         queries, k, n_jobs : EncodedQuery or csr_array, int and int
             As in `top`.
         """
-        rows = _result_rows(self.top(queries, k, n_jobs=n_jobs))
+        rows = result_rows(self.top(queries, k, n_jobs=n_jobs))
         return [[Hit(self.id_at(number), score, self.title_at(number)) for number, score in row] for row in rows]
 
     @renamed_parameters({"drop_self": "exclude_self"})
@@ -255,126 +223,11 @@ class Index:
         exclude_self : bool, default=False
             Leave out the document whose id is the id of the query.
         """
-        rows = _result_rows(self.top(queries, k, list(query_ids) if exclude_self else None))
+        rows = result_rows(self.top(queries, k, list(query_ids) if exclude_self else None))
         return {
             query: {self.id_at(number): score for number, score in row}
             for query, row in zip(query_ids, rows, strict=True)
         }
-
-    @cached_property
-    def _offsets(self) -> list[int]:
-        return [0, *np.cumsum([len(segment) for segment in self.segments]).tolist()][:-1]
-
-    def _locate(self, number: int) -> tuple[Segment, int]:
-        """Return the segment of a document and its position there."""
-        for segment, offset in zip(reversed(self.segments), reversed(self._offsets), strict=True):
-            if number >= offset:
-                return segment, number - offset
-        raise IndexError(number)
-
-    def id_at(self, number: int) -> str:
-        """Return the id of a document.
-
-        Parameters
-        ----------
-        number : int
-            Its number.
-        """
-        segment, position = self._locate(number)
-        return segment.ids[position]
-
-    def title_at(self, number: int) -> str:
-        """Return the title of a document.
-
-        Parameters
-        ----------
-        number : int
-            Its number.
-        """
-        segment, position = self._locate(number)
-        return segment.titles[position]
-
-    def number(self, doc_id: str) -> int:
-        """Return the number of a document. An unknown id raises DataError.
-
-        Parameters
-        ----------
-        doc_id : str
-            Its id.
-        """
-        for segment, offset in zip(self.segments, self._offsets, strict=True):
-            if (position := segment.position(doc_id)) >= 0:
-                return offset + position
-        raise DataError(f"there is no document {doc_id!r} in this index of {len(self)} documents")
-
-    def title_of(self, doc_id: str) -> str:
-        """Return the title of a document.
-
-        Parameters
-        ----------
-        doc_id : str
-            Its id.
-        """
-        return self.title_at(self.number(doc_id))
-
-    def text_of(self, doc_id: str) -> str:
-        """Return the text of a document.
-
-        Parameters
-        ----------
-        doc_id : str
-            Its id.
-        """
-        segment, position = self._locate(self.number(doc_id))
-        return segment.texts[position]
-
-    def weights_of(self, doc_id: str, terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the weight of each term in a document, 0 for a term that the document lacks.
-
-        Parameters
-        ----------
-        doc_id : str
-            The document.
-        terms : array of int64
-            The columns of the terms.
-        """
-        segment, position = self._locate(self.number(doc_id))
-        return segment.weights_of(position, terms)
-
-    def has_term(self, term: int) -> bool:
-        """Return whether any document, deleted ones included, has this term.
-
-        Parameters
-        ----------
-        term : int
-            The column of the term.
-        """
-        return any(segment.starts[term] < segment.starts[term + 1] for segment in self.segments)
-
-    @cached_property
-    def _order(self) -> list[int]:
-        """Numbers of all documents that are not deleted, by descending id."""
-        parts = zip(self._offsets, self.segments, strict=True)
-        numbers = [offset + position for offset, segment in parts for position in segment.live.tolist()]
-        return numbers if len(self.segments) == 1 else sorted(numbers, key=self.id_at, reverse=True)
-
-    @cached_property
-    def documents(self) -> Documents:
-        """All documents, read into memory, by descending id."""
-        return documents_at(map(self._locate, self._order))
-
-    def matrix(self, doc_ids: Iterable[str] | None = None) -> csr_array:
-        """Return documents × terms.
-
-        Parameters
-        ----------
-        doc_ids : iterable of str, optional
-            Documents to return. None returns all, in the order of `documents`.
-        """
-        from scipy.sparse import csr_array, vstack
-
-        numbers = self._order if doc_ids is None else [self.number(doc_id) for doc_id in doc_ids]
-        return csr_array(vstack([segment.matrix() for segment in self.segments], format="csr")[numbers])
 
     def save(self, path: PathLike) -> None:
         """Write the index to one file, atomically.
@@ -416,9 +269,3 @@ class Index:
         index = cls.load(path)
         check_index(map_tensors(path, "index"), index.segments, index.expansion)
         return index
-
-
-def _result_rows(top: TopK) -> list[list[tuple[int, float]]]:
-    """The (number, score) of every result, by query."""
-    rows = zip(top.docs.tolist(), top.scores.tolist(), top.counts.tolist(), strict=True)
-    return [list(zip(docs[:count], scores, strict=False)) for docs, scores, count in rows]

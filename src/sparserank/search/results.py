@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..parameters import html_table
 
 if TYPE_CHECKING:
-    from .index import Hit
+    from .hit import Hit
 
 
 class SearchResults(list["Hit"]):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..data.formats.tensors import Tensors
 from ..data.records import Documents
 from ..errors import DataError, ModelError
+from .block_maxima import BlockMaxima
 from .string_array import StringArray
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ class Postings(NamedTuple):
 
 @dataclass(frozen=True)
 class Segment:
-    """Term t occurs in docs[starts[t]:starts[t + 1]], in ascending order, with the same slice of `weights`."""
+    """Term t occurs in docs[starts[t]:starts[t + 1]], in ascending order, with the same slice of `weights`.
+
+    blocks : for pruned search; None for a small segment, and for a file that an earlier version wrote.
+    """
 
     ids: StringArray
     titles: StringArray
@@ -51,6 +55,7 @@ class Segment:
     docs: NDArray[np.int32]
     weights: NDArray[np.float32]
     deleted: NDArray[np.int32]
+    blocks: BlockMaxima | None = None
 
     def __post_init__(self) -> None:
         for name in _ARRAYS.values():
@@ -68,11 +73,10 @@ class Segment:
         by_term.sort_indices()
         columns = (documents.ids, documents.titles, documents.texts)
         ids, titles, texts = (StringArray.from_strings(column[i] for i in order) for column in columns)
-        return cls(
-            ids, titles, texts,
-            by_term.indptr.astype(np.int64), by_term.indices.astype(np.int32), by_term.data.astype(np.float32),
-            np.zeros(0, np.int32),
-        )  # fmt: skip
+        lists = by_term.indptr.astype(np.int64), by_term.indices.astype(np.int32), by_term.data.astype(np.float32)
+        starts, docs, weights = map(read_only, lists)
+        blocks = BlockMaxima.build(starts, docs, weights, len(documents))
+        return cls(ids, titles, texts, *lists, np.zeros(0, np.int32), blocks)
 
     @classmethod
     def merge(cls, segments: Sequence[Segment]) -> Segment:
@@ -132,7 +136,7 @@ class Segment:
         out: dict[str, NDArray[Any]] = {f"{prefix}{name}": getattr(self, field) for name, field in _ARRAYS.items()}
         for name in _STRINGS:
             out |= getattr(self, name).arrays(f"{prefix}{name}")
-        return out
+        return out if self.blocks is None else out | self.blocks.arrays(prefix)
 
     @classmethod
     def from_file(cls, file: Tensors, prefix: str) -> Segment:
@@ -151,7 +155,8 @@ class Segment:
         ids, titles, texts = map(strings, _STRINGS)
         if not len(ids) == len(titles) == len(texts):
             raise ModelError(f"{file.path}: the document ids are not in order")
-        return cls(ids, titles, texts, starts, docs, weights, file.indices(f"{prefix}gone", len(ids)))
+        blocks = BlockMaxima.from_file(file, prefix, len(ids), len(starts) - 1)
+        return cls(ids, titles, texts, starts, docs, weights, file.indices(f"{prefix}gone", len(ids)), blocks)
 
     def check(self, file: Tensors, prefix: str) -> None:
         """Read everything and raise ModelError if a value is invalid."""

@@ -1,14 +1,15 @@
-"""Top-k search in one segment, by one of two plans with equal results.
+"""Top-k search in one segment, by one of three plans with equal results.
 
-The plan `query` expands each query through W and reads the postings of all terms that result. The plan `documents`
-reads postings that were expanded at indexing time: fewer lists, with rounded weights. It takes a few more documents
-than requested, as many as rounding could misplace, and rescores them exactly. If rounding could have reduced a score to
-0, the first plan answers.
+The plan `exhaustive` expands each query through W and reads the postings of all terms that result. The plan `query`
+does the same without scoring documents that block maxima exclude from the results. The plan `documents` reads postings
+that were expanded at indexing time: fewer lists, with rounded weights. It takes a few more documents than requested, as
+many as rounding could misplace, and rescores them exactly. If rounding could have reduced a score to 0, `query`
+answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,11 +23,21 @@ from .segment import Postings, Segment, read_only
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from .block_maxima import BlockMaxima
     from .expansion import ExpandedSegment
 
 _BUFFERS = local()
 """Work arrays of a thread, kept between searches: to clear them would cost more than a small search."""
 MAX_BUFFER_BYTES = 1 << 27
+EXPANDED_QUERIES = 256
+"""Queries that are expanded at a time for a pruned search."""
+MAX_PRUNED_K = 64
+"""More results are searched exhaustively."""
+MIN_PRUNED_POSTINGS = 2048
+MIN_PRUNED_POSTINGS_PER_TERM = 150
+"""A query of n terms that reads fewer than the first plus n times the second is searched exhaustively."""
+PRUNED_COST = 0.4
+"""Cost of a posting of a pruned search, in postings read, to choose between the plans."""
 
 
 class TopK(NamedTuple):
@@ -52,13 +63,14 @@ def search_segment(
     threads: int, plan: str,
 ) -> TopK:  # fmt: skip
     """Search by the given plan; "auto" takes for each query the plan that reads fewer postings."""
-    postings = segment.postings
-    if expanded is None or plan == "query":
-        return search_postings(postings, queries, k, skip, threads)
-    by_documents = expanded.is_cheaper(segment, queries) if plan == "auto" else np.ones(len(queries), np.bool_)
+    postings, blocks = segment.postings, None if plan == "exhaustive" else segment.blocks
+    if expanded is None or plan in ("query", "exhaustive"):
+        return search_postings(postings, queries, k, skip, threads, blocks)
+    cost = 1.0 if blocks is None else PRUNED_COST
+    by_documents = expanded.is_cheaper(segment, queries, cost) if plan == "auto" else np.ones(len(queries), np.bool_)
     rows = np.flatnonzero(by_documents)
     if not len(rows):
-        return search_postings(postings, queries, k, skip, threads)
+        return search_postings(postings, queries, k, skip, threads, blocks)
     selected = queries if by_documents.all() else queries.take(rows)
     top, uncertain = expanded.search(postings, selected, k, skip[rows], threads)
     by_documents[rows] = ~uncertain
@@ -67,32 +79,57 @@ def search_segment(
     out = TopK.empty(len(queries), k)
     out.put(rows, top)
     rows = np.flatnonzero(~by_documents)
-    out.put(rows, search_postings(postings, queries.take(rows), k, skip[rows], threads))
+    out.put(rows, search_postings(postings, queries.take(rows), k, skip[rows], threads, blocks))
     return out
 
 
-def search_postings(postings: Postings, queries: EncodedQuery, k: int, skip: NDArray[np.int64], threads: int) -> TopK:
-    """Return the best k documents of every query, expanded through W."""
+def search_postings(
+    postings: Postings, queries: EncodedQuery, k: int, skip: NDArray[np.int64], threads: int,
+    blocks: BlockMaxima | None = None,
+) -> TopK:  # fmt: skip
+    """Return the best k documents of every query, expanded through W; with `blocks`, by a pruned search."""
     from .._kernels.inverted import LANES, search
 
     n, n_columns = len(queries), len(postings.starts) - 1
-    out = TopK.empty(n, k)
-    arrays = csr_arrays(queries)
+    out, arrays = TopK.empty(n, k), (*csr_arrays(queries), float(queries.pair_weight), queries.pair_offset)
+    lists = [read_only(array) for array in (postings.starts, postings.docs.view(np.uint32), postings.weights)]
+    dense = [read_only(array) for array in (postings.dense_row, postings.dense)]
+    exclude = postings.n_docs, postings.deleted, skip
     lanes = LANES if n >= LANES else 1
     workers = min(threads, max(1, n // (2 * LANES)))
-    blocks = -(-n // LANES)
-    bounds = [(blocks * i // workers * LANES, min(n, blocks * (i + 1) // workers * LANES)) for i in range(workers)]
+    parts = -(-n // LANES)
+    bounds = [(parts * i // workers * LANES, min(n, parts * (i + 1) // workers * LANES)) for i in range(workers)]
 
-    def search_block(bound: tuple[int, int]) -> None:
-        out.counts[slice(*bound)] = search(
-            *bound, *arrays, float(queries.pair_weight), queries.pair_offset,
-            read_only(postings.starts), read_only(postings.docs.view(np.uint32)), read_only(postings.weights),
-            read_only(postings.dense_row), read_only(postings.dense), postings.n_docs, postings.deleted, skip,
-            *_buffers(n_columns, postings.n_docs, lanes), out.scores, out.docs,
-        )  # fmt: skip
+    def search_part(bound: tuple[int, int]) -> None:
+        out.counts[slice(*bound)] = -1
+        if blocks is not None and k <= MAX_PRUNED_K:
+            _search_pruned(bound, arrays, (*lists, *exclude), blocks, out)
+        rows = np.flatnonzero(out.counts[slice(*bound)] < 0) + bound[0]
+        if len(rows):
+            buffers = _buffers(n_columns, postings.n_docs, lanes)
+            search(rows, *arrays, *lists, *dense, *exclude, *buffers, out.scores, out.docs, out.counts)
 
-    run_in_threads(search_block, bounds)
+    run_in_threads(search_part, bounds)
     return out
+
+
+def _search_pruned(
+    bound: tuple[int, int], arrays: Sequence[Any], lists: Sequence[Any], blocks: BlockMaxima, out: TopK
+) -> None:
+    """Search a range of queries with block maxima; the count of a query without an answer stays -1."""
+    from .._kernels.block_max import search_pruned
+    from .._kernels.inverted import expand_queries
+
+    starts, n_docs = lists[0], lists[3]
+    seen, columns, expanded, total = _buffers(len(starts) - 1, n_docs, 1)
+    limits = MIN_PRUNED_POSTINGS, MIN_PRUNED_POSTINGS_PER_TERM
+    for first in range(*bound, EXPANDED_QUERIES):
+        last = min(first + EXPANDED_QUERIES, bound[1])
+        queries = expand_queries(first, last, *arrays, seen, columns, expanded)
+        search_pruned(
+            first, *queries, *lists, *blocks.kernel_arrays, *limits, total, *_block_buffers(n_docs),
+            out.scores, out.docs, out.counts,
+        )  # fmt: skip
 
 
 def run_in_threads(work: Callable[[tuple[int, int]], None], bounds: list[tuple[int, int]]) -> None:
@@ -119,16 +156,30 @@ def _csr(matrix: csr_array | None, n: int) -> list[NDArray[Any]]:
 
 
 def _buffers(n_columns: int, n_docs: int, lanes: int) -> tuple[NDArray[Any], ...]:
-    """Return work arrays of zeros; a kernel leaves them zero."""
+    """Return work arrays of zeros for the columns of a query and the sums of documents; a kernel leaves them zero."""
+    sizes = (
+        (np.uint8, n_columns),
+        (np.int64, n_columns),
+        (np.float64, n_columns * lanes),
+        (np.float64, (n_docs + 7) * lanes),
+    )
+    return _zeros(f"{n_columns} {n_docs} {lanes}", sizes)
+
+
+def _block_buffers(n_docs: int) -> tuple[NDArray[Any], ...]:
+    """Return work arrays of zeros for blocks: bounds, their maxima by chunk, live blocks, and a list of blocks."""
+    from .._kernels.block_max import BLOCK, CHUNK
+
+    n_blocks = -(-n_docs // BLOCK)
+    sizes = (np.float32, n_blocks), (np.float32, -(-n_blocks // CHUNK)), (np.uint8, n_blocks), (np.int64, n_blocks)
+    return _zeros(f"blocks {n_docs}", sizes)
+
+
+def _zeros(key: str, sizes: Sequence[tuple[type, int]]) -> tuple[NDArray[Any], ...]:
+    """Return the work arrays of this thread; to clear new ones would cost more than a small search."""
     cache: dict[str, tuple[NDArray[Any], ...]] = _BUFFERS.__dict__
-    key = f"{n_columns} {n_docs} {lanes}"
     if key not in cache:
         while cache and sum(array.nbytes for arrays in cache.values() for array in arrays) > MAX_BUFFER_BYTES:
             cache.pop(next(iter(cache)))
-        cache[key] = (
-            np.zeros(n_columns, np.uint8),
-            np.zeros(n_columns, np.int64),
-            np.zeros(n_columns * lanes, np.float64),
-            np.zeros(n_docs * lanes, np.float64),
-        )
+        cache[key] = tuple(np.zeros(size, dtype) for dtype, size in sizes)
     return cache[key]

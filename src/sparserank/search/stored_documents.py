@@ -1,0 +1,154 @@
+"""The documents of an index: their numbers, ids, titles, texts and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.records import Documents
+from ..errors import DataError
+from .segment import Segment, documents_at
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+class StoredDocuments:
+    """Documents in segments. They have numbers; those of the first segment come first."""
+
+    segments: tuple[Segment, ...]
+
+    def __len__(self) -> int:
+        return sum(len(segment) - len(segment.deleted) for segment in self.segments)
+
+    def __contains__(self, doc_id: object) -> bool:
+        return isinstance(doc_id, str) and any(segment.position(doc_id) >= 0 for segment in self.segments)
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms."""
+        return self.segments[0].n_terms
+
+    @property
+    def postings(self) -> int:
+        """Number of stored weights."""
+        return sum(len(segment.docs) for segment in self.segments)
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        return [0, *np.cumsum([len(segment) for segment in self.segments]).tolist()][:-1]
+
+    def _locate(self, number: int) -> tuple[Segment, int]:
+        """Return the segment of a document and its position there."""
+        for segment, offset in zip(reversed(self.segments), reversed(self._offsets), strict=True):
+            if number >= offset:
+                return segment, number - offset
+        raise IndexError(number)
+
+    def id_at(self, number: int) -> str:
+        """Return the id of a document.
+
+        Parameters
+        ----------
+        number : int
+            Its number.
+        """
+        segment, position = self._locate(number)
+        return segment.ids[position]
+
+    def title_at(self, number: int) -> str:
+        """Return the title of a document.
+
+        Parameters
+        ----------
+        number : int
+            Its number.
+        """
+        segment, position = self._locate(number)
+        return segment.titles[position]
+
+    def number(self, doc_id: str) -> int:
+        """Return the number of a document. An unknown id raises DataError.
+
+        Parameters
+        ----------
+        doc_id : str
+            Its id.
+        """
+        for segment, offset in zip(self.segments, self._offsets, strict=True):
+            if (position := segment.position(doc_id)) >= 0:
+                return offset + position
+        raise DataError(f"there is no document {doc_id!r} in this index of {len(self)} documents")
+
+    def title_of(self, doc_id: str) -> str:
+        """Return the title of a document.
+
+        Parameters
+        ----------
+        doc_id : str
+            Its id.
+        """
+        return self.title_at(self.number(doc_id))
+
+    def text_of(self, doc_id: str) -> str:
+        """Return the text of a document.
+
+        Parameters
+        ----------
+        doc_id : str
+            Its id.
+        """
+        segment, position = self._locate(self.number(doc_id))
+        return segment.texts[position]
+
+    def weights_of(self, doc_id: str, terms: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the weight of each term in a document, 0 for a term that the document lacks.
+
+        Parameters
+        ----------
+        doc_id : str
+            The document.
+        terms : array of int64
+            The columns of the terms.
+        """
+        segment, position = self._locate(self.number(doc_id))
+        return segment.weights_of(position, terms)
+
+    def has_term(self, term: int) -> bool:
+        """Return whether any document, deleted ones included, has this term.
+
+        Parameters
+        ----------
+        term : int
+            The column of the term.
+        """
+        return any(segment.starts[term] < segment.starts[term + 1] for segment in self.segments)
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """Numbers of all documents that are not deleted, by descending id."""
+        parts = zip(self._offsets, self.segments, strict=True)
+        numbers = [offset + position for offset, segment in parts for position in segment.live.tolist()]
+        return numbers if len(self.segments) == 1 else sorted(numbers, key=self.id_at, reverse=True)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """All documents, read into memory, by descending id."""
+        return documents_at(map(self._locate, self._order))
+
+    def matrix(self, doc_ids: Iterable[str] | None = None) -> csr_array:
+        """Return documents × terms.
+
+        Parameters
+        ----------
+        doc_ids : iterable of str, optional
+            Documents to return. None returns all, in the order of `documents`.
+        """
+        from scipy.sparse import csr_array, vstack
+
+        numbers = self._order if doc_ids is None else [self.number(doc_id) for doc_id in doc_ids]
+        return csr_array(vstack([segment.matrix() for segment in self.segments], format="csr")[numbers])
