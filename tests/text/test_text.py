@@ -251,3 +251,19 @@ def test_names_of_0_1_work_and_warn():
         assert ours.weighted(ours.counts(WORLD).matrix).shape == (5, len(ours.words_))
     with pytest.warns(DeprecationWarning, match="stop_word_set"):
         assert Analyzer(stop_words=("the",)).stopped == {"the"}
+
+
+@given(
+    st.text() | st.text("abc _ßÅ\u0130é9", max_size=40),
+    st.sampled_from([Analyzer(), Analyzer("english", ngrams=2), Analyzer("german", shortest=1, ngrams=3)]),
+)
+def test_a_single_short_text_is_counted_like_many_texts(text, analyzer):
+    features = TextFeatures("raw", unit=False, analyzer=analyzer).fit([text, "ab b c ab the running", "A b"])
+    for query in (text, f"{text} ab unknown"):
+        one, many = features.counts([query]), features.counts((query,))
+        assert one.matrix.shape == many.matrix.shape
+        assert one.unseen.tolist() == many.unseen.tolist()
+        for name in ("indptr", "indices", "data"):
+            got, wanted = getattr(one.matrix, name), getattr(many.matrix, name)
+            assert got.dtype == wanted.dtype
+            assert got.tolist() == wanted.tolist()

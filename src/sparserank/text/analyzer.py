@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -208,6 +208,28 @@ def tokenize(analyzer: Analyzer, texts: Iterable[str]) -> Iterator[Tokens]:
             words = list(places)
         result = Tokens(words, tokens, stops)
         yield _with_grams(result, analyzer.ngrams) if analyzer.ngrams > 1 else result
+
+
+def short_text_tokens(analyzer: Analyzer, text: str) -> list[str]:
+    """Return the tokens of one short text, as `tokenize` does; several times as fast for a query."""
+    found = re.findall(r"\w+", text.lower() if analyzer.lowercase else text)
+    words, removed = [word for word in found if len(word) >= analyzer.shortest], analyzer.stop_word_set
+    if removed:
+        words = [word for word in words if word not in removed]
+    if (stemmer := analyzer.stemmer) is not None:
+        words = [stem for word in words if (stem := _stem(stemmer, word))]
+    grams = list(words)
+    for size in range(2, analyzer.ngrams + 1):
+        grams += [" ".join(words[i : i + size]) for i in range(len(words) - size + 1)]
+    return grams
+
+
+@lru_cache(maxsize=1 << 16)
+def _stem(language: str, word: str) -> str:
+    """Return the stem of a word; cached, because queries share words."""
+    import Stemmer
+
+    return str(Stemmer.Stemmer(language, maxCacheSize=0).stemWord(word))
 
 
 def _checked_texts(texts: Iterable[str]) -> Iterator[str]:

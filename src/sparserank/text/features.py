@@ -5,6 +5,7 @@ Columns are in the code-point order of their words, so the same texts give the s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -16,11 +17,13 @@ from .. import validation
 from ..deprecated import renamed_attribute
 from ..errors import ConfigError, DataError, NotFitted
 from ..parameters import Parameters
-from .analyzer import Analyzer, as_analyzer, code_points, tokenize
+from .analyzer import Analyzer, as_analyzer, code_points, short_text_tokens, tokenize
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+SHORT_TEXT = 1000
+"""Characters of a single text that is counted word by word."""
 WEIGHTS = ("raw", "binary", "tfidf", "sublinear", "bm25")
 
 
@@ -169,9 +172,24 @@ class TextFeatures(Parameters):
             The texts.
         """
         self._check_fitted()
+        single = texts[0] if self.hashing is None and type(texts) is list and len(texts) == 1 else None
+        if isinstance(single, str) and len(single) <= SHORT_TEXT:
+            return self._count_short_text(single)
         rows = list(_count_chunks(self, texts, self.vocabulary_))
         matrix = _stack([row.matrix for row in rows], self.n_columns_)
         return Counts(_sorted(matrix), np.concatenate([np.zeros(0, np.int64), *(row.unseen for row in rows)]))
+
+    def _count_short_text(self, text: str) -> Counts:
+        """Count the words of a query without the arrays that pay for many texts only."""
+        from scipy.sparse import csr_array
+
+        found = [self.vocabulary_.get(word, -1) for word in short_text_tokens(as_analyzer(self.analyzer), text)]
+        counted = Counter(column for column in found if column >= 0)
+        columns = sorted(counted)
+        data = np.array([counted[column] for column in columns], np.float32)
+        ends = np.array([0, len(columns)], np.int32)
+        matrix = csr_array((data, np.array(columns, np.int32), ends), shape=(1, self.n_columns_))
+        return Counts(matrix, np.array([found.count(-1)], np.int64))
 
     def field_counts(self, *fields: Iterable[str], field_weights: Sequence[float] | None = None) -> csr_array:
         """Count the known words of documents with several fields.
