@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from enum import StrEnum
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 MIN_SPEEDUP = 1.5
 """`--plan auto` expands documents if searches become at least this many times as fast."""
+
+
+PART_DOCUMENTS = 20_000
+"""Documents that are encoded at a time."""
 
 
 class Plan(StrEnum):
@@ -59,7 +64,7 @@ def index(
     from ..data.files import file_lock
     from ..errors import ConfigError
     from ..text_ranker import index_path
-    from .output import phase, print_json
+    from .output import print_json, progress
 
     where = index_path(model) if output is None else output
     changes = update or bool(remove)
@@ -67,11 +72,16 @@ def index(
         raise ConfigError("give DATA to index, or --remove documents from an existing index")
     if remove and data is not None and not update:
         raise ConfigError("--remove changes an existing index: with DATA, say --update as well")
-    with phase("indexing"), file_lock(where) if changes else nullcontext():
-        ranker = _updated_index(model, data, where, list(remove or [])) if changes else _new_index(model, str(data))
+    with progress() as report, file_lock(where) if changes else nullcontext():
+        report("indexing")
+        if changes:
+            ranker = _updated_index(model, data, where, list(remove or []))
+        else:
+            ranker = _new_index(model, str(data), where, report)
         ranker.index_ = replace(ranker.index_, expansion=None)
         expanded = plan is not Plan.query and _expand(ranker, always=plan is Plan.documents)
-        ranker.index_.save(where)
+        if changes or expanded:
+            ranker.index_.save(where)
     n_documents = len(ranker.index_)
     summary = {"index": str(where), "documents": n_documents, "postings": ranker.index_.postings, "expanded": expanded}
     if as_json:
@@ -80,11 +90,17 @@ def index(
         print(f"{n_documents:,} documents for {model}: {where}{' (documents expanded)' if expanded else ''}")
 
 
-def _new_index(model: Path, data: str) -> TextRanker:
-    from ..data.open import open_collection
+def _new_index(model: Path, data: str, where: Path, report: Callable[[str], None]) -> TextRanker:
+    """Write the index some documents at a time, and load it."""
+    from ..data.open import stream_documents
+    from ..search import Index
     from ..text_ranker import load_model
+    from ..text_ranker.persistence import write_index
 
-    return load_model(model).over(open_collection(data).documents)
+    ranker = load_model(model)
+    write_index(ranker, where, stream_documents(data, PART_DOCUMENTS), report)
+    ranker.index_ = Index.load(where)
+    return ranker
 
 
 def _updated_index(model: Path, data: str | None, where: Path, remove: list[str]) -> TextRanker:

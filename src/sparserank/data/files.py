@@ -91,6 +91,37 @@ def numbered_lines(path: PathLike, *, skip_blank: bool = True) -> Iterator[tuple
             yield number, line
 
 
+def stream_lines(path: PathLike) -> Iterator[tuple[int, str]]:
+    """Yield what `numbered_lines` yields without holding the whole file in memory."""
+    path = Path(path)
+    try:
+        with _open_stream(path) as file:
+            for number, raw in enumerate(file, start=1):
+                line = decode_utf8(raw, path, number) if number == 1 or not raw.isascii() else raw.decode()
+                line = line.removesuffix("\n").rstrip("\r")
+                if line and not line.isspace():
+                    yield number, line
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
+        raise DataError(f"{path}: cannot be read, or not complete: {error}") from None
+
+
+def _open_stream(path: Path) -> IO[bytes]:
+    if path.suffix == ".gz":
+        return gzip.open(path)  # type: ignore[return-value]
+    if path.suffix == ".xz":
+        return lzma.open(path)
+    if path.suffix == ".zst":
+        import io
+
+        import zstandard
+
+        raw = zstandard.ZstdDecompressor().stream_reader(path.open("rb"), read_across_frames=True, closefd=True)
+        return io.BufferedReader(raw)
+    return path.open("rb")
+
+
 @contextmanager
 def atomic_write(path: PathLike, *, compress: bool = True) -> Iterator[IO[bytes]]:
     """Open a binary file that replaces `path` when the block ends without an error.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -13,7 +13,7 @@ from ..errors import ConfigError, DataError
 from .datasets.catalog import CATALOG
 from .datasets.load import load
 from .files import PathLike
-from .formats.beir import is_beir, read_beir
+from .formats.beir import is_beir, read_beir, stream_corpus
 from .formats.letor import ZeroBased, read_letor
 from .formats.letor_folds import read_folds
 from .formats.tables import columns_of, is_table
@@ -71,6 +71,17 @@ def open_collection(data: PathLike) -> Collection:
     if not isinstance(opened, Collection):
         raise DataError(f"{str(data)!r} is not a text collection with queries; try pydocs, nfcorpus or cranfield")
     return opened
+
+
+def stream_documents(data: PathLike, size: int) -> Iterator[Documents]:
+    """Yield documents of a text collection, `size` at a time; a BEIR folder is not held in memory as a whole."""
+    if Path(data).is_dir() and is_beir(data):
+        yield from stream_corpus(data, size)
+        return
+    documents = open_collection(data).documents
+    columns = documents.ids, documents.titles, documents.texts
+    for at in range(0, max(len(documents), 1), size):
+        yield Documents(*(column[at : at + size] for column in columns))
 
 
 def open_letor(data: PathLike, *, n_features: int | None = None, zero_based: ZeroBased = "auto") -> Letor:

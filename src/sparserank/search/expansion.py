@@ -64,6 +64,8 @@ class ExpandedSegment:
         from scipy.sparse import csr_array, hstack, vstack
 
         assert queries.W is not None
+        if 16 * len(segment.docs) > max_bytes:
+            return None
         rows = segment.matrix()
         rows.sort_indices()
         W, parts, n_entries = queries.W.astype(np.float64).T.tocsc(), [], 0

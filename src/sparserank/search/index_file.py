@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.formats.tensors import Tensors
+from ..data.formats.tensors import FileArray, Tensors
 from ..errors import ModelError
 from .expansion import Expansion
 from .segment import Segment
@@ -55,10 +55,13 @@ def check_index(file: Tensors, segments: Sequence[Segment], expansion: Expansion
         raise ModelError(f"{file.path}: damaged: the content does not match its digest; rebuild the index")
 
 
-def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+def arrays_digest(arrays: Mapping[str, NDArray[Any] | FileArray]) -> str:
     """Hash the names and bytes of arrays."""
     digest = hashlib.sha256()
     for name in sorted(arrays):
         digest.update(name.encode())
-        digest.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data)
+        array = arrays[name]
+        whole = array.pieces() if isinstance(array, FileArray) else [np.ascontiguousarray(array)]
+        for piece in whole:
+            digest.update(piece.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()

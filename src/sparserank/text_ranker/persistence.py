@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from ..base.registry import class_of_file
 from ..bilinear.persistence import PairMatrixRanker
 from ..data.files import PathLike
 from ..data.formats.tensors import read_tensors
+from ..data.records import Documents
 from ..errors import ModelError
+from ..search.builder import build_index_file
 from .ranker import TextRanker
+from .searcher import Docs
 
 
 def load_model(path: PathLike) -> TextRanker:
@@ -77,3 +82,35 @@ def load_pairs(path: PathLike) -> TextRanker | PairMatrixRanker:
     if file.kind != PairMatrixRanker._file_kind:
         raise ModelError(f"{path}: expected a model with word pairs, found one of kind {file.kind!r}")
     return class_of_file(file).from_file(file)  # type: ignore[return-value]
+
+
+def write_index(
+    ranker: TextRanker, path: PathLike, parts: Iterable[Docs], callback: Callable[[str], None] | None = None
+) -> None:
+    """Write the index of a collection that comes in parts, in bounded memory; `TextRanker.index` takes it as a whole.
+
+    Parameters
+    ----------
+    ranker : TextRanker
+        A fitted ranker.
+    path : str or path
+        The index file.
+    parts : iterable of mappings
+        Some documents each: {id: text} or {id: {"title": …, "text": …}}.
+    callback : callable or None, default=None
+        Called with messages about the progress.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> ranker = TextRanker("bm25").fit({"d1": "red apples"})
+    >>> with TemporaryDirectory() as folder:
+    ...     ranker.save(f"{folder}/model.safetensors")
+    ...     write_index(ranker, f"{folder}/other.index", [{"a": "an apple"}, {"b": "a pear", "c": "apples, apples"}])
+    ...     loaded = load_text(f"{folder}/model.safetensors", f"{folder}/other.index")
+    ...     [hit.id for hit in loaded.search("apple")]
+    ['c', 'a']
+    """
+    model = ranker.fitted_model()
+    encoded = ((model.encode_documents(part), part) for part in map(Documents.of, parts))
+    build_index_file(path, encoded, ranker.fingerprint(), callback)

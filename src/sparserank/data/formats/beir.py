@@ -12,13 +12,14 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from ... import validation
 from ...errors import DataError
-from ..files import COMPRESSION_SUFFIXES, PathLike, numbered_lines, write_bytes
+from ..files import COMPRESSION_SUFFIXES, PathLike, numbered_lines, stream_lines, write_bytes
 from ..records import Collection, Documents, Qrels, split_known
 from .lines import has_surrogate, parse_number, qrels_from_rows, read_fields, rows_to_write, write_lines
 
@@ -92,10 +93,12 @@ def _file(folder: Path, name: str) -> Path:
     return candidates[0]
 
 
-def _records(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _records(
+    path: Path, read: Callable[[PathLike], Iterator[tuple[int, str]]] = numbered_lines
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield (id, file:line, record) for every line of a .jsonl file, which has at least one and no duplicate ids."""
     lines: dict[str, int] = {}
-    for number, line in numbered_lines(path):
+    for number, line in read(path):
         where = f"{path}:{number}"
         try:
             record = json.loads(line)
@@ -125,11 +128,27 @@ def _text(where: str, record: dict[str, Any], key: str) -> str:
 
 
 def _read_corpus(path: Path) -> Documents:
+    return _documents(map(_fields, _records(path)))
+
+
+def stream_corpus(folder: PathLike, size: int) -> Iterator[Documents]:
+    """Yield the documents of a BEIR folder, `size` at a time, without holding all of them in memory."""
+    rows = map(_fields, _records(_file(Path(folder), "corpus.jsonl"), stream_lines))
+    while len(part := _documents(islice(rows, size))):
+        yield part
+
+
+def _fields(entry: tuple[str, str, dict[str, Any]]) -> tuple[str, str, str]:
+    key, where, record = entry
+    return key, "" if record.get("title") is None else _text(where, record, "title"), _text(where, record, "text")
+
+
+def _documents(rows: Iterable[tuple[str, str, str]]) -> Documents:
     ids, titles, texts = [], [], []
-    for key, where, record in _records(path):
+    for key, title, text in rows:
         ids.append(key)
-        titles.append("" if record.get("title") is None else _text(where, record, "title"))
-        texts.append(_text(where, record, "text"))
+        titles.append(title)
+        texts.append(text)
     return Documents(tuple(ids), tuple(titles), tuple(texts))
 
 

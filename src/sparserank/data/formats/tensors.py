@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ModelError
-from ..files import PathLike, write_bytes
+from ..files import PathLike, atomic_write, write_bytes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 VERSION = "1"
+PIECE_BYTES = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,46 @@ def write_tensors(path: PathLike, kind: str, settings: Mapping[str, Any], arrays
     write_bytes(path, save(contiguous, metadata={"sparserank": about}), compress=False)
 
 
+@dataclass(frozen=True)
+class FileArray:
+    """A vector in a file of its own, for `write_tensor_files`."""
+
+    path: Path
+    dtype: np.dtype[Any]
+
+    def __len__(self) -> int:
+        return self.path.stat().st_size // self.dtype.itemsize
+
+    def pieces(self) -> Iterator[NDArray[Any]]:
+        """Yield the bytes, some megabytes at a time."""
+        with self.path.open("rb") as file:
+            while piece := file.read(PIECE_BYTES):
+                yield np.frombuffer(piece, np.uint8)
+
+
+def write_tensor_files(
+    path: PathLike, kind: str, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any] | FileArray]
+) -> None:
+    """Write the bytes that `write_tensors` writes, with vectors that need not be in memory."""
+    about = json.dumps({"format": VERSION, "kind": kind, "settings": settings}, sort_keys=True)
+    codes = {np.dtype(dtype): code for code, dtype in DTYPES.items()}
+    order = sorted(arrays, key=lambda name: (_FILE_ORDER.index(codes[arrays[name].dtype]), name))
+    header: dict[str, Any] = {"__metadata__": {"sparserank": about}}
+    end = 0
+    for name in order:
+        begin, end = end, end + len(arrays[name]) * arrays[name].dtype.itemsize
+        dtype, shape = codes[arrays[name].dtype], [len(arrays[name])]
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with atomic_write(path, compress=False) as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name in order:
+            array = arrays[name]
+            for piece in array.pieces() if isinstance(array, FileArray) else [np.ascontiguousarray(array)]:
+                file.write(piece.data)
+
+
 def read_tensors(path: PathLike, kind: str | None = None) -> Tensors:
     """Read a file of this kind; anything else raises ModelError."""
     path = Path(path)
@@ -166,6 +207,8 @@ def map_tensors(path: PathLike, kind: str | None = None) -> Tensors:
 
 DTYPES = {"U8": "u1", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
 """The types of arrays in SparseRank files."""
+_FILE_ORDER = ("I64", "F64", "F32", "I32", "U8")
+"""safetensors writes arrays by type in this order, then by name."""
 
 
 @contextmanager
