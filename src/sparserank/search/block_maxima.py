@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class BlockMaxima:
         fill_blocks(starts, docs, weights, b_starts, rows, entries, masks, levels, dense_masks, groups, peaks)
         return cls(b_starts, entries, masks, rows, levels, dense_masks, groups, peaks)
 
-    @property
+    @cached_property
     def kernel_arrays(self) -> list[NDArray[Any]]:
         """The arrays in the order and the types of the kernels."""
         arrays = [getattr(self, name) for name in _TYPES]

@@ -115,7 +115,7 @@ class ExpandedSegment:
         encoded = EncodedQuery(_expanded_columns(queries))
         error = np.asarray(abs(encoded.terms) @ self.peaks.astype(np.float64)) * ROUNDING
         lists = self.starts, self.docs, self.weights, self.dense_row, self.dense
-        expanded = Postings(*lists, postings.n_docs, postings.deleted)
+        expanded = Postings(*lists, postings.n_docs, postings.deleted).read_only()
         depth = k + EXTRA_DOCUMENTS
         while True:
             depth = min(depth, max(postings.n_docs, 1))

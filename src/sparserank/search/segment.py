@@ -33,12 +33,17 @@ class Postings(NamedTuple):
     """Documents by column. A column c of most documents is dense[dense_row[c]]; otherwise dense_row[c] is -1."""
 
     starts: NDArray[np.int64]
-    docs: NDArray[np.int32]
+    docs: NDArray[np.int32] | NDArray[np.uint32]
     weights: NDArray[np.float32]
     dense_row: NDArray[np.int32]
     dense: NDArray[np.float32]
     n_docs: int
     deleted: NDArray[np.int32]
+
+    def read_only(self) -> Postings:
+        """Return the same arrays, read-only and with unsigned documents, as the kernels take them."""
+        lists = read_only(self.starts), read_only(self.docs.view(np.uint32)), read_only(self.weights)
+        return Postings(*lists, read_only(self.dense_row), read_only(self.dense), self.n_docs, read_only(self.deleted))
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,8 @@ class Segment:
     def postings(self) -> Postings:
         """The postings by term; no column is dense."""
         dense_row, dense = np.full(self.n_terms, -1, np.int32), np.zeros((0, 0), np.float32)
-        return Postings(self.starts, self.docs, self.weights, dense_row, dense, len(self), self.deleted)
+        postings = Postings(self.starts, self.docs, self.weights, dense_row, dense, len(self), self.deleted)
+        return postings.read_only()
 
     @cached_property
     def live(self) -> NDArray[np.int64]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _BUFFERS = local()
 """Work arrays of a thread, kept between searches: to clear them would cost more than a small search."""
+_NOTHING = read_only(np.zeros(0, np.int32)), read_only(np.zeros(0, np.float32))
 MAX_BUFFER_BYTES = 1 << 27
 EXPANDED_QUERIES = 256
 """Queries that are expanded at a time for a pruned search."""
@@ -92,9 +93,7 @@ def search_postings(
 
     n, n_columns = len(queries), len(postings.starts) - 1
     out, arrays = TopK.empty(n, k), (*csr_arrays(queries), float(queries.pair_weight), queries.pair_offset)
-    lists = [read_only(array) for array in (postings.starts, postings.docs.view(np.uint32), postings.weights)]
-    dense = [read_only(array) for array in (postings.dense_row, postings.dense)]
-    exclude = postings.n_docs, postings.deleted, skip
+    lists, dense, exclude = postings[:3], postings[3:5], (*postings[5:], skip)
     lanes = LANES if n >= LANES else 1
     workers = min(threads, max(1, n // (2 * LANES)))
     parts = -(-n // LANES)
@@ -148,11 +147,9 @@ def csr_arrays(queries: EncodedQuery) -> list[NDArray[Any]]:
 
 def _csr(matrix: csr_array | None, n: int) -> list[NDArray[Any]]:
     if matrix is None:
-        arrays = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
-    else:
-        typed = (matrix.indptr, np.int64), (matrix.indices, np.int32), (matrix.data, np.float32)
-        arrays = tuple(array.astype(dtype, copy=False) for array, dtype in typed)
-    return [read_only(array) for array in arrays]
+        return [read_only(np.zeros(n + 1, np.int64)), *_NOTHING]
+    typed = (matrix.indptr, np.int64), (matrix.indices, np.int32), (matrix.data, np.float32)
+    return [read_only(array.astype(dtype, copy=False)) for array, dtype in typed]
 
 
 def _buffers(n_columns: int, n_docs: int, lanes: int) -> tuple[NDArray[Any], ...]:

@@ -110,7 +110,8 @@ class TextModel:
 
     def encode_lexical_query(self, text: str) -> EncodedQuery:
         """Encode a query without its learned pairs."""
-        return EncodedQuery(self.query_rows(text)[0])
+        known = self._cache.get(text) if type(text) is str else None
+        return EncodedQuery(self._lexical_rows([text]) if known is None else known[0])
 
     def query_rows(self, text: str) -> tuple[csr_array, csr_array | None]:
         """Return one query in the columns of an index and in the rows of W (None without W); do not modify them.
@@ -130,11 +131,15 @@ class TextModel:
         return {}
 
     def _query_rows(self, texts: list[str]) -> tuple[csr_array, csr_array | None]:
+        rows = self._lexical_rows(texts)
+        return rows, None if self.W is None or self.vocabulary is None else self.vocabulary.encode(texts)
+
+    def _lexical_rows(self, texts: list[str]) -> csr_array:
+        """Return queries in the columns of an index, without pairs."""
         rows = self.lexical.queries(texts)
-        if self.W is None or self.vocabulary is None:
-            return rows, None
-        rows.resize((len(texts), self.n_terms))
-        return rows, self.vocabulary.encode(texts)
+        if self.W is not None:
+            rows.resize((len(texts), self.n_terms))
+        return rows
 
     @cached_property
     def pairs_digest(self) -> str:
