@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparserank.data.files import atomic_write, numbered_lines, read_bytes, read_text, write_bytes
+from sparserank.data.files import atomic_write, numbered_lines, read_bytes, read_text, stream_lines, write_bytes
 from sparserank.errors import DataError
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -177,3 +177,27 @@ def test_the_same_content_packs_to_the_same_bytes(tmp_path: Path) -> None:
         write_bytes(tmp_path / f"a{suffix}", WORDS)
         write_bytes(tmp_path / f"b{suffix}", WORDS)
         assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+
+
+@pytest.mark.parametrize("suffix", ["", *PACKERS])
+@given(text=st.text(st.characters(codec="utf-8")) | st.text("a\n\r \ufeff\x0b"))
+def test_streamed_lines_are_those_of_the_whole_file(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, text: str
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / f"lines.txt{suffix}"
+    write_bytes(path, text.encode())
+    assert list(stream_lines(path)) == list(numbered_lines(path))
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_streaming_an_incomplete_or_missing_file_raises(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"lines.txt{suffix}"
+    with pytest.raises(DataError, match="no such file"):
+        list(stream_lines(path))
+    write_bytes(path, b"some words\n" * 1000)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"not complete|not a complete"):
+        list(stream_lines(path))
+    path.with_name("plain").write_bytes(b"one\ntwo \xff\n")
+    with pytest.raises(DataError, match=":2: not UTF-8"):
+        list(stream_lines(path.with_name("plain")))

@@ -6,15 +6,17 @@ either completely or not at all.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import lzma
 import os
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ..errors import DataError
 
@@ -92,34 +94,23 @@ def numbered_lines(path: PathLike, *, skip_blank: bool = True) -> Iterator[tuple
 
 
 def stream_lines(path: PathLike) -> Iterator[tuple[int, str]]:
-    """Yield what `numbered_lines` yields without holding the whole file in memory."""
+    """Yield what `numbered_lines` yields without holding the whole file in memory, unless it is a .zst file."""
     path = Path(path)
+    openers: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open}
+    if path.suffix == ".zst":  # its reader does not notice the end of an incomplete file
+        yield from numbered_lines(path)
+        return
     try:
-        with _open_stream(path) as file:
+        with openers.get(path.suffix, partial(Path.open, mode="rb"))(path) as file:
             for number, raw in enumerate(file, start=1):
-                line = decode_utf8(raw, path, number) if number == 1 or not raw.isascii() else raw.decode()
-                line = line.removesuffix("\n").rstrip("\r")
+                mark = "\ufeff" if number > 1 and raw.startswith(codecs.BOM_UTF8) else ""
+                line = (mark + decode_utf8(raw, path, number)).removesuffix("\n").rstrip("\r")
                 if line and not line.isspace():
                     yield number, line
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read, or not complete: {error}") from None
-
-
-def _open_stream(path: Path) -> IO[bytes]:
-    if path.suffix == ".gz":
-        return gzip.open(path)  # type: ignore[return-value]
-    if path.suffix == ".xz":
-        return lzma.open(path)
-    if path.suffix == ".zst":
-        import io
-
-        import zstandard
-
-        raw = zstandard.ZstdDecompressor().stream_reader(path.open("rb"), read_across_frames=True, closefd=True)
-        return io.BufferedReader(raw)
-    return path.open("rb")
 
 
 @contextmanager

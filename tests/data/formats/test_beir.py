@@ -15,7 +15,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparserank.data.formats.beir import read_beir, write_beir
+from sparserank.data.formats.beir import read_beir, stream_corpus, write_beir
+from sparserank.data.open import stream_documents
 from sparserank.data.records import Collection, Documents
 from sparserank.errors import ConfigError, DataError
 
@@ -212,3 +213,18 @@ def test_nfcorpus_has_what_its_readme_counts(real: Callable[[str], Path]) -> Non
     assert len(collection.documents) == 3_395
     counts = {split: (len(qrels), sum(map(len, qrels.values()))) for split, qrels in collection.qrels.items()}
     assert counts == {"train": (2_563, 110_075), "dev": (324, 11_385)}
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_documents_come_in_parts(tmp_path: Path, size: int) -> None:
+    docs = Documents.of({f"d{i}": {"title": "T" * i, "text": f"text {i}"} for i in range(5)})
+    write_beir(tmp_path / "five", Collection("five", docs, {"q": "text"}, {"train": {"q": {"d1": 1}}}))
+    (tmp_path / "docs.tsv").write_text("id\ttitle\ttext\n" + "".join(f"d{i}\t{'T' * i}\ttext {i}\n" for i in range(5)))
+    for data in (tmp_path / "five", tmp_path / "docs.tsv"):
+        parts = list(stream_documents(data, size))
+        assert [len(part) for part in parts] == [size] * (5 // size) + [5 % size] * (5 % size > 0)
+        assert [i for part in parts for i in part.ids] == list(docs.ids)
+        assert [text for part in parts for text in part.texts] == list(docs.texts)
+    (tmp_path / "five" / "corpus.jsonl").write_text(CORPUS + CORPUS)
+    with pytest.raises(DataError, match=r":3: id 'd1' occurs a second time"):
+        list(stream_corpus(tmp_path / "five", size))
