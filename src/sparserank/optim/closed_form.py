@@ -1,22 +1,27 @@
-"""The ridge solution of a list problem in closed form:
+"""The ridge solution of a list problem in closed form. It has two faces, and each side may use either:
 
-    W = Qᵀ (Q Qᵀ + a V⁻¹)⁻¹ Y (D Dᵀ + b I)⁻¹ D
+    W = Qᵀ (Q Qᵀ + a V⁻¹)⁻¹ Y (D Dᵀ + b I)⁻¹ D          from items: queries, documents
+      = (QᵀVQ + a I)⁻¹ QᵀVYD (DᵀD + b I)⁻¹              from words: query words, document words
 
-Only the two Gram matrices are dense. W is made some rows at a time and pruned on the way.
+A side uses the face with the smaller Gram matrix. If both are larger than `max_size`, the side uses its `max_size`
+heaviest words, and the other words have no pairs. W is made some rows at a time and pruned on the way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import validation
 from .penalties import Ridge
-from .problems import ListProblem, Matrix, compute_squared_norms
+from .problems import ListProblem, Matrix, compute_squared_norms, csr_arrays
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -25,42 +30,153 @@ RowBlocks = Iterator[tuple[NDArray[np.intp], Matrix]]
 """Row numbers of W, and those rows, dense."""
 BLOCK_ROWS = 256
 """Rows of W that are made at a time."""
-LARGEST_GRAM = 20_000
-"""Queries or documents beyond which a Gram matrix is too large (1.6 GB); pairs are then found by their first step."""
+MAX_SIZE = 12_000
+"""The largest Gram matrix of a side (576 MB)."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of the closed form: the rows X of queries or documents.
+
+    weight : v of each row; None is 1 each.
+    words : the columns that the Gram matrix XᵀVX has; None: the Gram matrix is X Xᵀ.
+    """
+
+    X: csr_array
+    weight: NDArray[np.float64] | None = None
+    words: NDArray[np.intp] | None = None
+    _factors: dict[float, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, X: csr_array, weight: NDArray[np.float64] | None = None, max_size: int = MAX_SIZE) -> Side:
+        """Choose the smaller face; beyond `max_size`, the heaviest words."""
+        norms = compute_squared_norms(X, weight)
+        live = np.flatnonzero(norms)
+        if X.shape[0] <= min(len(live), max_size):
+            return cls(X, weight)
+        heaviest = np.argsort(-norms[live], kind="stable")[:max_size]
+        return cls(X, weight, np.sort(live[heaviest]))
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0]) if self.words is None else len(self.words)
+
+    @cached_property
+    def weighted(self) -> csr_array:
+        """V X at the words, or X."""
+        from scipy.sparse import csr_array
+
+        X = self.X if self.words is None else self.X[:, self.words]
+        if self.words is None or self.weight is None:
+            return X
+        return csr_array(X.multiply(self.weight[:, None])).astype(np.float32)
+
+    def compute_gram(self) -> Matrix:
+        """X Xᵀ, or XᵀVX at the words."""
+        if self.words is None:
+            return compute_gram(self.X)
+        return transposed_product(self.X[:, self.words], self.weighted)
+
+    def factorize(self, ridge: float) -> Any:
+        """The Cholesky factor of X Xᵀ + r V⁻¹, or of XᵀVX + r I; it is kept for the next solve with this ridge."""
+        if ridge not in self._factors:
+            self._factors.clear()
+            self._factors[ridge] = factorize(self.compute_gram(), self.ridge_diagonal(ridge), copy=False)
+        return self._factors[ridge]
+
+    def ridge_diagonal(self, ridge: float) -> float | NDArray[np.float64]:
+        """r V⁻¹, or r."""
+        return ridge if self.words is not None or self.weight is None else ridge / self.weight
+
+    def project(self, X: csr_array) -> Matrix:
+        """X selfᵀ, or X at the words, dense: what the solution of this side is multiplied with for other rows."""
+        return compute_gram(X, self.X) if self.words is None else np.asarray(X[:, self.words].toarray(), np.float32)
+
+    @property
+    def ones(self) -> Matrix:
+        """1 for each item, or XᵀV1 at the words."""
+        if self.words is None:
+            return np.ones(len(self), np.float32)
+        return np.asarray(self.weighted.sum(axis=0), dtype=np.float32).ravel()
+
+    def gather(self, Y: Any) -> Any:
+        """Y, or XᵀVY at the words, for the left side; the right side passes Yᵀ."""
+        return Y if self.words is None else self.weighted.T @ Y
 
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """Documents; their Gram matrix is computed once for any number of solves."""
+    """The documents' side, kept for any number of solves with other queries; `max_size` bounds both sides."""
 
     D: csr_array
+    max_size: int = MAX_SIZE
 
     @cached_property
-    def gram(self) -> Matrix:
-        """D Dᵀ"""
-        return compute_gram(self.D)
+    def documents(self) -> Side:
+        """The side of the documents."""
+        return Side.of(self.D, max_size=self.max_size)
 
-    def factorize(self, ridge_document: float) -> Any:
-        """The Cholesky factor of D Dᵀ + b I."""
-        return factorize(self.gram, ridge_document)
-
-    def solve_duals(self, problem: ListProblem, ridge: Ridge, Y: Matrix | None = None) -> Matrix:
-        """A = (Q Qᵀ + a V⁻¹)⁻¹ Y (D Dᵀ + b I)⁻¹, queries × documents: W = Qᵀ A D. Y: the targets, or any other."""
-        Y = problem.dense_targets() if Y is None else Y
-        left = solve_factorized(factorize(compute_gram(problem.Q), ridge.query / problem.query_weights), Y)
-        return np.ascontiguousarray(solve_factorized(self.factorize(ridge.document), np.ascontiguousarray(left.T)).T)
+    def iterate_rows(self, problem: ListProblem, ridge: Ridge, Y: Matrix | None = None) -> RowBlocks:
+        """The rows of W; rows of words that no query has are left out. Y: other targets than the problem's, dense."""
+        left, right = Side.of(problem.Q, problem.weight, self.max_size), self.documents
+        M = solve_factorized(left.factorize(ridge.query), compute_middle(left, right, problem, Y))
+        M = solve_factorized(right.factorize(ridge.document), np.ascontiguousarray(M.T))
+        return _iterate_rows(left, right, M.T, problem.shape[1])
 
 
-def compute_gram(X: Any, other: Any = None) -> Matrix:
-    """X Xᵀ, or X otherᵀ."""
-    return np.asarray((X @ (X if other is None else other).T).toarray(), dtype=np.float32)
+def compute_middle(left: Side, right: Side, problem: ListProblem, Y: Matrix | None = None) -> Matrix:
+    """Y between the two sides: Y, QᵀVY, YD or QᵀVYD, dense, with its mean taken off."""
+    from scipy.sparse import csr_array
+
+    if Y is not None:
+        return np.asarray(right.gather(left.gather(Y).T).T, np.float32, order="C")
+    Y_D = problem.targets if right.words is None else problem.targets @ right.X[:, right.words]
+    middle = csr_array(Y_D).toarray() if left.words is None else transposed_product(left.weighted, Y_D)
+    middle -= np.float32(problem.target_mean) * np.outer(left.ones, right.ones)
+    return np.asarray(middle, np.float32)
 
 
-def factorize(K: Matrix, ridge: float | NDArray[np.float64]) -> Any:
-    """The Cholesky factor of K + ridge · I (or K + diag(ridge))."""
+def _iterate_rows(left: Side, right: Side, M: Matrix, width: int) -> RowBlocks:
+    """The rows of W = Qᵀ M D, where a side of words has its rows or columns already."""
+    by_word = left.X.T.tocsr() if left.words is None else None
+    live = np.flatnonzero(np.diff(by_word.indptr)) if by_word is not None else left.words
+    columns = right.X.T.tocsr() if right.words is None else None
+    assert live is not None
+    for at in range(0, len(live), BLOCK_ROWS):
+        some = live[at : at + BLOCK_ROWS]
+        block = M[at : at + BLOCK_ROWS] if by_word is None else by_word[some] @ M
+        if columns is not None:
+            yield some, np.ascontiguousarray((columns @ block.T).T)
+        else:
+            rows = np.zeros((len(some), width), np.float32)
+            rows[:, right.words] = block
+            yield some, rows
+
+
+def compute_gram(X: Any, other: Any = None, threads: int | None = None) -> Matrix:
+    """X Xᵀ, or X otherᵀ, dense; sums are in float64 and do not depend on the number of threads."""
+    return transposed_product(X.T, (X if other is None else other).T, threads)
+
+
+def transposed_product(A: Any, B: Any, threads: int | None = None) -> Matrix:
+    """Aᵀ B, dense."""
+    from scipy.sparse import csc_array, csr_array
+
+    from .._kernels import products
+
+    threads = validation.threads(threads)
+    A, B, out = csc_array(A), csr_array(B), np.empty((A.shape[1], B.shape[1]), np.float32)
+    cuts = np.searchsorted(A.indptr, np.linspace(0, A.indptr[-1], 8 * threads + 1)[1:-1])
+    bounds = pairwise(np.unique([0, *cuts.tolist(), A.shape[1]]).tolist())
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda bound: products.transposed_product(*bound, *csr_arrays(A), *csr_arrays(B), out), bounds))
+    return out
+
+
+def factorize(K: Matrix, ridge: Any, copy: bool = True) -> Any:
+    """The Cholesky factor of K + ridge · I (or K + diag(ridge)); without a copy it overwrites K."""
     from scipy.linalg import cho_factor
 
-    K = K.copy()
+    K = K.copy() if copy else K
     K[np.diag_indices(len(K))] += np.asarray(ridge, dtype=np.float32)
     return cho_factor(K, overwrite_a=True, check_finite=False)
 
@@ -70,33 +186,3 @@ def solve_factorized(factor: Any, Y: Matrix) -> Matrix:
     from scipy.linalg import cho_solve
 
     return np.asarray(cho_solve(factor, Y, check_finite=False), dtype=np.float32)
-
-
-def iterate_weight_rows(problem: ListProblem, duals: Matrix) -> RowBlocks:
-    """The rows of W = Qᵀ A D; rows of words that no query has are left out."""
-    by_word, columns = problem.Q.T.tocsr(), problem.D.T.tocsr()
-    for some in _live_blocks(by_word):
-        yield some, np.ascontiguousarray((columns @ (by_word[some] @ duals).T).T)
-
-
-def iterate_gradient_rows(problem: ListProblem) -> RowBlocks:
-    """The rows of Qᵀ V Y D, minus half the gradient at W = 0: no Gram matrix is needed."""
-    by_word, D, mean = problem.weighted_queries.T.tocsr(), problem.D, np.float32(problem.target_mean)
-    words, documents = np.asarray(by_word.sum(axis=1)).ravel(), np.asarray(D.sum(axis=0)).ravel()
-    for some in _live_blocks(by_word):
-        rows = ((by_word[some] @ problem.targets) @ D).toarray() - mean * np.outer(words[some], documents)
-        yield some, np.asarray(rows, dtype=np.float32)
-
-
-def iterate_first_step_rows(problem: ListProblem, ridge: Ridge) -> RowBlocks:
-    """The rows of (Qᵀ V Y D)_ij / ((Qᵀ V Q)_ii + a) ((DᵀD)_jj + b): each entry as if W had no other."""
-    queries = compute_squared_norms(problem.Q, problem.weight) + ridge.query
-    documents = compute_squared_norms(problem.D) + ridge.document
-    for some, rows in iterate_gradient_rows(problem):
-        yield some, (rows / np.outer(queries[some], documents)).astype(np.float32)
-
-
-def _live_blocks(by_word: csr_array) -> Iterator[NDArray[np.intp]]:
-    """The rows with an entry, BLOCK_ROWS at a time."""
-    live = np.flatnonzero(np.diff(by_word.indptr))
-    return (live[at : at + BLOCK_ROWS] for at in range(0, len(live), BLOCK_ROWS))

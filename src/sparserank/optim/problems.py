@@ -108,34 +108,21 @@ class ListProblem:
         return np.asarray(self.targets.toarray() - np.float32(self.target_mean), dtype=np.float32)
 
 
-@dataclass(frozen=True)
-class RerankingProblem:
-    """A loss of s = base + qᵀ W d over lists: W is learned beside a score that is there already.
-
-    base : scores of queries × documents. excluded : the document that each query must not return, or -1.
-    loss : a Domination, a Softmax or a Hinge.
-    """
-
-    lists: ListProblem
-    base: Matrix
-    excluded: NDArray[np.int64]
-    loss: Any
-
-    def find_hardest(self, queries: NDArray[np.intp], k: int) -> NDArray[np.intp]:
-        """For each query, the k documents with the highest base score that are neither relevant nor excluded."""
-        k = min(k, self.lists.D.shape[0])
-        scores, excluded = self.base[queries].astype(np.float32), self.excluded[queries]
-        scores[self.lists.relevant[queries].tocoo().coords] = -np.inf
-        scores[np.flatnonzero(excluded >= 0), excluded[excluded >= 0]] = -np.inf
-        return np.argsort(-scores, axis=1, kind="stable")[:, :k]
-
-
 def compute_squared_norms(X: Any, weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """out[j] = sum_i weight[i] X[i, j]²"""
     squares = X.data.astype(np.float64) ** 2
     if weight is not None:
         squares *= np.repeat(weight, np.diff(X.indptr))
     return np.bincount(X.indices, squares, minlength=X.shape[1]).astype(np.float64)
+
+
+def csr_arrays(X: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    """The arrays of a CSR or CSC matrix in the types that kernels are compiled for."""
+    return (
+        X.indptr.astype(np.int64, copy=False),
+        X.indices.astype(np.int32, copy=False),
+        X.data.astype(np.float32, copy=False),
+    )
 
 
 @dataclass(frozen=True)

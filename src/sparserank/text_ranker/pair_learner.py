@@ -1,7 +1,7 @@
 """PairLearner: the weights W of word pairs for given hyperparameters.  score = lexical + pair_weight · qᵀ W d
 
-The squared loss finds the pairs: its closed form is pruned to the budget and refitted. Another loss may then refit the
-weights of these pairs. `model_selection` chooses the hyperparameters.
+The squared loss finds the pairs: its closed form is pruned to the budget. Then the weights of these pairs are refitted,
+by the squared loss or by another one on candidate lists. `model_selection` chooses the hyperparameters.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import ConfigError
-from ..optim.closed_form import LARGEST_GRAM, ClosedForm, iterate_first_step_rows, iterate_weight_rows
+from ..optim.candidate_lists import CandidateLists, RerankingProblem
+from ..optim.closed_form import MAX_SIZE, ClosedForm
 from ..optim.losses import Domination, Hinge, Softmax
-from ..optim.pattern_hinge import PatternHinge
+from ..optim.pattern_adagrad import PatternAdagrad
 from ..optim.pattern_l1 import PatternL1
-from ..optim.pattern_lbfgs import Negatives, PatternLBFGS
 from ..optim.pattern_ridge import PatternRidge
-from ..optim.penalties import L2, NoPenalty, Ridge
-from ..optim.problems import ListProblem, RerankingProblem
+from ..optim.penalties import NoPenalty, Ridge
+from ..optim.problems import ListProblem
 from ..optim.pruning import Importance, PairBudget, prune, prune_rows
-from . import training_data
+from .candidates import CandidateSearch
 from .constraints import PairConstraints
 from .training_data import TrainingMatrices
 
@@ -33,19 +33,18 @@ if TYPE_CHECKING:
 
 PENALTIES = ("ridge", "l1")
 LOSSES: dict[str, Domination | Softmax | Hinge] = {"softmax": Softmax(), "domination": Domination(), "hinge": Hinge()}
-STRENGTHS: dict[str, tuple[float, ...]] = {
-    "squared": (),
-    "softmax": (0.1, 0.01),
-    "domination": (0.1, 0.01, 0.001),
-    "hinge": (1.0, 3.0, 10.0),
-}
-"""The losses, and the strengths to try for each: the pull towards the squared loss's weights (softmax, domination), or
-the step size of a triple (hinge)."""
+RATES = (0.3, 0.1, 0.03)
+"""Learning rates of the losses to try."""
+HARD_NEGATIVES, RANDOM_NEGATIVES = 100, 30
+"""Documents of a candidate list beside the relevant ones: the best by the lexical score, and random ones."""
+TEMPERATURE = 2.0
+"""The losses see scores in units of the standard deviation of the lexical scores in the lists, divided by this."""
 FIRST_FACTOR, FIRST_STEPS, STEPS = 3, 6, 10
 """The first pruning keeps this many times the budget and refits in this many steps; the second one keeps the budget."""
 PATTERN_RIDGE_FACTOR = 3.0
 """A sparse pattern regularizes W by itself, so a refit divides the ridge of documents by this number."""
-LBFGS_STEPS, TRIPLES_PER_QUERY, QUERIES_PER_BATCH = 10, 200, 256
+MAX_PART, MAX_PART_SCORES = 20_000, 1 << 28
+"""Documents and scores of a part of the lists from which incremental training learns."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,7 @@ class PairLearner:
 
     loss : 'squared', or 'softmax', 'domination' or 'hinge', which continue from the squared loss.
     penalty : 'ridge' with pruning, or 'l1', which is made strong enough for the budget.
+    max_size : the largest Gram matrix of the closed form.
     solver : refits W by the squared loss; its operator may compute on a cluster.
     """
 
@@ -63,10 +63,11 @@ class PairLearner:
     constraints: PairConstraints = field(default_factory=PairConstraints)
     random_state: int = 0
     n_jobs: int | None = None
+    max_size: int = MAX_SIZE
     solver: PatternRidge = field(default_factory=PatternRidge)
 
     def __post_init__(self) -> None:
-        validation.choice("loss", self.loss, tuple(STRENGTHS))
+        validation.choice("loss", self.loss, ("squared", *LOSSES))
         validation.choice("penalty", self.penalty, PENALTIES)
         if self.penalty == "l1" and self.loss != "squared":
             raise ConfigError(
@@ -75,7 +76,7 @@ class PairLearner:
             )
 
     def fit(self, closed_form: ClosedForm, lists: ListProblem, query_normalization: float, ridge: Ridge) -> csr_array:
-        """Return W for the squared loss, pruned to the budget and refitted."""
+        """Return W for the squared loss, pruned to the budget, and refitted unless another loss will do that."""
         problem, limits = replace(lists, query_normalization=query_normalization), self.constraints
         importance, budget = Importance.of(problem, ridge), self.budget
         loose = replace(ridge, document=ridge.document / PATTERN_RIDGE_FACTOR)
@@ -88,13 +89,12 @@ class PairLearner:
         if self.penalty == "l1":
             W = PatternL1(loose, budget, limits.forbidden, n_jobs=self.n_jobs).solve_path(problem).weights
             return refit(prune(limits.without_barred(W), importance, budget), STEPS)
-        if has_closed_form(problem):
-            rows = iterate_weight_rows(problem, closed_form.solve_duals(problem, ridge))
-        else:
-            rows = iterate_first_step_rows(problem, ridge)
-        first = budget if budget.nonnegative else budget.times(FIRST_FACTOR)
+        # a refit makes some weights negative, and dropping those costs more than it gains
+        is_final = budget.nonnegative or self.loss != "squared"
+        rows = closed_form.iterate_rows(problem, ridge)
+        first = budget if is_final else budget.times(FIRST_FACTOR)
         W = prune_rows(rows, problem.shape, importance, first, limits.forbidden, limits.barred)
-        if budget.nonnegative:  # a refit makes some weights negative, and dropping those costs more than it gains
+        if is_final:
             return limits.with_pinned(W)[0]
         return refit(prune(refit(W, FIRST_STEPS), importance, budget), STEPS)
 
@@ -117,53 +117,49 @@ class PairLearner:
             residual = part.dense_targets() - (part.D @ (part.Q @ W).T).toarray().T
             if rows is not None:
                 part = replace(part, Q=_only_columns(part.Q, rows))
-            duals = ClosedForm(part.D).solve_duals(part, ridge, np.asarray(residual, dtype=np.float32))
-            blocks = iterate_weight_rows(part, duals)
+            form = ClosedForm(part.D, max(MAX_PART, *part.grades.shape))
+            blocks = form.iterate_rows(part, ridge, np.asarray(residual, dtype=np.float32))
             added = prune_rows(blocks, part.shape, importance, self.budget, limits.forbidden, limits.barred)
             learned = added if not learned.nnz else prune((learned + added).tocsr(), importance, self.budget)
         return learned
 
     def refit_by_loss(
-        self, W: csr_array, data: TrainingMatrices, pair_weight: float, strength: float | None
-    ) -> csr_array:
-        """Return W with its weights refitted by `loss`, starting from those of the squared loss; None: W as it is.
-
-        The loss sees scores in units of the standard deviation of the lexical scores.
-        """
-        if strength is None:
-            return W
+        self,
+        W: csr_array,
+        data: TrainingMatrices,
+        search: CandidateSearch,
+        pair_weight: float,
+        rate: float,
+        epochs: int,
+    ) -> Iterator[csr_array]:
+        """Return W after each epoch of `loss` on candidate lists, starting from the weights of the squared loss."""
         W, fixed = self.constraints.with_pinned(W)
-        data = data.dense()
-        unit = float(np.std(data.lexical_scores, dtype=np.float64)) or 1.0
+        W.sort_indices()
+        found = search.top(data, HARD_NEGATIVES)
+        lists = CandidateLists.build(data.lists, data.excluded, found, RANDOM_NEGATIVES, self.random_state)
+        lists = data.with_lexical_scores(lists, self.n_jobs)
+        unit = float(np.std(lists.base, dtype=np.float64)) / TEMPERATURE or 1.0
         scaled, scale = W.copy(), np.float32(pair_weight / unit)
         scaled.data = scaled.data * scale
-        problem = RerankingProblem(data.lists, data.lexical_scores / np.float32(unit), data.excluded, LOSSES[self.loss])
-        if self.loss == "hinge":
-            hinge = PatternHinge(TRIPLES_PER_QUERY * max(1, len(data)), strength, seed=self.random_state)
-            out = hinge.solve(problem, NoPenalty(), scaled, fixed, self.budget.nonnegative).weights
-        else:
-            batch = QUERIES_PER_BATCH if data.lists.D.shape[0] > LARGEST_GRAM else 0
-            lbfgs = PatternLBFGS(LBFGS_STEPS, Negatives(batch, seed=self.random_state), self.n_jobs)
-            out = lbfgs.solve(problem, L2(0.5 * strength), scaled, fixed, self.budget.nonnegative).weights
-        out.data = np.where(np.zeros(out.nnz, np.bool_) if fixed is None else fixed, W.data, out.data / scale)
-        out.eliminate_zeros()
-        return out
-
-
-def has_closed_form(lists: ListProblem) -> bool:
-    """Whether the Gram matrices of queries and documents fit in memory."""
-    return bool(max(lists.grades.shape) <= LARGEST_GRAM)
+        lists = replace(lists, base=lists.base / np.float32(unit))
+        problem = RerankingProblem(data.lists.Q, data.lists.D, lists, LOSSES[self.loss])
+        solver = PatternAdagrad(epochs, rate, seed=self.random_state, n_jobs=self.n_jobs)
+        is_fixed = np.zeros(W.nnz, np.bool_) if fixed is None else fixed
+        for _, out in solver.iterate(problem, NoPenalty(), scaled, fixed, self.budget.nonnegative):
+            out.data = np.where(is_fixed, W.data, out.data / scale)
+            out.eliminate_zeros()
+            yield out
 
 
 def _dense_parts(lists: ListProblem) -> Iterator[ListProblem]:
-    """The lists in parts of at most LARGEST_GRAM documents and MAX_DENSE_SCORES scores; usually one part.
+    """The lists in parts of at most MAX_PART documents and MAX_PART_SCORES scores; usually one part.
 
     If not all documents fit, a part has the relevant documents of its queries, up to half of what fits, and an even
     sample of the others.
     """
     n, m = lists.grades.shape
-    most = min(m, LARGEST_GRAM)
-    queries = max(1, min(LARGEST_GRAM, training_data.MAX_DENSE_SCORES // max(most, 1)))
+    most = min(m, MAX_PART)
+    queries = max(1, min(MAX_PART, MAX_PART_SCORES // max(most, 1)))
     start = 0
     while start < n:
         end = min(start + queries, n)

@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 from .. import validation
 from ..bilinear.size_path import ModelPath
 from ..errors import ConfigError
-from .model_selection import Callback, held_out_scores, make_folds, tune_pair_weight, tune_ridge
+from ..optim.closed_form import ClosedForm
+from .candidates import CandidateSearch
+from .model_selection import Callback, make_folds, score_held_out, tune_pair_weight, tune_ridge
 from .pair_learner import PairLearner
 from .training_data import TrainingMatrices
 
@@ -49,15 +51,17 @@ def sorted_sizes(sizes: Sequence[int]) -> list[int]:
 
 def text_path(learner: PairLearner, data: TrainingMatrices, sizes: Sequence[int], callback: Callback) -> TextPath:
     """Measure every size on held-out queries."""
-    folds = make_folds(data, learner.random_state)
-    held_out, choice = TrainingMatrices.concatenate([part for _, part in folds]), tune_ridge(folds, callback)
-    points = []
+    callback("tuning the regularization of pairs")
+    folds, search = make_folds(data, learner.random_state), CandidateSearch.of(data, learner.n_jobs)
+    choice = tune_ridge(folds, search, callback)
+    settings = choice.query_normalization, choice.ridge
+    closed_form, points, lexical = ClosedForm(data.lists.D, learner.max_size), [], 0.0
     for size in sizes:
         callback(f"learning {size:,} pairs")
-        one = replace(learner, budget=replace(learner.budget, max_pairs=size))
-        settings = choice.query_normalization, choice.ridge
-        parts = [one.fit(choice.closed_form, train.lists, *settings) for train, _ in folds]
-        result = tune_pair_weight(held_out_scores(parts, folds), held_out, *settings)
-        pairs = max(int(W.nnz) for W in parts)
+        one = replace(learner, loss="squared", budget=replace(learner.budget, max_pairs=size))
+        parts = [one.fit(closed_form, train.lists, *settings) for train, _ in folds]
+        scored = [score_held_out(fold.held_out, search, W) for fold, W in zip(folds, parts, strict=True)]
+        result = tune_pair_weight(scored, *settings)
+        pairs, lexical = max(int(W.nnz) for W in parts), result.lexical_ndcg
         points.append(TextSize(pairs, (8 * pairs + 4 * (parts[0].shape[0] + 1)) / 1e6, result.ndcg))
-    return TextPath(tuple(points), held_out.mean_ndcg(held_out.lexical_scores))
+    return TextPath(tuple(points), lexical)

@@ -17,14 +17,16 @@ from ..errors import DataError
 from ..optim.penalties import Ridge
 from ..optim.problems import ListProblem
 from ..preferences import Preferences, classes_of
+from .candidates import CandidateSearch
 from .constraints import Constraints
+from .held_out import hold_out
 from .lexical import LexicalModel
 from .model import TextModel
-from .model_selection import Callback, TuningResult, hold_out, learn_pairs, tune_pair_weight
+from .model_selection import Callback, TuningResult, learn_pairs, score_held_out, tune_pair_weight
 from .pair_learner import PairLearner
 from .query_groups import query_groups
 from .query_vocabulary import QueryVocabulary, document_rows
-from .training_data import TrainingData, TrainingMatrices
+from .training_data import LexicalRows, TrainingData, TrainingMatrices
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -74,8 +76,9 @@ class Trainer:
             "query_normalization": result.query_normalization,
             "ridge_query": result.ridge.query,
             "ridge_document": result.ridge.document,
-            "loss": "squared" if result.strength is None else learner.loss,
-            "strength": result.strength,
+            "loss": learner.loss if result.epochs else "squared",
+            "learning_rate": result.rate,
+            "epochs": result.epochs,
         }
         return self._finish(result, info, lambda: (vocabulary, W))
 
@@ -92,9 +95,9 @@ class Trainer:
 
         self.callback("learning pairs step by step, without the held-out queries")
         folds = hold_out(matrices.group_numbers, seed)
-        parts = [matrices[held_out].dense() for held_out, _ in folds]
-        scores = [part.pair_scores(fit(rest)) for part, (_, rest) in zip(parts, folds, strict=True)]
-        result = tune_pair_weight(np.concatenate(scores), TrainingMatrices.concatenate(parts), 0.0, Ridge())
+        search = CandidateSearch.of(matrices, learner.n_jobs)
+        scored = [score_held_out(matrices[held_out], search, fit(rest)) for held_out, rest in folds]
+        result = tune_pair_weight(scored, 0.0, Ridge())
         self.callback("learning pairs step by step, from all queries")
         return self._finish(result, {"queries": len(ids)}, lambda: (vocabulary, fit(np.arange(len(ids)))))
 
@@ -121,11 +124,14 @@ class Trainer:
         held_out = held_out[:MAX_HELD_OUT_DOCUMENTS]
         self.callback("learning pairs without the held-out documents")
         texts = [f"{documents.titles[i]} {documents.texts[i]}" for i in held_out]
-        scores = np.asarray((self.lexical.queries(texts) @ lexical_rows[rest].T).toarray(), dtype=np.float32)
         same_class = csr_array((classes[held_out][:, None] == classes[rest]).astype(np.float32))
-        lists = ListProblem(D[held_out], D[rest], same_class)
-        queries = TrainingMatrices(lists, scores, np.full(len(held_out), -1, np.int64))
-        result = tune_pair_weight(queries.pair_scores(fit(rest)), queries, 0.0, Ridge())
+        lists, lexical = ListProblem(D[held_out], D[rest], same_class), self.lexical.queries(texts)
+        queries = TrainingMatrices(
+            lists, LexicalRows(lexical, lexical_rows[rest]), np.full(len(held_out), -1, np.int64)
+        )
+        result = tune_pair_weight(
+            [score_held_out(queries, CandidateSearch.of(queries, learner.n_jobs), fit(rest))], 0.0, Ridge()
+        )
         info = {"queries": len(classes), "classes": int(classes.max()) + 1}
         self.callback("learning pairs from all documents")
         vocabulary = QueryVocabulary(self.lexical.features, queries_are_documents=True)

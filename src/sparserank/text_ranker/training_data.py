@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from .. import validation
 from ..data.formats.triples import Triples
 from ..data.records import Documents, Qrels
 from ..errors import DataError
-from ..evaluation.ndcg import mean_ndcg, ndcg
-from ..optim.problems import ListProblem, Matrix
+from ..optim.candidate_lists import CandidateLists
+from ..optim.problems import ListProblem
 from ..preferences import Preferences, win_rates
 from .lexical import LexicalModel
 from .query_groups import query_groups
@@ -22,9 +22,6 @@ from .query_vocabulary import QueryVocabulary, document_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-MAX_DENSE_SCORES = 1 << 28
-"""Dense scores that fit in memory (1 GB). Beyond it, fewer queries are held out and only the squared loss is used."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class TrainingData:
         weights = self.query_weight
         weight = None if not weights else np.array([float(weights.get(q, 1.0)) for q in ids])
         lists = ListProblem(vocabulary.encode(self.texts), D, grade_matrix(self.qrels, ids, position), weight)
-        return TrainingMatrices(lists, LazyScores(lexical.queries(self.texts), self.lexical_rows), excluded)
+        return TrainingMatrices(lists, LexicalRows(lexical.queries(self.texts), self.lexical_rows), excluded)
 
     @property
     def declared_groups(self) -> NDArray[np.int64] | None:
@@ -123,33 +120,25 @@ def _check_judgments(documents: Documents, queries: Mapping[str, str], qrels: Qr
                 raise DataError(f"the grade of document {document!r} for query {query!r} is {grade}")
 
 
-@dataclass(frozen=True)
-class LazyScores:
-    """Lexical scores that are computed when they are needed: query rows times document rows."""
+class LexicalRows(NamedTuple):
+    """The lexical score of query i and document j is the product of their rows."""
 
     queries: csr_array
     documents: csr_array
-
-    def __getitem__(self, some: NDArray[np.intp]) -> LazyScores:
-        return LazyScores(self.queries[some], self.documents)
-
-    def compute(self) -> Matrix:
-        """Return the dense scores of shape (n_queries, n_documents)."""
-        return np.asarray((self.queries @ self.documents.T).toarray(), dtype=np.float32)
 
 
 @dataclass(frozen=True)
 class TrainingMatrices:
     """Judged queries as matrices.
 
-    lists : rows of queries and documents, and grades.
-    lexical_scores : a dense array, or `LazyScores` until `dense` is called: those of a large collection do not fit.
+    lists : rows of queries and documents for pairs, and grades.
+    lexical : rows of queries and documents for the lexical score.
     excluded : the document that each query must not find, or -1.
     groups : queries with the same number are held out together; None: each query is a group of its own.
     """
 
     lists: ListProblem
-    lexical_scores: Any
+    lexical: LexicalRows
     excluded: NDArray[np.int64]
     groups: NDArray[np.int64] | None = None
 
@@ -157,25 +146,30 @@ class TrainingMatrices:
         return int(self.lists.Q.shape[0])
 
     def __getitem__(self, queries: NDArray[np.intp]) -> TrainingMatrices:
+        lexical = LexicalRows(self.lexical.queries[queries], self.lexical.documents)
         groups = None if self.groups is None else self.groups[queries]
-        return TrainingMatrices(
-            self.lists.select_queries(queries), self.lexical_scores[queries], self.excluded[queries], groups
-        )
+        return TrainingMatrices(self.lists.select_queries(queries), lexical, self.excluded[queries], groups)
+
+    def select_documents(self, documents: NDArray[np.intp]) -> TrainingMatrices:
+        """Return the same queries with some of the documents, given in ascending order."""
+        lists = replace(self.lists, D=self.lists.D[documents], grades=self.lists.grades[:, documents])
+        lexical = LexicalRows(self.lexical.queries, self.lexical.documents[documents])
+        place = np.minimum(np.searchsorted(documents, self.excluded), len(documents) - 1)
+        excluded = np.where(documents[place] == self.excluded, place, -1)
+        return replace(self, lists=lists, lexical=lexical, excluded=excluded.astype(np.int64))
 
     @property
     def group_numbers(self) -> NDArray[np.int64]:
         """The group of each query."""
         return np.arange(len(self)) if self.groups is None else self.groups
 
-    @property
-    def fits_in_memory(self) -> bool:
-        """Whether dense scores of all queries fit in memory."""
-        return len(self) * int(self.lists.D.shape[0]) <= MAX_DENSE_SCORES
+    def with_lexical_scores(self, candidates: CandidateLists, n_jobs: int | None = None) -> CandidateLists:
+        """Return the candidate lists with their lexical scores as base."""
+        from scipy.sparse import eye_array
 
-    def dense(self) -> TrainingMatrices:
-        """Return the same data with dense lexical scores."""
-        lazy = isinstance(self.lexical_scores, LazyScores)
-        return replace(self, lexical_scores=self.lexical_scores.compute()) if lazy else self
+        queries, documents = self.lexical
+        identity = eye_array(documents.shape[1], dtype=np.float32, format="csr")
+        return replace(candidates, base=candidates.score(queries, identity, documents, validation.threads(n_jobs)))
 
     def grouped(self, vocabulary: QueryVocabulary, declared: NDArray[np.int64] | None = None) -> TrainingMatrices:
         """Return the same data with groups of near-duplicates, joined with the declared groups.
@@ -188,32 +182,6 @@ class TrainingMatrices:
         own = (np.ones(len(has_own), np.float32), (has_own, self.excluded[has_own]))
         relevant = (lists.relevant + csr_array(own, shape=lists.grades.shape)).tocsr()
         return replace(self, groups=query_groups(lists.Q[:, ~vocabulary.is_neighbors], relevant, declared))
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[TrainingMatrices]) -> TrainingMatrices:
-        """Return the queries of all parts, over the same documents."""
-        from scipy.sparse import csr_array, vstack
-
-        if len(parts) == 1:
-            return parts[0]
-        Q, grades = (csr_array(vstack([getattr(p.lists, name) for p in parts])) for name in ("Q", "grades"))
-        weight = None if parts[0].lists.weight is None else np.concatenate([p.lists.query_weights for p in parts])
-        lists = ListProblem(Q, parts[0].lists.D, grades, weight)
-        groups = None if parts[0].groups is None else np.concatenate([p.group_numbers for p in parts])
-        scores, excluded = (np.concatenate([getattr(p, n) for p in parts]) for n in ("lexical_scores", "excluded"))
-        return cls(lists, scores, excluded, groups)
-
-    def pair_scores(self, W: csr_array) -> Matrix:
-        """Return the dense scores qᵀ W d of every query and document."""
-        return np.asarray((self.lists.D @ (self.lists.Q @ W).T).toarray().T, dtype=np.float32)
-
-    def ndcg(self, scores: Matrix, k: int = 10) -> NDArray[np.float64]:
-        """Return nDCG@k of every query that has a relevant document."""
-        return ndcg(scores, self.lists.grades, self.excluded, k)
-
-    def mean_ndcg(self, scores: Matrix) -> float:
-        """Return the mean nDCG@10."""
-        return mean_ndcg(scores, self.lists.grades, self.excluded)
 
 
 def grade_matrix(qrels: Qrels, query_ids: list[str], position: dict[str, int]) -> csr_array:

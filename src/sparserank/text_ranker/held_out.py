@@ -1,0 +1,121 @@
+"""Held-out queries: which ones they are, and how good a ranking of their candidates is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import DataError
+from ..evaluation.ndcg import ndcg
+from ..optim.candidate_lists import CandidateLists
+from ..optim.problems import Matrix
+from .candidates import ALL_DOCUMENTS, POOL_DEPTH, CandidateSearch
+from .training_data import TrainingMatrices
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Scores = NDArray[np.float32]
+
+HELD_OUT_PARTS = 4
+"""One query of this many is held out."""
+MAX_HELD_OUT = 1_500
+"""Of many queries, about this number is held out."""
+MAX_ROTATED_QUERIES = 500
+"""Up to this number of queries, each part is held out in turn."""
+
+
+def hold_out(groups: NDArray[np.int64], random_state: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Return (held-out, other) queries: one part, or each of the four quarters if there are few queries.
+
+    The queries of a group are never divided.
+    """
+    n, order = len(groups), np.random.default_rng(random_state).permutation(len(groups))
+    _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)
+    if len(first) < 2:
+        raise DataError(f"{n} judged queries form {len(first)} group of near-duplicates; at least two are needed")
+    n_parts = min(len(first), max(HELD_OUT_PARTS, n // MAX_HELD_OUT))
+    part_of, part_sizes = {}, np.zeros(n_parts, np.int64)
+    for at in np.argsort(first).tolist():
+        smallest = int(np.argmin(part_sizes))
+        part_of[int(groups[order[first[at]]])] = smallest
+        part_sizes[smallest] += int(sizes[at])
+    part = np.array([part_of[group] for group in groups.tolist()])
+    closest = int(np.argmin(np.abs(part_sizes - n / max(n_parts, HELD_OUT_PARTS))))
+    turns = range(n_parts) if n <= MAX_ROTATED_QUERIES else [closest]
+    return [(np.flatnonzero(part == turn), np.flatnonzero(part != turn)) for turn in turns]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Held-out queries and the documents that a ranking of each has: all, or a pool of candidates.
+
+    Scores are arrays with one number for each place in the candidate lists.
+    """
+
+    queries: TrainingMatrices
+    candidates: CandidateLists
+    n_jobs: int | None = None
+
+    @classmethod
+    def of(cls, queries: TrainingMatrices, found: NDArray[np.int64] | None, n_jobs: int | None = None) -> HeldOut:
+        """Held-out queries with the documents in the rows of `found` and all relevant ones; None: all documents."""
+        if found is None:
+            found = np.tile(np.arange(queries.lists.D.shape[0]), (len(queries), 1))
+        lists = CandidateLists.build(queries.lists, queries.excluded, found, n_random=0)
+        return cls(queries, queries.with_lexical_scores(lists, n_jobs), n_jobs)
+
+    @classmethod
+    def search(cls, queries: TrainingMatrices, search: CandidateSearch, W: csr_array | None = None) -> HeldOut:
+        """Held-out queries with a pool of the best documents by the lexical score and by the pairs W."""
+        if queries.lists.D.shape[0] <= ALL_DOCUMENTS:
+            return cls.of(queries, None, search.n_jobs)
+        found = search.top(queries, POOL_DEPTH)
+        if W is not None:
+            found = np.hstack([found, search.top(queries, POOL_DEPTH, W, 1.0, lexical=False)])
+        return cls.of(queries, found, search.n_jobs)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """The group of each query that has a relevant document."""
+        lists = self.candidates
+        relevant = np.unique(np.repeat(np.arange(len(lists)), lists.lengths)[lists.grade > 0.0])
+        return self.queries.group_numbers[relevant]
+
+    def pair_scores(self, W: csr_array) -> Scores:
+        """qᵀ W d"""
+        return self.candidates.score(self.queries.lists.Q, W, self.queries.lists.D, validation.threads(self.n_jobs))
+
+    def take(self, scores: Matrix) -> Scores:
+        """Scores of queries × all documents, by place."""
+        query = np.repeat(np.arange(len(self.candidates)), self.candidates.lengths)
+        return np.asarray(scores[query, self.candidates.document])
+
+    def score_expanded(self, expanded: Matrix, words: NDArray[np.intp]) -> Scores:
+        """Scores by the expanded queries Wᵀ q, queries × words."""
+        return self.candidates.score_expanded(expanded, self.queries.lists.D[:, words])
+
+    def ndcg(self, scores: Scores, k: int = 10) -> NDArray[np.float64]:
+        """Return nDCG@k of every query that has a relevant document."""
+        from scipy.sparse import csr_array
+
+        lists, place = self.candidates, np.flatnonzero(self.candidates.grade)
+        query = np.repeat(np.arange(len(lists)), lists.lengths)
+        dense = np.full((len(lists), int(lists.lengths.max(initial=0))), np.float32(-np.inf))
+        column = np.arange(len(query)) - lists.start[query]
+        dense[query, column] = scores
+        return ndcg(dense, csr_array((lists.grade[place], (query[place], column[place])), shape=dense.shape), None, k)
+
+    def searched_ndcg(self, search: CandidateSearch, W: csr_array, pair_weight: float) -> NDArray[np.float64]:
+        """Return nDCG@10 of every query that has a relevant document, of a search with pairs in all documents."""
+        found = search.top(self.queries, 10, W, pair_weight)
+        lists = CandidateLists.build(self.queries.lists, self.queries.excluded, found, n_random=0)
+        rank = np.full(len(lists.document), -np.inf, np.float32)
+        query, column = np.nonzero(found >= 0)
+        keys = np.repeat(np.arange(len(lists)), lists.lengths) * np.int64(1 << 32) + lists.document
+        rank[np.searchsorted(keys, query * np.int64(1 << 32) + found[query, column])] = -column
+        return HeldOut(self.queries, lists).ndcg(rank)
