@@ -185,36 +185,30 @@ def _average_precision(at, m):
 
 
 @njit(cache=True, nogil=True)
-def top_gains(scores, excluded, start, item, grade, out, ideal):
-    """out[i, r] = the grade at rank r + 1 of row i of dense scores; ideal[i, r] = that of the best order.
+def top_gains(start, scores, grade, out, ideal):
+    """out[i, r] = the grade at rank r + 1 of list i by score; ideal[i, r] = that of the best order.
 
-    Ties go to the earlier item. Item excluded[i] (none: below 0) and items at -inf are not ranked.
+    List i is at start[i] … start[i + 1] - 1. Ties go to the earlier place. A place at -inf is not ranked.
     """
-    n, m = scores.shape
     k = out.shape[1]
-    graded = np.zeros(m, np.float64)
-    top_score, top_item = np.empty(k, np.float64), np.empty(k, np.int64)
-    for i in range(n):
-        for p in range(start[i], start[i + 1]):
-            graded[item[p]] = grade[p]
+    top_score, top_place = np.empty(k, np.float64), np.empty(k, np.int64)
+    for i in range(len(start) - 1):
         top_score[:] = -np.inf
         filled = 0
-        for j in range(m):
-            s = scores[i, j]
-            if j != excluded[i] and s > top_score[k - 1]:
+        for p in range(start[i], start[i + 1]):
+            s = scores[p]
+            if s > top_score[k - 1]:
                 at = k - 1
                 while at > 0 and s > top_score[at - 1]:
-                    top_score[at], top_item[at] = top_score[at - 1], top_item[at - 1]
+                    top_score[at], top_place[at] = top_score[at - 1], top_place[at - 1]
                     at -= 1
-                top_score[at], top_item[at] = s, j
+                top_score[at], top_place[at] = s, p
                 filled = min(filled + 1, k)
-        for rank in range(filled):
-            out[i, rank] = graded[top_item[rank]]
-        for p in range(start[i], start[i + 1]):
-            graded[item[p]] = 0.0
             if grade[p] > ideal[i, k - 1]:
                 at = k - 1
                 while at > 0 and grade[p] > ideal[i, at - 1]:
                     ideal[i, at] = ideal[i, at - 1]
                     at -= 1
                 ideal[i, at] = grade[p]
+        for rank in range(filled):
+            out[i, rank] = grade[top_place[rank]]

@@ -3,14 +3,13 @@
 The caller orders the documents, because tie rules differ on purpose:
 
 - measures of a run order ties by document id, as trec_eval does, so that input order does not matter;
-- `ndcg` of dense score matrices orders ties by column: it compares thousands of candidate models on held-out queries;
+- `ndcg` of candidate lists orders ties by place: it compares thousands of candidate models on held-out queries;
 - AdaRank averages over all orders of tied rows (`_kernels.ties`), so a constant feature equals a random order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,30 +53,23 @@ def ratio(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
-def ndcg(scores: NDArray[np.float32], grades: Any, excluded: NDArray[np.int64] | None = None, k: int = 10) -> Floats:
-    """nDCG@k of every row of dense scores that has a grade above 0 (CSR); ties rank by column.
+def ndcg(
+    start: NDArray[np.int64], scores: NDArray[np.float32], grades: NDArray[np.float32], cutoffs: Sequence[int] = (10,)
+) -> list[Floats]:
+    """For each cutoff k, nDCG@k of every list that has a grade above 0; ties rank by place.
 
-    excluded[i] is the document that is left out of row i's ranking, or -1.
+    List i has the scores and grades at the places start[i] … start[i + 1] - 1; a place at -inf is not ranked.
 
-    >>> from scipy.sparse import csr_array
-    >>> ndcg(np.array([[3.0, 2.0, 1.0]], np.float32), csr_array([[1.0, 0.0, 0.0]]), k=2).tolist()
-    [1.0]
+    >>> [values.tolist() for values in ndcg(np.array([0, 3]), np.float32([3, 2, 1]), np.float32([1, 0, 0]), [2])]
+    [[1.0]]
     """
     from .._kernels.ranking import top_gains
 
-    n, m = scores.shape
-    gains, ideal = np.zeros((2, n, min(k, m)))
-    excluded = np.full(n, -1, np.int64) if excluded is None else excluded
-    if m:
-        top_gains(scores, excluded, grades.indptr, grades.indices, grades.data, gains, ideal)
-    start = np.arange(n + 1) * gains.shape[1]
-    actual, best = dcg(gains.ravel(), start), dcg(ideal.ravel(), start)
-    return np.asarray(actual[best > 0.0] / best[best > 0.0], np.float64)
-
-
-def mean_ndcg(
-    scores: NDArray[np.float32], grades: Any, excluded: NDArray[np.int64] | None = None, k: int = 10
-) -> float:
-    """The mean of `ndcg`, or 0 if no row has a grade above 0."""
-    values = ndcg(scores, grades, excluded, k)
-    return float(np.mean(values)) if len(values) else 0.0
+    gains, ideal = np.zeros((2, len(start) - 1, max(cutoffs)))
+    top_gains(start, scores, grades, gains, ideal)
+    rows = np.arange(len(start)) * gains.shape[1]
+    out = []
+    for k in cutoffs:
+        actual, best = dcg(gains.ravel(), rows, k), dcg(ideal.ravel(), rows, k)
+        out.append(np.asarray(actual[best > 0.0] / best[best > 0.0], np.float64))
+    return out

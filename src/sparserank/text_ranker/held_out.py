@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -99,16 +100,9 @@ class HeldOut:
         """Scores by the expanded queries Wᵀ q, queries × words."""
         return self.candidates.score_expanded(expanded, self.queries.lists.D[:, words])
 
-    def ndcg(self, scores: Scores, k: int = 10) -> NDArray[np.float64]:
-        """Return nDCG@k of every query that has a relevant document."""
-        from scipy.sparse import csr_array
-
-        lists, place = self.candidates, np.flatnonzero(self.candidates.grade)
-        query = np.repeat(np.arange(len(lists)), lists.lengths)
-        dense = np.full((len(lists), int(lists.lengths.max(initial=0))), np.float32(-np.inf))
-        column = np.arange(len(query)) - lists.start[query]
-        dense[query, column] = scores
-        return ndcg(dense, csr_array((lists.grade[place], (query[place], column[place])), shape=dense.shape), None, k)
+    def ndcg(self, scores: Scores, cutoffs: Sequence[int] = (10,)) -> list[NDArray[np.float64]]:
+        """Return for each cutoff k nDCG@k of every query that has a relevant document."""
+        return ndcg(self.candidates.start, scores, self.candidates.grade, cutoffs)
 
     def searched_ndcg(self, search: CandidateSearch, W: csr_array, pair_weight: float) -> NDArray[np.float64]:
         """Return nDCG@10 of every query that has a relevant document, of a search with pairs in all documents."""
@@ -118,4 +112,4 @@ class HeldOut:
         query, column = np.nonzero(found >= 0)
         keys = np.repeat(np.arange(len(lists)), lists.lengths) * np.int64(1 << 32) + lists.document
         rank[np.searchsorted(keys, query * np.int64(1 << 32) + found[query, column])] = -column
-        return HeldOut(self.queries, lists).ndcg(rank)
+        return HeldOut(self.queries, lists).ndcg(rank)[0]

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -142,14 +142,15 @@ def improvement_p_value(improvement: NDArray[np.float64], groups: NDArray[np.int
 
 def _p_value(folds: list[HeldOut], ndcg: Any, k: int = 10) -> float:
     """The p-value of nDCG@k, where ndcg[s, w] is that of setting s and pair weight w for every query."""
-    improvement = np.array(ndcg) - _ndcg(folds, [fold.candidates.base for fold in folds], k)
+    improvement = np.array(ndcg) - _ndcg(folds, [fold.candidates.base for fold in folds], (k,))[0]
     groups = [fold.groups for fold in folds]
     return improvement_p_value(improvement, np.concatenate(groups))
 
 
-def _ndcg(folds: list[HeldOut], scores: list[Scores], k: int = 10) -> NDArray[np.float64]:
-    """nDCG@k of the queries of all folds."""
-    return np.concatenate([fold.ndcg(one, k) for fold, one in zip(folds, scores, strict=True)])
+def _ndcg(folds: list[HeldOut], scores: list[Scores], cutoffs: Sequence[int] = (10,)) -> list[NDArray[np.float64]]:
+    """For each cutoff k, nDCG@k of the queries of all folds."""
+    by_fold = [fold.ndcg(one, cutoffs) for fold, one in zip(folds, scores, strict=True)]
+    return [np.concatenate(values) for values in zip(*by_fold, strict=True)]
 
 
 def _mean(ndcg: NDArray[np.float64]) -> float:
@@ -169,15 +170,16 @@ def tune_ridge(folds: list[Fold], search: CandidateSearch, callback: Callback) -
     documents = Side.of(folds[0].train.lists.D, max_size=TUNING_SIZE)
     gram = documents.compute_gram()
     factors = {b: factorize(gram, b) for b in RIDGES}
-    lexical = _mean(_ndcg(held_out, [one.candidates.base for one in held_out]))
+    lexical = _mean(_ndcg(held_out, [one.candidates.base for one in held_out])[0])
     best, chosen, ndcg_of_all = -1.0, (QUERY_NORMALIZATIONS[0], Ridge()), []
     pairs = [_iterate_pair_scores(documents, factors, f.train, h) for f, h in zip(folds, held_out, strict=True)]
     for candidates in zip(*pairs, strict=True):
         scored = [HeldOutScores(one, scores) for one, (_, _, scores) in zip(held_out, candidates, strict=True)]
         of_weights, ndcg = [], 0.0
         for _, scores in mixed_scores(scored):
-            of_weights.append(_ndcg(held_out, scores, TEST_DEPTH))
-            ndcg = max(ndcg, _mean(_ndcg(held_out, scores)))
+            at_10, at_depth = _ndcg(held_out, scores, (10, TEST_DEPTH))
+            of_weights.append(at_depth)
+            ndcg = max(ndcg, _mean(at_10))
         ndcg_of_all.append(of_weights)
         if ndcg > best:
             best, chosen = ndcg, candidates[0][:2]
@@ -219,8 +221,8 @@ def tune_pair_weight(
 ) -> TuningResult:
     """Choose the weight of the pair scores by held-out nDCG@10; it is 0 if the p-value is above `level`."""
     held_out = [fold.held_out for fold in folds]
-    lexical = _mean(_ndcg(held_out, [one.candidates.base for one in held_out]))
-    tried = [(weight, _ndcg(held_out, scores)) for weight, scores in mixed_scores(folds)]
+    lexical = _mean(_ndcg(held_out, [one.candidates.base for one in held_out])[0])
+    tried = [(weight, _ndcg(held_out, scores)[0]) for weight, scores in mixed_scores(folds)]
     means = [_mean(ndcg) for _, ndcg in tried]
     ndcg, weight = max(means), tried[int(np.argmax(means))][0]
     lexical_deviation, pair_deviation = _deviations(folds)
