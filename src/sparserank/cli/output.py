@@ -1,6 +1,7 @@
 """What commands print: one JSON object or text on stdout; progress on stderr.
 
-On a terminal progress is a status line that changes. In a pipe each phase is one line.
+On a terminal progress is a status line that changes. In a pipe each phase is one line, and a long phase one every ten
+seconds.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Timer
+from time import monotonic
 from typing import Any
 
 HOLD_S = 1.0
+DETAIL_S = 10.0
+"""Seconds between two lines of one phase in a pipe."""
 
 
 def print_json(content: Any) -> None:
@@ -72,18 +76,19 @@ class PhaseLines:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._last = ""
+        self._last, self._printed = "", 0.0
         self._timer = Timer(HOLD_S, self.print)
         self._timer.daemon = True
 
     def report(self, message: str) -> None:
-        """Add the line of a phase unless it is the last one; `message` is "phase" or "phase: detail"."""
+        """Add the line of a new phase, or of a detail now and then; `message` is "phase" or "phase: detail"."""
         if not self._last:
             self._timer.start()
-        name = message.partition(": ")[0]
-        if name != self._last:
-            self._last = name
-            self._lines.append(name)
+        name, _, detail = message.partition(": ")
+        is_new = name != self._last
+        if is_new or (detail and monotonic() - self._printed >= DETAIL_S):
+            self._last, self._printed = name, monotonic()
+            self._lines.append(name if is_new else message)
             if not self._timer.is_alive():
                 self.print()
 

@@ -127,6 +127,14 @@ def train(
     ] = Missing.error,
     texts: Texts = None,
     exclude_self: ExcludeSelf = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="The memory to train in, such as 8GB; by default half of what is free."),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Store completed stages here; the same command continues after a crash."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Train a ranker on DATA and write it to MODEL; a text ranker also writes its search index, MODEL.index.
@@ -155,6 +163,10 @@ def train(
                 raise ConfigError(f"--{option} is for rankers of texts; --ranker {ranker} reads LETOR files")
         if query_groups is not None:
             raise ConfigError(f"--query-groups is for rankers of texts; --ranker {ranker} reads LETOR files")
+        if memory is not None or checkpoint is not None:
+            raise ConfigError(
+                f"--memory and --checkpoint are for rankers of texts; --ranker {ranker} reads LETOR files"
+            )
         if exclude_self is not None:
             raise ConfigError(f"--exclude-self is for rankers of texts; --ranker {ranker} reads LETOR files")
         train_rows(data, output, str(ranker), vali, folds, settings or [], measure, seed, as_json)
@@ -184,9 +196,12 @@ def train(
             stop_words=None if stop_words == "none" else stop_words,
             ngrams=ngrams,
         ),
-        random_state=seed,
+        random_state=seed, memory_limit=memory,
     )  # fmt: skip
+    model.validate()
     check_writable(output)
+    if checkpoint is not None:
+        check_writable(checkpoint)
     groups = None if query_groups is None else read_groups(query_groups)
     sources = Sources(data, texts, queries, judgments, clicks, triples, missing.value)
     if engine is Engine.spark:
@@ -203,7 +218,7 @@ def train(
     with progress() as report:
         model.fit(
             collection.documents, collection.queries, qrels,
-            query_group=groups, exclude_self=collection.exclude_self, callback=report,
+            query_group=groups, exclude_self=collection.exclude_self, callback=report, checkpoint=checkpoint,
         )  # fmt: skip
         if relevance is None and model.model_.W is not None:
             source = {"data": collection.name, "split": split or "train"}

@@ -68,6 +68,11 @@ class CandidateLists:
         """The number of documents of each list."""
         return np.diff(self.start)
 
+    def find(self, query: NDArray[np.intp], document: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The places of these documents in the lists of these queries; they must be there."""
+        key = np.repeat(np.arange(len(self)), self.lengths) << 32 | self.document
+        return np.searchsorted(key, query.astype(np.int64) << 32 | document)
+
     def score(self, Q: csr_array, W: csr_array, D: csr_array, threads: int = 1) -> NDArray[np.float32]:
         """qᵀ W d of every document in the list of every query."""
         from .._kernels.candidate_lists import score

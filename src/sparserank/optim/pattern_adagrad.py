@@ -6,7 +6,7 @@ learns. The number of epochs and the learning rate are the regularization: W sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -72,8 +72,9 @@ class PatternAdagrad(Solver):
         init: csr_array,
         fixed: Any = None,
         nonnegative: bool = False,
+        report: Callable[[float], None] | None = None,
     ) -> Iterator[tuple[float, csr_array]]:
-        """The loss of each epoch, and W after it."""
+        """The loss of each epoch, and W after it; `report` is called with the fraction of the batches so far."""
         from scipy.sparse import csr_array
 
         from .._kernels.candidate_lists import adagrad_step
@@ -96,9 +97,11 @@ class PatternAdagrad(Solver):
                     cuts[at], cuts[at + 1], W.data, squares, gradient.parts, np.float32(self.rate), free, nonnegative
                 )
 
-            for _ in range(self.epochs):
+            for epoch in range(self.epochs):
                 order, total = rng.permutation(queries), 0.0
                 for at in range(0, len(order), batch):
+                    if report is not None:
+                        report((epoch + at / len(order)) / self.epochs)
                     total += gradient.add(order[at : at + batch], W.data, pool)
                     list(pool.map(step, range(len(cuts) - 1)))
                 yield total / max(len(order), 1), W.copy()

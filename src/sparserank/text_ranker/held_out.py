@@ -104,12 +104,15 @@ class HeldOut:
         """Return for each cutoff k nDCG@k of every query that has a relevant document."""
         return ndcg(self.candidates.start, scores, self.candidates.grade, cutoffs)
 
-    def searched_ndcg(self, search: CandidateSearch, W: csr_array, pair_weight: float) -> NDArray[np.float64]:
-        """Return nDCG@10 of every query that has a relevant document, of a search with pairs in all documents."""
-        found = search.top(self.queries, 10, W, pair_weight)
-        lists = CandidateLists.build(self.queries.lists, self.queries.excluded, found, n_random=0)
-        rank = np.full(len(lists.document), -np.inf, np.float32)
-        query, column = np.nonzero(found >= 0)
-        keys = np.repeat(np.arange(len(lists)), lists.lengths) * np.int64(1 << 32) + lists.document
-        rank[np.searchsorted(keys, query * np.int64(1 << 32) + found[query, column])] = -column
-        return HeldOut(self.queries, lists).ndcg(rank)[0]
+
+def searched_ndcg(
+    queries: TrainingMatrices, search: CandidateSearch, W: csr_array, pair_weight: float
+) -> NDArray[np.float64]:
+    """Return nDCG@10 of every query that has a relevant document, of a search with pairs in all documents."""
+    found = search.top(queries, 10, W, pair_weight)
+    lists = CandidateLists.build(queries.lists, queries.excluded, found, n_random=0)
+    scores = np.full(len(lists.document), -np.inf, np.float32)
+    query, rank = np.nonzero(found >= 0)
+    place = lists.find(query, found[query, rank])
+    scores[place] = -rank
+    return ndcg(lists.start, scores, lists.grade)[0]

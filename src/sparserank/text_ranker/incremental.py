@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ..optim.penalties import Ridge
 from ..optim.pruning import Importance, PairBudget, prune
 from .model import TextModel
-from .model_selection import Callback
 from .pair_learner import PairLearner
+from .progress import Callback
 from .query_vocabulary import QueryVocabulary
 from .training_data import TrainingData
 

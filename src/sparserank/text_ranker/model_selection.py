@@ -10,8 +10,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,20 +22,20 @@ from ..evaluation.significance import max_t_p_value
 from ..optim.closed_form import ClosedForm, Side, compute_middle, factorize, solve_factorized
 from ..optim.penalties import Ridge
 from .candidates import ALL_DOCUMENTS, CandidateSearch
-from .held_out import HeldOut, Scores, hold_out
+from .checkpoint import Checkpoint
+from .held_out import HeldOut, Scores, hold_out, searched_ndcg
 from .pair_learner import RATES, PairLearner, empty_weights
+from .progress import Callback, Progress
 from .training_data import TrainingMatrices
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Callback = Callable[[str], None]
-
 RIDGES = (0.3, 1.0, 3.0)
 QUERY_NORMALIZATIONS = (0.25, 0.5)
 PAIR_WEIGHTS = (0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, 1.1, 1.6, 2.2, 3.1)
 """The values to try; pair weights are in standard deviations of both scores."""
-MAX_EPOCHS = 4
+MAX_EPOCHS = 6
 """Epochs of the loss to try; fewer if one is worse than the one before."""
 TUNING_SIZE = 5_000
 """The largest Gram matrix of the closed form while the ridge is tuned."""
@@ -75,7 +76,8 @@ class RidgeChoice(NamedTuple):
     """The chosen regularization, nDCG@10 without and with pairs, and the p-value of W before pruning."""
 
     query_normalization: float
-    ridge: Ridge
+    ridge_query: float
+    ridge_document: float
     lexical_ndcg: float
     ndcg: float
     p_value: float
@@ -96,30 +98,42 @@ class HeldOutScores(NamedTuple):
 
 
 def learn_pairs(
-    learner: PairLearner, data: TrainingMatrices, callback: Callback = lambda message: None
+    learner: PairLearner,
+    data: TrainingMatrices,
+    callback: Callback = lambda message: None,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[csr_array, TuningResult]:
     """Tune the hyperparameters, test the pairs, and learn W from all queries; W is empty if pairs do not help."""
-    callback("tuning the regularization of pairs")
+    stages = Checkpoint() if checkpoint is None else checkpoint
     search, folds = CandidateSearch.of(data, learner.n_jobs), make_folds(data, learner.random_state)
-    normalization, ridge, lexical, _, p_value = tune_ridge(folds, search, callback)
+    choice = RidgeChoice(*stages.fact("ridge", lambda: list(tune_ridge(folds, search, callback))))
+    normalization, ridge = choice.query_normalization, Ridge(choice.ridge_query, choice.ridge_document)
     is_tested = data.lists.D.shape[0] <= ALL_DOCUMENTS  # the test needs rankings of all documents
-    if is_tested and p_value > SIGNIFICANCE_LEVEL:
-        result = TuningResult(normalization, ridge, 0.0, lexical, lexical, p_value=p_value)
+    if is_tested and choice.p_value > SIGNIFICANCE_LEVEL:
+        lexical = choice.lexical_ndcg
+        result = TuningResult(normalization, ridge, 0.0, lexical, lexical, p_value=choice.p_value)
         return empty_weights(data.lists.shape), result
-    callback("learning pairs without the held-out queries")
-    closed_form = ClosedForm(data.lists.D, learner.max_size)
-    parts = [learner.fit(closed_form, train.lists, normalization, ridge) for train, _ in folds]
+    closed_form, parts = ClosedForm(data.lists.D, learner.max_size), []
+    report = Progress(callback, "learning pairs without the held-out queries")
+    for number, (train, _) in enumerate(folds):
+        report(number / len(folds))
+        fit = partial(learner.fit, closed_form, train.lists, normalization, ridge)
+        parts.append(stages.matrix(f"fold{number}", fit))
     scored = [score_held_out(fold.held_out, search, W) for fold, W in zip(folds, parts, strict=True)]
     result = tune_pair_weight(scored, normalization, ridge, PRUNED_LEVEL if is_tested else SIGNIFICANCE_LEVEL)
     if result.pair_weight == 0.0:
         return empty_weights(data.lists.shape), result
     if is_tested:
-        result = replace(result, p_value=p_value)
-    result = tune_loss(learner, parts, folds, search, result, callback)
+        result = replace(result, p_value=choice.p_value)
+    squared = result
+    ndcg, rate, epochs, tried = stages.fact("loss", lambda: tune_loss(learner, parts, folds, search, squared, callback))
+    result = replace(result, ndcg=ndcg, rate=rate, epochs=epochs, tried=tuple(map(tuple, tried)))
     callback("learning pairs from all queries")
-    W = learner.fit(closed_form, data.lists, normalization, ridge)
-    if result.epochs:
-        *_, W = learner.refit_by_loss(W, data, search, result.pair_weight, result.rate, result.epochs)
+    W = stages.matrix("all", lambda: learner.fit(closed_form, data.lists, normalization, ridge))
+    if epochs:
+        lists = learner.candidate_lists(data, search)
+        report = Progress(callback, f"learning the weights of pairs by the {learner.loss} loss")
+        *_, W = learner.refit_by_loss(W, data, lists, result.pair_weight, rate, epochs, report)
     return W, result
 
 
@@ -166,6 +180,7 @@ def tune_ridge(folds: list[Fold], search: CandidateSearch, callback: Callback) -
     W has the heaviest words of a large collection only, and a ranking of a held-out query has its best documents by the
     lexical score.
     """
+    report = Progress(callback, "tuning the regularization of pairs")
     held_out = [HeldOut.search(fold.held_out, search) for fold in folds]
     documents = Side.of(folds[0].train.lists.D, max_size=TUNING_SIZE)
     gram = documents.compute_gram()
@@ -173,7 +188,8 @@ def tune_ridge(folds: list[Fold], search: CandidateSearch, callback: Callback) -
     lexical = _mean(_ndcg(held_out, [one.candidates.base for one in held_out])[0])
     best, chosen, ndcg_of_all = -1.0, (QUERY_NORMALIZATIONS[0], Ridge()), []
     pairs = [_iterate_pair_scores(documents, factors, f.train, h) for f, h in zip(folds, held_out, strict=True)]
-    for candidates in zip(*pairs, strict=True):
+    for number, candidates in enumerate(zip(*pairs, strict=True), 1):
+        report(number / (len(RIDGES) ** 2 * len(QUERY_NORMALIZATIONS)))
         scored = [HeldOutScores(one, scores) for one, (_, _, scores) in zip(held_out, candidates, strict=True)]
         of_weights, ndcg = [], 0.0
         for _, scores in mixed_scores(scored):
@@ -186,7 +202,8 @@ def tune_ridge(folds: list[Fold], search: CandidateSearch, callback: Callback) -
     p_value = _p_value(held_out, ndcg_of_all, TEST_DEPTH)
     if p_value > UNLIKELY:
         callback(f"pairs are unlikely to help here: nDCG@10 is {lexical:.3f} without and {best:.3f} with all pairs")
-    return RidgeChoice(chosen[0], chosen[1], lexical, best, p_value)
+    power, ridge = chosen
+    return RidgeChoice(power, ridge.query, ridge.document, lexical, best, p_value)
 
 
 def _iterate_pair_scores(
@@ -241,32 +258,47 @@ def tune_loss(
     search: CandidateSearch,
     squared: TuningResult,
     callback: Callback,
-) -> TuningResult:
-    """Choose the rate and epochs of the loss by held-out nDCG@10, at the pair weight of the squared loss."""
+) -> tuple[float, float, int, list[tuple[str, float]]]:
+    """Choose the rate and epochs of the loss by held-out nDCG@10, at the pair weight of the squared loss.
+
+    A rate ends at the first epoch that is worse than the one before, and the search at the first rate that is worse.
+
+    Returns
+    -------
+    nDCG@10, rate, epochs, and the nDCG@10 of everything tried
+    """
     if learner.loss == "squared":
-        return squared
-    held_out = [HeldOut.of(fold.held_out, np.empty((len(fold.held_out), 0), np.int64)) for fold in folds]
+        return squared.ndcg, 0.0, 0, []
+    report = Progress(callback, f"tuning the {learner.loss} loss")
 
-    def measure(some: Any) -> float:
-        by_fold = zip(held_out, some, strict=True)
-        return _mean(np.concatenate([one.searched_ndcg(search, W, squared.pair_weight) for one, W in by_fold]))
+    def measure(some: Iterable[csr_array]) -> float:
+        by_fold = zip(folds, some, strict=True)
+        weight = squared.pair_weight
+        return _mean(np.concatenate([searched_ndcg(fold.held_out, search, W, weight) for fold, W in by_fold]))
 
-    tried = [("squared", measure(parts))]
-    best = replace(squared, ndcg=tried[0][1])
-    for rate in RATES:
-        callback(f"tuning the {learner.loss} loss: learning rate {rate:g}")
-        by_fold = zip(parts, folds, strict=True)
-        epochs = [learner.refit_by_loss(W, f.train, search, squared.pair_weight, rate, MAX_EPOCHS) for W, f in by_fold]
-        last = -1.0
+    lists = [learner.candidate_lists(fold.train, search) for fold in folds]
+    best, tried = (measure(parts), 0.0, 0), []
+    tried.append(("squared", best[0]))
+    best_before = -1.0
+    for number, rate in enumerate(RATES):
+        by_fold = zip(parts, folds, lists, strict=True)
+        epochs = [
+            learner.refit_by_loss(W, fold.train, candidates, squared.pair_weight, rate, MAX_EPOCHS)
+            for W, fold, candidates in by_fold
+        ]
+        last = best_of_rate = -1.0
         for epoch, refitted in enumerate(zip(*epochs, strict=True), 1):
             ndcg = measure(refitted)
+            report((number + epoch / MAX_EPOCHS) / len(RATES), f"rate {rate:g}, epoch {epoch}, nDCG@10 {ndcg:.4f}")
             tried.append((f"{learner.loss}, rate {rate:g}, {epoch} epochs", ndcg))
-            if ndcg > best.ndcg:
-                best = replace(squared, ndcg=ndcg, rate=rate, epochs=epoch)
+            best, best_of_rate = max(best, (ndcg, rate, epoch), key=lambda one: one[0]), max(best_of_rate, ndcg)
             if ndcg < last:
                 break
             last = ndcg
-    return replace(best, tried=tuple(tried))
+        if best_of_rate < best_before:
+            break
+        best_before = best_of_rate
+    return *best, tried
 
 
 def mixed_scores(folds: list[HeldOutScores]) -> Iterator[tuple[float, list[Scores]]]:

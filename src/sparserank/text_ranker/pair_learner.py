@@ -6,7 +6,7 @@ by the squared loss or by another one on candidate lists. `model_selection` choo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PENALTIES = ("ridge", "l1")
 LOSSES: dict[str, Domination | Softmax | Hinge] = {"softmax": Softmax(), "domination": Domination(), "hinge": Hinge()}
-RATES = (0.3, 0.1, 0.03)
+RATES = (0.1, 0.3, 1.0)
 """Learning rates of the losses to try."""
 HARD_NEGATIVES, RANDOM_NEGATIVES = 100, 30
 """Documents of a candidate list beside the relevant ones: the best by the lexical score, and random ones."""
@@ -123,21 +123,25 @@ class PairLearner:
             learned = added if not learned.nnz else prune((learned + added).tocsr(), importance, self.budget)
         return learned
 
+    def candidate_lists(self, data: TrainingMatrices, search: CandidateSearch) -> CandidateLists:
+        """Return the lists that `loss` compares, with their lexical scores."""
+        found = search.top(data, HARD_NEGATIVES)
+        lists = CandidateLists.build(data.lists, data.excluded, found, RANDOM_NEGATIVES, self.random_state)
+        return data.with_lexical_scores(lists, self.n_jobs)
+
     def refit_by_loss(
         self,
         W: csr_array,
         data: TrainingMatrices,
-        search: CandidateSearch,
+        lists: CandidateLists,
         pair_weight: float,
         rate: float,
         epochs: int,
+        report: Callable[[float], None] | None = None,
     ) -> Iterator[csr_array]:
         """Return W after each epoch of `loss` on candidate lists, starting from the weights of the squared loss."""
         W, fixed = self.constraints.with_pinned(W)
         W.sort_indices()
-        found = search.top(data, HARD_NEGATIVES)
-        lists = CandidateLists.build(data.lists, data.excluded, found, RANDOM_NEGATIVES, self.random_state)
-        lists = data.with_lexical_scores(lists, self.n_jobs)
         unit = float(np.std(lists.base, dtype=np.float64)) / TEMPERATURE or 1.0
         scaled, scale = W.copy(), np.float32(pair_weight / unit)
         scaled.data = scaled.data * scale
@@ -145,7 +149,7 @@ class PairLearner:
         problem = RerankingProblem(data.lists.Q, data.lists.D, lists, LOSSES[self.loss])
         solver = PatternAdagrad(epochs, rate, seed=self.random_state, n_jobs=self.n_jobs)
         is_fixed = np.zeros(W.nnz, np.bool_) if fixed is None else fixed
-        for _, out in solver.iterate(problem, NoPenalty(), scaled, fixed, self.budget.nonnegative):
+        for _, out in solver.iterate(problem, NoPenalty(), scaled, fixed, self.budget.nonnegative, report):
             out.data = np.where(is_fixed, W.data, out.data / scale)
             out.eliminate_zeros()
             yield out

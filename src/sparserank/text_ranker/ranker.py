@@ -24,9 +24,10 @@ from ..text.analyzer import as_analyzer
 from .constraints import Change, Constraints, Pair, changes
 from .incremental import train_more
 from .lexical import BM25, LEXICAL, Cosine, LexicalModel, as_lexical, flat_parameters, nest_parameters
+from .memory import check_texts, parse_memory
 from .model import TextModel
-from .model_selection import Callback
 from .pair_learner import PairLearner
+from .progress import Callback
 from .searcher import Docs, TextSearcher, fields_by_id
 from .size_path import TextPath, sorted_sizes, text_path
 from .training import Trainer
@@ -87,6 +88,9 @@ class TextRanker(TextSearcher, Ranker):
         Decides which queries are held out.
     n_jobs : int or None, default=None
         The number of threads; None uses all cores. The result does not depend on it.
+    memory_limit : int, str or None, default=None
+        The memory that training may hold, in bytes or as a text such as "8GB"; None is half of what the machine has
+        free. A lower limit learns pairs of fewer words. A collection that cannot fit raises ConfigError at once.
 
     Attributes
     ----------
@@ -116,6 +120,7 @@ class TextRanker(TextSearcher, Ranker):
     constraints: Constraints | None = None
     random_state: int = 0
     n_jobs: int | None = None
+    memory_limit: float | str | None = None
 
     _file_kind = "text"
 
@@ -130,6 +135,7 @@ class TextRanker(TextSearcher, Ranker):
         query_group: Mapping[str, str] | None = None,
         exclude_self: bool = False,
         callback: Callback = _silent,
+        checkpoint: PathLike | None = None,
         solver: PatternRidge | None = None,
     ) -> Self:
         """Learn from documents and judged queries.
@@ -153,6 +159,9 @@ class TextRanker(TextSearcher, Ranker):
             Whether a query never finds the document with its own id.
         callback : callable, default=None
             Called with a message when a step of the training starts.
+        checkpoint : path-like or None, default=None
+            A file for the completed stages of the training. The same call continues from there after a crash, with the
+            same result. The file is removed at the end.
         solver : PatternRidge or None, default=None
             The solver of the squared loss; one with another operator trains on a cluster.
 
@@ -162,7 +171,8 @@ class TextRanker(TextSearcher, Ranker):
         >>> ranker.search("apple")
         [1. d1 (0.3648)]
         """
-        trainer, documents = self._trainer(callback, solver), Documents.of(docs)
+        documents = Documents.of(docs)
+        trainer = replace(self._trainer(callback, solver), checkpoint=checkpoint)
         if isinstance(qrels, Preferences):
             rows = trainer.lexical.fit(documents)
             self.model_ = trainer.train_from_labels(documents, rows, qrels)
@@ -170,6 +180,9 @@ class TextRanker(TextSearcher, Ranker):
         data = TrainingData.validate(
             documents, queries, qrels, exclude_self=exclude_self, query_weight=query_weight, query_group=query_group
         )
+        if self.ranker not in LEXICAL and data.qrels:
+            characters = sum(map(len, documents.texts)) + sum(map(len, documents.titles))
+            check_texts(characters, len(documents), trainer.memory_limit)
         rows = trainer.lexical.fit(documents)
         if self.ranker not in LEXICAL and data.qrels:
             self.model_ = trainer.train(replace(data, lexical_rows=rows), by_steps=self.ranker == "bilinear")
@@ -349,7 +362,7 @@ class TextRanker(TextSearcher, Ranker):
         budget = PairBudget(self.max_pairs, self.density, self.megabytes, self.pairs_per_word, self.nonnegative)
         settings: dict[str, Any] = {"random_state": self.random_state, "n_jobs": self.n_jobs}
         learner = PairLearner(budget, self.loss, self.penalty, solver=solver or PatternRidge(), **settings)
-        return Trainer(self.lexical_model(), learner, self._constraints(), callback)
+        return Trainer(self.lexical_model(), learner, self._constraints(), callback, parse_memory(self.memory_limit))
 
     def lexical_model(self) -> LexicalModel:
         """Return the lexical part before it is fitted."""

@@ -10,9 +10,11 @@ from .. import validation
 from ..bilinear.size_path import ModelPath
 from ..errors import ConfigError
 from ..optim.closed_form import ClosedForm
+from ..optim.penalties import Ridge
 from .candidates import CandidateSearch
-from .model_selection import Callback, make_folds, score_held_out, tune_pair_weight, tune_ridge
+from .model_selection import make_folds, score_held_out, tune_pair_weight, tune_ridge
 from .pair_learner import PairLearner
+from .progress import Callback
 from .training_data import TrainingMatrices
 
 
@@ -51,10 +53,9 @@ def sorted_sizes(sizes: Sequence[int]) -> list[int]:
 
 def text_path(learner: PairLearner, data: TrainingMatrices, sizes: Sequence[int], callback: Callback) -> TextPath:
     """Measure every size on held-out queries."""
-    callback("tuning the regularization of pairs")
     folds, search = make_folds(data, learner.random_state), CandidateSearch.of(data, learner.n_jobs)
     choice = tune_ridge(folds, search, callback)
-    settings = choice.query_normalization, choice.ridge
+    settings = choice.query_normalization, Ridge(choice.ridge_query, choice.ridge_document)
     closed_form, points, lexical = ClosedForm(data.lists.D, learner.max_size), [], 0.0
     for size in sizes:
         callback(f"learning {size:,} pairs")

@@ -12,18 +12,22 @@ from numpy.typing import NDArray
 
 from ..bilinear.label_ranker import LabelRanker
 from ..bilinear.ranker import BilinearRanker
+from ..data.files import PathLike
 from ..data.records import Documents
 from ..errors import DataError
 from ..optim.penalties import Ridge
 from ..optim.problems import ListProblem
 from ..preferences import Preferences, classes_of
 from .candidates import CandidateSearch
+from .checkpoint import Checkpoint
 from .constraints import Constraints
 from .held_out import hold_out
 from .lexical import LexicalModel
+from .memory import MemoryPlan
 from .model import TextModel
-from .model_selection import Callback, TuningResult, learn_pairs, score_held_out, tune_pair_weight
+from .model_selection import TuningResult, learn_pairs, score_held_out, tune_pair_weight
 from .pair_learner import PairLearner
+from .progress import Callback
 from .query_groups import query_groups
 from .query_vocabulary import QueryVocabulary, document_rows
 from .training_data import LexicalRows, TrainingData, TrainingMatrices
@@ -44,6 +48,8 @@ class Trainer:
     learner: PairLearner
     constraints: Constraints
     callback: Callback
+    memory_limit: float = float("inf")
+    checkpoint: PathLike | None = None
 
     def prepare(self, data: TrainingData) -> tuple[PairLearner, TrainingMatrices, QueryVocabulary]:
         """Return the learner with the budget and constraints of the vocabulary, the matrices, and the vocabulary."""
@@ -52,7 +58,13 @@ class Trainer:
         vocabulary = QueryVocabulary.from_texts(self.lexical.features, data.texts)
         matrices = data.encode(self.lexical, vocabulary).grouped(vocabulary, data.declared_groups)
         budget = self.learner.budget.for_shape(matrices.lists.shape)
-        learner = replace(self.learner, budget=budget, constraints=self.constraints.index(vocabulary))
+        D = matrices.lists.D
+        words = int(np.count_nonzero(np.bincount(matrices.lists.Q.indices, minlength=1))), int(D.shape[1])
+        plan = MemoryPlan.of(D.nnz, matrices.lists.grades.shape, words, budget.pairs, self.memory_limit)
+        self.callback(f"training will hold about {plan}")
+        learner = replace(
+            self.learner, budget=budget, constraints=self.constraints.index(vocabulary), max_size=plan.max_size
+        )
         return learner, matrices, vocabulary
 
     def train(self, data: TrainingData, *, by_steps: bool = False) -> TextModel:
@@ -70,7 +82,12 @@ class Trainer:
             )
         if by_steps:
             return self._train_by_steps(data, learner, matrices, vocabulary)
-        W, result = learn_pairs(learner, matrices, self.callback)
+        params = {
+            name: repr(getattr(learner, name)) for name in ("budget", "loss", "penalty", "random_state", "max_size")
+        }
+        checkpoint = Checkpoint.open(self.checkpoint, params | {"constraints": self.constraints.to_dict()}, matrices)
+        W, result = learn_pairs(learner, matrices, self.callback, checkpoint)
+        checkpoint.remove()
         info = {
             "queries": len(data.qrels),
             "query_normalization": result.query_normalization,

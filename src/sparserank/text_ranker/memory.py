@@ -1,0 +1,115 @@
+"""The memory that training will hold: planned before the work starts, within a limit."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..errors import ConfigError
+from ..optim.closed_form import MAX_SIZE
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+MIN_SIZE = 500
+"""The smallest Gram matrix that a plan falls back to."""
+BYTES_PER_WEIGHT = 48
+"""Bytes for each word of each document: its lexical and its pair weight, in rows and in the index to search."""
+BYTES_PER_PAIR = 100
+"""Bytes for each pair while W is pruned and refitted."""
+BYTES_PER_CANDIDATE, CANDIDATES_PER_QUERY = 40, 150
+CHARACTERS_PER_WEIGHT = 9
+"""Characters of a text for each distinct word of a document, about: to estimate weights before texts are split."""
+
+
+def parse_memory(value: float | str | None, name: str = "memory_limit") -> float:
+    """Bytes of a number of bytes or of a text such as "8GB"; None is half of what the machine has free.
+
+    >>> parse_memory("1.5 GB")
+    1500000000.0
+    """
+    if value is None:
+        return free_memory() / 2
+    text = f"{value}" if isinstance(value, str) else repr(float(value))
+    match = re.fullmatch(r"\s*([0-9.]+(?:e[+]?[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", text.lower())
+    try:
+        size = float(match[1]) * UNITS[match[2]] if match else 0.0
+    except ValueError:
+        size = 0.0
+    if not 0.0 < size < float("inf"):
+        raise ConfigError(f"The {name!r} parameter must be a size such as '8GB' or a number of bytes. Got {value!r}.")
+    return size
+
+
+def free_memory() -> float:
+    """Bytes that this process could still take: what the machine has free, within the limit of its control group."""
+    sizes = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
+    info = Path("/proc/meminfo")
+    if info.exists():
+        sizes += [1024.0 * int(kb) for kb in re.findall(r"MemAvailable:\s+(\d+)", info.read_text())]
+    limit, used = (Path("/sys/fs/cgroup", name) for name in ("memory.max", "memory.current"))
+    if limit.exists() and used.exists() and (text := limit.read_text().strip()).isdigit():
+        sizes.append(float(text) - float(used.read_text()))
+    return max(min(sizes), 0.0)
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Bytes of the documents' rows, of the closed form, of the pairs and of the candidate lists.
+
+    max_size : the largest Gram matrix of the closed form that fits.
+    """
+
+    rows: float
+    closed_form: float
+    pairs: float
+    lists: float
+    max_size: int
+
+    @classmethod
+    def of(cls, weights: int, shape: tuple[int, int], words: tuple[int, int], pairs: int, limit: float) -> MemoryPlan:
+        """Plan for so many weights of documents, a shape of queries × documents, and words of both.
+
+        Raises ConfigError if the smallest plan is beyond the limit.
+        """
+        sides = [min(items, known) for items, known in zip(shape, words, strict=True)]
+        fixed = cls(
+            float(weights * BYTES_PER_WEIGHT), 0.0, float(min(pairs, sides[0] * words[1]) * BYTES_PER_PAIR),
+            float(shape[0] * CANDIDATES_PER_QUERY * BYTES_PER_CANDIDATE), 0,
+        )  # fmt: skip
+        size = min(MAX_SIZE, max(*sides, 1))
+        while True:
+            left, right = (min(side, size) for side in sides)
+            closed_form = 4.0 * (left * left + right * right + 3 * left * right)
+            plan = replace(fixed, closed_form=closed_form, max_size=size)
+            if plan.total <= limit:
+                return plan
+            if size <= MIN_SIZE:
+                raise ConfigError(
+                    f"training needs at least {plan.total / 1e9:.1f} GB for {shape[1]:,} documents and {shape[0]:,} "
+                    f"queries, and the memory limit is {limit / 1e9:.1f} GB; raise memory_limit (--memory), lower "
+                    "max_pairs, or train on Spark (--engine spark)"
+                )
+            size = max(MIN_SIZE, int(size * 0.8))
+
+    @property
+    def total(self) -> float:
+        """All bytes."""
+        return self.rows + self.closed_form + self.pairs + self.lists
+
+    def __str__(self) -> str:
+        parts = {
+            "document rows": self.rows, "closed form": self.closed_form, "pairs": self.pairs, "lists": self.lists,
+        }  # fmt: skip
+        return f"{self.total / 1e9:.1f} GB: " + ", ".join(f"{name} {size / 1e9:.1f}" for name, size in parts.items())
+
+
+def check_texts(characters: int, n_documents: int, limit: float) -> None:
+    """Raise ConfigError if texts of so many characters are certainly beyond the limit, before they are split."""
+    needed = characters / CHARACTERS_PER_WEIGHT / 4 * BYTES_PER_WEIGHT  # a quarter: long texts repeat their words
+    if needed > limit:
+        raise ConfigError(
+            f"{n_documents:,} documents of {characters / 1e9:.1f} GB of text need at least {needed / 1e9:.1f} GB to "
+            f"learn from, and the memory limit is {limit / 1e9:.1f} GB; raise memory_limit (--memory), or train on "
+            "Spark (--engine spark)"
+        )
