@@ -49,7 +49,8 @@ class CandidateLists:
         query = np.concatenate([_rows(relevant), np.repeat(np.arange(n), found.shape[1] + drawn.shape[1])])
         document = np.concatenate([relevant.indices, np.hstack([found, drawn]).ravel()])
         usable = (document >= 0) & (document != excluded[query])
-        key = np.unique(query[usable] * np.int64(m) + document[usable])
+        key = np.sort(query[usable] * np.int64(m) + document[usable])
+        key = key[np.diff(key, prepend=-1) > 0]
         query, document = np.divmod(key, max(m, 1))
         start = np.searchsorted(query, np.arange(n + 1)).astype(np.int64)
         base, grade, share = np.zeros((3, len(key)), np.float32)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 NEIGHBOR_WEIGHT = 0.7
 """Tuned, like the exponent of idf, on held-out training queries: benchmarks/text_defaults.py."""
 
+MAX_SEQUENCES = 100_000
+"""The most sequences of neighbouring words that training queries add to the vocabulary."""
+
 
 @dataclass(frozen=True)
 class QueryVocabulary:
@@ -42,12 +45,21 @@ class QueryVocabulary:
         return cls(documents).extend(texts)
 
     def extend(self, texts: Iterable[str]) -> QueryVocabulary:
-        """Return a vocabulary with the words of more queries; existing words keep their columns."""
+        """Return a vocabulary with the words of more queries; existing words keep their columns.
+
+        Of more than MAX_SEQUENCES sequences of neighbouring words, those that most queries have are added: what one
+        query alone has tells nothing about other queries.
+        """
         if self.queries_are_documents:
             return self
         known = {*self.documents.vocabulary_, *self.extra}
         features = TextFeatures("raw", unit=False, analyzer=self._analyzer).fit(texts)
-        return replace(self, extra=self.extra + tuple(word for word in features.words_ if word not in known))
+        new = np.array([i for i, word in enumerate(features.words_) if word not in known], np.intp)
+        sequences = new[[" " in features.words_[i] for i in new]] if len(new) else new
+        if len(sequences) > MAX_SEQUENCES:
+            rare = sequences[np.argsort(-features.df_[sequences], kind="stable")[MAX_SEQUENCES:]]
+            new = np.setdiff1d(new, rare)
+        return replace(self, extra=self.extra + tuple(features.words_[i] for i in new))
 
     @property
     def _analyzer(self) -> Analyzer:
