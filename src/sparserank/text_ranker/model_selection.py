@@ -37,7 +37,7 @@ PAIR_WEIGHTS = (0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, 1.1, 1.6, 2.2, 3.1)
 """The values to try; pair weights are in standard deviations of both scores."""
 MAX_EPOCHS = 6
 """Epochs of the loss to try; fewer if one is worse than the one before."""
-TUNING_SIZE = 5_000
+TUNING_SIZE = 4_000
 """The largest Gram matrix of the closed form while the ridge is tuned."""
 UNLIKELY = 0.5
 """Above this p-value, a message says early that pairs are unlikely to help."""
