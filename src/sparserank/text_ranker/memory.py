@@ -41,6 +41,15 @@ def parse_memory(value: float | str | None, name: str = "memory_limit") -> float
     return size
 
 
+def format_bytes(size: float) -> str:
+    """A size to two digits.
+
+    >>> format_bytes(2.34e9), format_bytes(56e6)
+    ('2.3 GB', '56 MB')
+    """
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.2g} MB" if size < 1e7 else f"{size / 1e6:.0f} MB"
+
+
 def free_memory() -> float:
     """Bytes that this process could still take: what the machine has free, within the limit of its control group."""
     sizes = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
@@ -86,8 +95,8 @@ class MemoryPlan:
                 return plan
             if size <= MIN_SIZE:
                 raise ConfigError(
-                    f"training needs at least {plan.total / 1e9:.1f} GB for {shape[1]:,} documents and {shape[0]:,} "
-                    f"queries, and the memory limit is {limit / 1e9:.1f} GB; raise memory_limit (--memory), lower "
+                    f"training needs at least {format_bytes(plan.total)} for {shape[1]:,} documents and {shape[0]:,} "
+                    f"queries, and the memory limit is {format_bytes(limit)}; raise memory_limit (--memory), lower "
                     "max_pairs, or train on Spark (--engine spark)"
                 )
             size = max(MIN_SIZE, int(size * 0.8))
@@ -101,7 +110,8 @@ class MemoryPlan:
         parts = {
             "document rows": self.rows, "closed form": self.closed_form, "pairs": self.pairs, "lists": self.lists,
         }  # fmt: skip
-        return f"{self.total / 1e9:.1f} GB: " + ", ".join(f"{name} {size / 1e9:.1f}" for name, size in parts.items())
+        details = ", ".join(f"{name} {format_bytes(size)}" for name, size in parts.items())
+        return f"{format_bytes(self.total)}: {details}"
 
 
 def check_texts(characters: int, n_documents: int, limit: float) -> None:
@@ -109,7 +119,7 @@ def check_texts(characters: int, n_documents: int, limit: float) -> None:
     needed = characters / CHARACTERS_PER_WEIGHT / 4 * BYTES_PER_WEIGHT  # a quarter: long texts repeat their words
     if needed > limit:
         raise ConfigError(
-            f"{n_documents:,} documents of {characters / 1e9:.1f} GB of text need at least {needed / 1e9:.1f} GB to "
-            f"learn from, and the memory limit is {limit / 1e9:.1f} GB; raise memory_limit (--memory), or train on "
+            f"{n_documents:,} documents of {format_bytes(characters)} of text need at least {format_bytes(needed)} to "
+            f"learn from, and the memory limit is {format_bytes(limit)}; raise memory_limit (--memory), or train on "
             "Spark (--engine spark)"
         )
