@@ -48,8 +48,8 @@ def measure_point(n_documents: int, n_queries: int, pairs: int = PAIRS) -> dict[
     peak = peak_megabytes()
 
     def ndcg(run: Any) -> float:
-        evaluation = sr.evaluation.evaluate_run(run, {q: qrels[q] for q in test}, ["nDCG@10"])
-        return round(float(np.mean(list(evaluation.per_query["nDCG@10"].values()))), 4)
+        relevance = {q: qrels[q] for q in test}
+        return round(float(sr.evaluation.evaluate_run(run, relevance, "nDCG@10")["nDCG@10"].value), 4)
 
     lexical = sr.TextRanker("bm25", analyzer=sr.Analyzer(stem=None, stop_words=None))
     started = perf_counter()

@@ -10,9 +10,12 @@ The caller orders the documents, because tie rules differ on purpose:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from .. import validation
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +57,11 @@ def ratio(part: Floats, whole: Floats) -> Floats:
 
 
 def ndcg(
-    start: NDArray[np.int64], scores: NDArray[np.float32], grades: NDArray[np.float32], cutoffs: Sequence[int] = (10,)
+    start: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    grades: NDArray[np.float32],
+    cutoffs: Sequence[int] = (10,),
+    n_jobs: int | None = None,
 ) -> list[Floats]:
     """For each cutoff k, nDCG@k of every list that has a grade above 0; ties rank by place.
 
@@ -65,8 +72,16 @@ def ndcg(
     """
     from .._kernels.ranking import top_gains
 
-    gains, ideal = np.zeros((2, len(start) - 1, max(cutoffs)))
-    top_gains(start, scores, grades, gains, ideal)
+    n = len(start) - 1
+    gains, ideal = np.zeros((2, n, max(cutoffs)))
+
+    def rank(first: int, last: int) -> None:
+        top_gains(start[first : last + 1], scores, grades, gains[first:last], ideal[first:last])
+
+    threads = validation.threads(n_jobs)
+    bounds = [n * part // threads for part in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(rank, bounds[:-1], bounds[1:]))
     rows = np.arange(len(start)) * gains.shape[1]
     out = []
     for k in cutoffs:

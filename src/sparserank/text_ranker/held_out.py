@@ -102,7 +102,7 @@ class HeldOut:
 
     def ndcg(self, scores: Scores, cutoffs: Sequence[int] = (10,)) -> list[NDArray[np.float64]]:
         """Return for each cutoff k nDCG@k of every query that has a relevant document."""
-        return ndcg(self.candidates.start, scores, self.candidates.grade, cutoffs)
+        return ndcg(self.candidates.start, scores, self.candidates.grade, cutoffs, self.n_jobs)
 
 
 def searched_ndcg(
