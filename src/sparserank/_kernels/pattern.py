@@ -58,3 +58,22 @@ def gram_rows(first, last, gram_start, gram_column, gram, product, out):
             k, factor = gram_column[g], gram[g]
             for d in range(product.shape[1]):
                 out[i, d] += factor * product[k, d]
+
+
+@njit(cache=True, nogil=True)
+def between_grams(first, last, start, column, weight, gram_start, gram_column, gram, word_gram, out):
+    """out[p] = (G W K)[i, j] for every entry p = (i, j) of W; G is CSR over its rows, K dense over its columns."""
+    row = np.zeros(len(word_gram), np.float32)
+    for i in range(first, last):
+        if start[i] == start[i + 1]:
+            continue
+        for g in range(gram_start[i], gram_start[i + 1]):
+            k, factor = gram_column[g], gram[g]
+            for p in range(start[k], start[k + 1]):
+                row[column[p]] += factor * weight[p]
+        for p in range(start[i], start[i + 1]):
+            words, total = word_gram[column[p]], np.float32(0.0)
+            for j in range(len(row)):
+                total += row[j] * words[j]
+            out[p] = total
+        row[:] = 0.0

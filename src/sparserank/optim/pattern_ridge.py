@@ -2,7 +2,8 @@
 
     ((QᵀVQ + a) W (DᵀD + b))_P = (Qᵀ V Y D)_P
 
-Products run over blocks of documents, so memory is bounded by the pairs and one block.
+Products run over blocks of documents, so memory is bounded by the pairs and one block; or over DᵀD at the words of the
+pattern, which reads no document.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from .closed_form import MAX_SIZE, transposed_product
 from .linalg import conjugate_gradient
 from .losses import Squared
 from .penalties import Ridge
@@ -133,6 +135,18 @@ class LocalOperator:
         self.add_document_ridge(weight, out)
         return out
 
+    def between_grams(self, weight: Matrix, column: NDArray[np.int32], word_gram: Matrix) -> Matrix:
+        """((QᵀVQ + a) W K)_P, with the columns of W numbered as in K."""
+        from .._kernels.pattern import between_grams
+
+        gram, out = (self._gram.indptr, self._gram.indices, self._gram.data), np.zeros_like(weight)
+
+        def run(bound: tuple[int, int]) -> None:
+            between_grams(*bound, self._start, column, weight, *gram, word_gram, out)
+
+        list(self._run(run, self._bounds))
+        return out
+
     def add_document_ridge(self, weight: Matrix, out: Matrix) -> None:
         """out += b ((QᵀVQ + a) W)_P"""
         from .._kernels.pattern import gram_times
@@ -143,11 +157,48 @@ class LocalOperator:
             self._run_rows(gram_times, weight, *gram, np.float32(b), self._width, out)
 
 
+class WordOperator:
+    """The operator on the pattern of W from sums over queries and documents: a product reads no document.
+
+    It needs DᵀD at the columns of W, dense.
+    """
+
+    def __init__(
+        self, problem: ListProblem, ridge: Ridge, W: csr_array, pool: ThreadPoolExecutor, threads: int
+    ) -> None:
+        equations = NormalEquations.of(problem, ridge)
+        self._local = LocalOperator(equations, W, pool.map, threads)
+        self.diagonal = self._local.diagonal
+        columns, column = np.unique(W.indices, return_inverse=True)
+        D = problem.D[:, columns]
+        self._word_gram = transposed_product(D, D, threads)
+        self._word_gram[np.diag_indices(len(columns))] += np.float32(ridge.document)
+        self._column = column.astype(np.int32)
+        live = np.flatnonzero(np.diff(W.indptr))
+        ones = np.outer(np.asarray(equations.weighted_queries[:, live].sum(axis=0)).ravel(), D.sum(axis=0))
+        middle = transposed_product(equations.weighted_queries[:, live], problem.targets @ D, threads)
+        middle -= np.float32(problem.target_mean) * ones.astype(np.float32)
+        self._right_side = middle[np.repeat(np.arange(len(live)), np.diff(W.indptr)[live]), column]
+
+    def right_side(self) -> Matrix:
+        """(Qᵀ V Y D)_P"""
+        return self._right_side
+
+    def __call__(self, weight: Matrix) -> Matrix:
+        """((QᵀVQ + a) W (DᵀD + b))_P"""
+        return self._local.between_grams(weight, self._column, self._word_gram)
+
+
 @contextmanager
-def local_operator(problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> Iterator[LocalOperator]:
-    """The operator on the pattern of W, computed by threads of this process."""
+def local_operator(problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> Iterator[Operator]:
+    """The operator on the pattern of W, computed by threads: from documents, or from sums in words if that is cheaper."""
+    n_columns = len(np.unique(W.indices))
+    by_documents = problem.query_gram.nnz * problem.D.shape[0]
     with ThreadPoolExecutor(threads) as pool:
-        yield LocalOperator(NormalEquations.of(problem, ridge), W, pool.map, threads)
+        if n_columns <= MAX_SIZE and W.nnz * n_columns < by_documents:
+            yield WordOperator(problem, ridge, W, pool, threads)
+        else:
+            yield LocalOperator(NormalEquations.of(problem, ridge), W, pool.map, threads)
 
 
 @dataclass(frozen=True)

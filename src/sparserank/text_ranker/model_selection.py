@@ -4,8 +4,8 @@
    held-out queries. A large collection is tuned with its heaviest words. A ridge is a ratio of variances, that of the
    noise to that of the weights, so it does not depend on the number of words.
 2. Pairs must improve held-out queries significantly, else the model keeps the lexical score alone.
-3. The weight of the pair score, and the learning rate and epochs of the loss, are those with the best nDCG@10 after
-   pruning, of W from all other queries.
+3. The weight of the pair score, whether pairs are refitted by the squared loss, and the learning rate and epochs of
+   another loss are those with the best nDCG@10 after pruning, of W from all other queries.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class TuningResult:
     """The chosen hyperparameters, and nDCG@10 on held-out queries without and with pairs.
 
     pair_weight : 0 if pairs do not help.
+    refit : whether pairs are refitted by the squared loss before another loss.
     rate, epochs : of a loss other than the squared one; 0 epochs if the squared loss is better.
     tried : every rate and number of epochs, and its nDCG@10.
     """
@@ -66,6 +67,7 @@ class TuningResult:
     pair_weight: float
     lexical_ndcg: float
     ndcg: float
+    refit: bool = False
     rate: float = 0.0
     epochs: int = 0
     tried: tuple[tuple[str, float], ...] = ()
@@ -113,28 +115,34 @@ def learn_pairs(
         lexical = choice.lexical_ndcg
         result = TuningResult(normalization, ridge, 0.0, lexical, lexical, p_value=choice.p_value)
         return empty_weights(data.lists.shape), result
-    closed_form, parts = ClosedForm(data.lists.D, learner.max_size), []
-    report = Progress(callback, "learning pairs without the held-out queries")
-    for number, (train, _) in enumerate(folds):
-        report(number / len(folds))
-        fit = partial(learner.fit, closed_form, train.lists, normalization, ridge)
-        parts.append(stages.matrix(f"fold{number}", fit))
-    scored = [score_held_out(fold.held_out, search, W) for fold, W in zip(folds, parts, strict=True)]
-    result = tune_pair_weight(scored, normalization, ridge, PRUNED_LEVEL if is_tested else SIGNIFICANCE_LEVEL)
-    if result.pair_weight == 0.0:
-        return empty_weights(data.lists.shape), result
-    if is_tested:
-        result = replace(result, p_value=choice.p_value)
-    squared = result
-    ndcg, rate, epochs, tried = stages.fact("loss", lambda: tune_loss(learner, parts, folds, search, squared, callback))
-    result = replace(result, ndcg=ndcg, rate=rate, epochs=epochs, tried=tuple(map(tuple, tried)))
+    closed_form, best = ClosedForm(data.lists.D, learner.max_size), None
+    for refit in learner.refits:
+        report = Progress(callback, f"learning pairs{' and refitting them' * refit} without the held-out queries")
+        parts = []
+        for number, (train, _) in enumerate(folds):
+            report(number / len(folds))
+            fit = partial(learner.fit, closed_form, train.lists, normalization, ridge, refit)
+            parts.append(stages.matrix(f"fold {number}{' refitted' * refit}", fit))
+        scored = [score_held_out(fold.held_out, search, W) for fold, W in zip(folds, parts, strict=True)]
+        result = tune_pair_weight(scored, normalization, ridge, PRUNED_LEVEL if is_tested else SIGNIFICANCE_LEVEL)
+        result = replace(result, refit=refit, p_value=choice.p_value if is_tested else result.p_value)
+        if result.pair_weight > 0.0:
+            tune = partial(tune_loss, learner, parts, folds, search, result, callback)
+            ndcg, rate, epochs, tried = stages.fact(f"loss{' refitted' * refit}", tune)
+            result = replace(result, ndcg=ndcg, rate=rate, epochs=epochs, tried=tuple(map(tuple, tried)))
+        if best is None or result.ndcg > best.ndcg:
+            best = result
+    assert best is not None
+    if best.pair_weight == 0.0:
+        return empty_weights(data.lists.shape), best
     callback("learning pairs from all queries")
-    W = stages.matrix("all", lambda: learner.fit(closed_form, data.lists, normalization, ridge))
-    if epochs:
+    fit = partial(learner.fit, closed_form, data.lists, normalization, ridge, best.refit)
+    W = stages.matrix("all", fit)
+    if best.epochs:
         lists = learner.candidate_lists(data, search)
         report = Progress(callback, f"learning the weights of pairs by the {learner.loss} loss")
-        *_, W = learner.refit_by_loss(W, data, lists, result.pair_weight, rate, epochs, report)
-    return W, result
+        *_, W = learner.refit_by_loss(W, data, lists, best.pair_weight, best.rate, best.epochs, report)
+    return W, best
 
 
 def make_folds(data: TrainingMatrices, random_state: int) -> list[Fold]:

@@ -75,28 +75,46 @@ class PairLearner:
                 "which prunes W to the budget."
             )
 
-    def fit(self, closed_form: ClosedForm, lists: ListProblem, query_normalization: float, ridge: Ridge) -> csr_array:
-        """Return W for the squared loss, pruned to the budget, and refitted unless another loss will do that."""
+    @property
+    def refits(self) -> tuple[bool, ...]:
+        """Whether to try W as it was cut to the budget, W refitted by the squared loss, or both.
+
+        A refit makes some weights negative, and dropping those costs more than it gains.
+        """
+        if self.budget.nonnegative:
+            return (False,)
+        return (True,) if self.loss == "squared" else (False, True)
+
+    def fit(
+        self,
+        closed_form: ClosedForm,
+        lists: ListProblem,
+        query_normalization: float,
+        ridge: Ridge,
+        refit: bool = True,
+    ) -> csr_array:
+        """Return W for the squared loss, pruned to the budget.
+
+        refit : prune to a multiple of the budget first, refit by the squared loss, prune to the budget, refit again.
+        """
         problem, limits = replace(lists, query_normalization=query_normalization), self.constraints
         importance, budget = Importance.of(problem, ridge), self.budget
         loose = replace(ridge, document=ridge.document / PATTERN_RIDGE_FACTOR)
 
-        def refit(W: csr_array, steps: int) -> csr_array:
+        def solve(W: csr_array, steps: int) -> csr_array:
             solver = replace(self.solver, max_iter=steps, n_jobs=self.n_jobs)
             W, fixed = limits.with_pinned(W)
             return solver.solve(problem, loose, W, fixed).weights
 
         if self.penalty == "l1":
             W = PatternL1(loose, budget, limits.forbidden, n_jobs=self.n_jobs).solve_path(problem).weights
-            return refit(prune(limits.without_barred(W), importance, budget), STEPS)
-        # a refit makes some weights negative, and dropping those costs more than it gains
-        is_final = budget.nonnegative or self.loss != "squared"
+            return solve(prune(limits.without_barred(W), importance, budget), STEPS)
         rows = closed_form.iterate_rows(problem, ridge)
-        first = budget if is_final else budget.times(FIRST_FACTOR)
+        first = budget.times(FIRST_FACTOR) if refit else budget
         W = prune_rows(rows, problem.shape, importance, first, limits.forbidden, limits.barred)
-        if is_final:
+        if not refit:
             return limits.with_pinned(W)[0]
-        return refit(prune(refit(W, FIRST_STEPS), importance, budget), STEPS)
+        return solve(prune(solve(W, FIRST_STEPS), importance, budget), STEPS)
 
     def fit_residual(
         self,

@@ -94,6 +94,7 @@ class Trainer:
             "ridge_query": result.ridge.query,
             "ridge_document": result.ridge.document,
             "loss": learner.loss if result.epochs else "squared",
+            "refitted": result.refit,
             "learning_rate": result.rate,
             "epochs": result.epochs,
         }
