@@ -191,7 +191,7 @@ class WordOperator:
 
 @contextmanager
 def local_operator(problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> Iterator[Operator]:
-    """The operator on the pattern of W, computed by threads: from documents, or from sums in words if that is cheaper."""
+    """The operator on the pattern of W, computed by threads: from documents, or from sums in words if cheaper."""
     n_columns = len(np.unique(W.indices))
     by_documents = problem.query_gram.nnz * problem.D.shape[0]
     with ThreadPoolExecutor(threads) as pool:
