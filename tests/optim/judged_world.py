@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, random_array
 
+from sparserank.optim.closed_form import ClosedForm
 from sparserank.optim.problems import ListProblem
 
 
@@ -43,7 +44,7 @@ def dense(lists):
     """Q, D and Y, in 64 bits, by the words of the docstrings."""
     Q, D, grades = (M.toarray().astype(np.float64) for M in (lists.Q, lists.D, lists.grades))
     share = np.array([row / np.abs(row).sum() ** lists.query_normalization if row.any() else row for row in grades])
-    return Q, D, share - share.mean()
+    return Q, D, share - np.average(share.mean(axis=1), weights=lists.query_weights)
 
 
 def on_pattern(lists, ridge, pattern, fixed=None):
@@ -55,3 +56,19 @@ def on_pattern(lists, ridge, pattern, fixed=None):
     w[free] = 0.0
     w[free] = np.linalg.solve(A[np.ix_(free, free)], ((Q.T @ Y @ D).ravel() - A @ w)[free])
     return w.reshape(pattern.shape)
+
+
+def assembled(rows, shape):
+    """W from blocks of its rows, and the rows in the order in which they came."""
+    out, met = np.zeros(shape), []
+    for which, block in rows:
+        assert block.dtype == np.float32
+        assert block.shape == (len(which), shape[1])
+        out[which] = block
+        met += which.tolist()
+    return out, met
+
+
+def closed(lists, ridge):
+    """W by the closed form."""
+    return assembled(ClosedForm(lists.D).iterate_rows(lists, ridge), lists.shape)[0]

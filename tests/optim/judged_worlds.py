@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from sparserank.optim.candidate_lists import CandidateLists, RerankingProblem
 from sparserank.optim.losses import Domination
-from sparserank.optim.problems import ListProblem, RerankingProblem
+from sparserank.optim.problems import ListProblem
 
 
 def sparse(rng, shape, density):
@@ -30,16 +31,21 @@ def lists(seed=0, queries=10, documents=12, words=6, document_words=8, weighted=
 DOMINATION = Domination()
 
 
-def listed(seed=0, loss=DOMINATION, **shape):
-    """The same beside a score that is there already; query 3 may not find document 5, which it does not ask for."""
-    judged = lists(seed, **shape)
-    grades = judged.grades.toarray()
-    grades[3, 5], grades[3, 4] = 0.0, 1.0
-    judged = replace(judged, grades=csr_array(grades))
-    base = np.random.default_rng(seed + 1).normal(size=grades.shape).astype(np.float32)
-    own = np.full(len(grades), -1, np.int64)
+def excluded(problem):
+    """Query 3 may not find document 5."""
+    own = np.full(problem.Q.shape[0], -1, np.int64)
     own[3] = 5
-    return RerankingProblem(judged, base, own, loss)
+    return own
+
+
+def reranking(seed=0, loss=DOMINATION, n_found=4, n_random=3, **shape):
+    """Candidate lists of the same, beside a score that is there already."""
+    judged, rng = lists(seed, **shape), np.random.default_rng(seed + 1)
+    n, m = judged.grades.shape
+    found = rng.integers(-1, m, (n, n_found))
+    candidates = CandidateLists.build(judged, excluded(judged), found, n_random, seed)
+    base = rng.normal(size=len(candidates.base)).astype(np.float32)
+    return RerankingProblem(judged.Q, judged.D, replace(candidates, base=base), loss)
 
 
 def pattern(shape, seed=0, density=0.6):

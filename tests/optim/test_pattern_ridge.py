@@ -13,11 +13,10 @@ from scipy.sparse import csr_array
 
 from sparserank.errors import ConfigError
 from sparserank.optim import pattern_ridge
-from sparserank.optim.closed_form import ClosedForm, iterate_weight_rows
 from sparserank.optim.pattern_ridge import PatternRidge
 from sparserank.optim.penalties import L1, Ridge
 
-from .judged_world import objective, on_pattern, some_lists
+from .judged_world import closed, objective, on_pattern, some_lists
 
 RIDGE = Ridge(0.5, 2.0)
 
@@ -49,11 +48,8 @@ def test_it_ends_at_the_normal_equations_of_the_pattern(seed, query_normalizatio
 
 def test_on_the_full_pattern_it_is_the_closed_form():
     lists = some_lists()
-    expected = np.zeros(lists.shape)
-    for which, rows in iterate_weight_rows(lists, ClosedForm(lists.D).solve_duals(lists, RIDGE)):
-        expected[which] = rows
     found = refit(lists, started(np.ones(lists.shape, np.bool_)), 200)
-    assert_allclose(found.toarray(), expected, atol=1e-5)
+    assert_allclose(found.toarray(), closed(lists, RIDGE), atol=1e-5)
 
 
 def test_without_the_penalty_on_the_side_of_documents_too():

@@ -10,14 +10,14 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array, vstack
 
 from sparserank.errors import DataError
-from sparserank.optim.closed_form import ClosedForm, iterate_first_step_rows, iterate_gradient_rows, iterate_weight_rows
+from sparserank.optim.closed_form import ClosedForm
 from sparserank.optim.pattern_ridge import PatternRidge
 from sparserank.optim.penalties import Ridge
 from sparserank.optim.problems import ListProblem
 from sparserank.optim.pruning import Importance
 
 from . import judged_worlds as worlds
-from .judged_world import objective
+from .judged_world import assembled, closed, objective
 
 RIDGE = Ridge(0.4, 0.9)
 TIMES = [1, 3, 1, 2, 1, 1, 2, 1, 1, 4]
@@ -37,37 +37,26 @@ def repeated(heavy):
     return replace(heavy, Q=stacked(heavy.Q), grades=stacked(heavy.grades), weight=None)
 
 
-def whole(rows, shape):
-    W = np.zeros(shape)
-    for which, block in rows:
-        W[which] = block
-    return W
-
-
-def closed(lists):
-    return whole(iterate_weight_rows(lists, ClosedForm(lists.D).solve_duals(lists, RIDGE)), lists.shape)
-
-
 def test_the_closed_form_of_weighted_queries_is_that_of_repeated_ones(heavy, repeated):
-    assert_allclose(closed(heavy), closed(repeated), atol=1e-5)
-    assert np.abs(closed(heavy) - closed(worlds.lists())).max() > 1e-3
+    assert_allclose(closed(heavy, RIDGE), closed(repeated, RIDGE), atol=1e-5)
+    assert np.abs(closed(heavy, RIDGE) - closed(worlds.lists(), RIDGE)).max() > 1e-3
+
+
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_so_it_is_with_the_heaviest_words_alone(heavy, repeated, size):
+    one, other = (assembled(ClosedForm(x.D, size).iterate_rows(x, RIDGE), x.shape) for x in (heavy, repeated))
+    assert one[1] == other[1]
+    assert_allclose(one[0], other[0], atol=1e-5)
 
 
 def test_the_closed_form_leaves_the_weighted_objective_no_better_neighbour(heavy):
-    W = closed(heavy)
+    W = closed(heavy, RIDGE)
     least = objective(heavy, csr_array(W), RIDGE)
     for step in np.random.default_rng(0).normal(size=(20, *W.shape)) * 0.01:
         assert objective(heavy, csr_array(W + step), RIDGE) > least
 
 
-def test_first_steps_are_those_of_repeated_queries(heavy, repeated):
-    one, other = (whole(iterate_first_step_rows(lists, RIDGE), lists.shape) for lists in (heavy, repeated))
-    assert_allclose(one, other, rtol=1e-4, atol=1e-6)
-
-
-def test_gradients_importances_and_refits_are_those_of_repeated_queries(heavy, repeated):
-    one, other = (whole(iterate_gradient_rows(lists), lists.shape) for lists in (heavy, repeated))
-    assert_allclose(one, other, atol=1e-5)
+def test_importances_and_refits_are_those_of_repeated_queries(heavy, repeated):
     one, other = (Importance.of(lists, RIDGE) for lists in (heavy, repeated))
     assert_allclose(one.rows, other.rows, rtol=1e-6)
     assert_allclose(one.columns, other.columns, rtol=1e-6)
