@@ -28,13 +28,18 @@ def world():
     return docs, queries, qrels
 
 
+def related(ranker, word):
+    """The two best words. Every automobile has a wheel, every boat a sail: their weights are equal but for rounding."""
+    return {one for one, _ in ranker.related(word, 2)}
+
+
 @pytest.fixture(scope="module")
 def ranker():
     return sr.TextRanker(max_pairs=200).fit(*world())
 
 
 def test_it_learns_that_who_asks_for_a_car_wants_an_automobile(ranker):
-    assert ranker.related("cars", 1)[0][0] == "automobil"
+    assert related(ranker, "cars") == {"automobil", "wheel"}
     assert ranker.search("purple car")[0].id.startswith("automobile-")
     assert ranker.model_.info["held_out_learned"] > ranker.model_.info["held_out_lexical"]
     assert ranker.model_.n_pairs <= 200
@@ -135,7 +140,7 @@ def test_one_query_is_too_few_and_the_lexical_model_stays(caplog):
 def test_empty_queries_and_documents_change_nothing():
     docs, queries, qrels = world()
     ranker = sr.TextRanker(max_pairs=200).fit(docs | {"empty": ""}, queries | {"q": "!"}, qrels | {"q": {"empty": 1}})
-    assert ranker.related("car", 1)[0][0] == "automobil"
+    assert related(ranker, "car") == {"automobil", "wheel"}
     assert ranker.search("!") == []
 
 
@@ -154,12 +159,12 @@ def test_a_query_never_learns_from_its_own_document():
     "params", [{"loss": "squared"}, {"loss": "softmax"}, {"loss": "hinge"}, {"penalty": "l1", "loss": "squared"}]
 )
 def test_every_loss_learns_the_planted_words(params):
-    assert sr.TextRanker(max_pairs=200, **params).fit(*world()).related("car", 1)[0][0] == "automobil"
+    assert related(sr.TextRanker(max_pairs=200, **params).fit(*world()), "car") == {"automobil", "wheel"}
 
 
 def test_steps_on_triples_learn_the_planted_words_too(tmp_path):
     ranker = sr.TextRanker("bilinear", max_pairs=300).fit(*world())
-    assert ranker.related("car", 1)[0][0] == "automobil"
+    assert related(ranker, "car") == {"automobil", "wheel"}
     ranker.pin("car", "sail", 1.5).save(tmp_path / "m")
     assert sr.load(tmp_path / "m").search("red car") == ranker.search("red car")
     docs, queries, qrels = world()
@@ -171,7 +176,7 @@ def test_a_query_that_counts_twice_is_a_query_asked_twice():
     docs, queries, qrels = world()
     twice = dict.fromkeys(queries, 2.0)
     ranker = sr.TextRanker(max_pairs=200, loss="squared").fit(docs, queries, qrels, query_weight=twice)
-    assert ranker.related("car", 1)[0][0] == "automobil"
+    assert related(ranker, "car") == {"automobil", "wheel"}
     assert not np.array_equal(ranker.model_.W.toarray(), sr.TextRanker(max_pairs=200).fit(*world()).model_.W.toarray())
     with pytest.raises(DataError, match="weight of query 'car-red' must be above 0"):
         sr.TextRanker().fit(docs, queries, qrels, query_weight={"car-red": 0})
@@ -182,7 +187,7 @@ def test_clicks_teach_like_judgments():
     shown = [(q, q, d, place, d in qrels[q]) for q in queries for place, d in enumerate(sorted(docs)[:24], start=1)]
     log = sr.preferences.ClickLog.of(*zip(*shown, strict=True))
     ranker = sr.TextRanker(max_pairs=200).fit(docs, queries, log.grades())
-    assert ranker.related("car", 1)[0][0] == "automobil"
+    assert related(ranker, "car") == {"automobil", "wheel"}
 
 
 def test_class_labels_bring_documents_of_one_class_together(tmp_path):
@@ -232,7 +237,7 @@ def test_no_pair_is_negative_where_none_may_be():
     assert (sr.TextRanker(max_pairs=300).fit(*world()).model_.W.data < 0).any()
     nonnegative = sr.TextRanker(max_pairs=300, nonnegative=True).fit(*world())
     assert (nonnegative.model_.W.data > 0).all()
-    assert nonnegative.related("car", 1)[0][0] == "automobil"
+    assert related(nonnegative, "car") == {"automobil", "wheel"}
 
 
 @pytest.mark.parametrize(
@@ -365,8 +370,8 @@ def test_more_judgments_teach_more_and_the_index_stays():
     more = {f"vessel-{colour}": f"{colour} vessel" for colour in COLOURS}
     ranker.partial_fit(None, more, {q: {q.replace("vessel", "boat"): 1} for q in more})
     assert ranker.index_ is index
-    assert ranker.related("vessel", 1)[0][0] == "boat"
-    assert ranker.related("car", 1)[0][0] == "automobil"
+    assert related(ranker, "vessel") == {"boat", "sail"}
+    assert related(ranker, "car") == {"automobil", "wheel"}
     assert ranker.model_.info["queries"] == len(qrels) + len(more)
     assert ranker.model_.n_pairs <= 300
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
 from sparserank.errors import ConfigError
@@ -11,10 +12,13 @@ from sparserank.optim.closed_form import ClosedForm
 from sparserank.optim.penalties import Ridge
 from sparserank.optim.problems import ListProblem
 from sparserank.optim.pruning import PairBudget
+from sparserank.text_ranker.candidates import CandidateSearch
 from sparserank.text_ranker.constraints import PairConstraints
 from sparserank.text_ranker.model_selection import learn_pairs
-from sparserank.text_ranker.pair_learner import STRENGTHS, PairLearner
+from sparserank.text_ranker.pair_learner import PairLearner
 from sparserank.text_ranker.training_data import TrainingMatrices
+
+from .planted_synonyms import as_rows, learned_scores, lexical_scores, mean_ndcg
 
 WORDS = 12
 
@@ -30,13 +34,7 @@ def judged():
     wanted = Q @ np.roll(np.eye(WORDS), 1, axis=1) @ D.T
     grades = csr_array(np.where(wanted > 0.6, 2.0, np.where(wanted > 0.5, 1.0, 0.0)).astype(np.float32))
     lists = ListProblem(csr_array(Q), csr_array(D), grades)
-    return TrainingMatrices(lists, rng.normal(size=wanted.shape).astype(np.float32), np.full(80, -1, np.int64))
-
-
-def learned(judged, W, gain):
-    return judged.mean_ndcg(
-        judged.lexical_scores + np.float32(gain) * (judged.lists.Q @ W @ judged.lists.D.T).toarray()
-    )
+    return TrainingMatrices(lists, as_rows(rng.normal(size=wanted.shape)), np.full(80, -1, np.int64))
 
 
 @pytest.mark.parametrize(
@@ -46,18 +44,31 @@ def learned(judged, W, gain):
 def test_every_loss_and_penalty_learns_what_is_asked_for_within_the_budget(judged, loss, penalty):
     W, choice = learn_pairs(PairLearner(PairBudget(40), n_jobs=1, loss=loss, penalty=penalty), judged)
     assert 0 < W.nnz <= 40
-    assert learned(judged, W, choice.pair_weight) > judged.mean_ndcg(judged.lexical_scores) + 0.3
-    assert len(choice.tried) == len(STRENGTHS[loss])
+    learned = mean_ndcg(judged, learned_scores(judged, W, choice.pair_weight))
+    assert learned > mean_ndcg(judged, lexical_scores(judged)) + 0.3
 
 
 @pytest.mark.parametrize("loss", ["softmax", "domination", "hinge"])
 def test_a_loss_is_used_where_it_beats_the_squared_one_on_held_out_queries_and_only_there(judged, loss):
-    _, squared = learn_pairs(PairLearner(PairBudget(15), n_jobs=1), judged)
-    _, choice = learn_pairs(PairLearner(PairBudget(15), n_jobs=1, loss=loss), judged)
-    best = max(worth for _, worth in choice.tried)
-    assert choice.ndcg == max(best, squared.ndcg)
-    assert (choice.strength is None) == (best <= squared.ndcg)
-    assert choice.pair_weight == squared.pair_weight
+    learner = PairLearner(PairBudget(15), n_jobs=1, loss=loss)
+    W, choice = learn_pairs(learner, judged)
+    (_, squared), *others = choice.tried
+    best = max(ndcg for _, ndcg in others)
+    assert choice.ndcg == max(best, squared)
+    assert (choice.epochs > 0) == (best > squared)
+    start = learner.fit(ClosedForm(judged.lists.D), judged.lists, choice.query_normalization, choice.ridge)
+    assert (W.toarray() != start.toarray()).any() == (best > squared)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "domination", "hinge"])
+def test_a_loss_starts_from_the_weights_of_the_squared_one_and_a_small_rate_changes_little(judged, loss):
+    learner, search = PairLearner(PairBudget(40), n_jobs=1, loss=loss), CandidateSearch.of(judged, 1)
+    W = learner.fit(ClosedForm(judged.lists.D), judged.lists, 0.5, Ridge())
+    (little,) = learner.refit_by_loss(W, judged, search, 20.0, 1e-6, 1)
+    assert_allclose(little.toarray(), W.toarray(), atol=1e-5)
+    epochs = list(learner.refit_by_loss(W, judged, search, 20.0, 0.1, 3))
+    assert len(epochs) == 3
+    assert all(one.nnz <= 40 for one in epochs)
 
 
 @pytest.mark.parametrize("loss", ["softmax", "domination", "hinge"])
@@ -68,7 +79,7 @@ def test_pinned_and_forbidden_pairs_are_kept_and_no_weight_is_below_zero_where_n
         PairBudget(30, nonnegative=True), n_jobs=1, loss=loss, constraints=PairConstraints(pinned, forbidden)
     )
     W = learner.fit(ClosedForm(judged.lists.D), judged.lists, 0.5, Ridge())
-    again = learner.refit_by_loss(W, judged, pair_weight=20.0, strength=0.5)
+    *_, again = learner.refit_by_loss(W, judged, CandidateSearch.of(judged, 1), 20.0, 0.3, 2)
     assert not np.array_equal(again.toarray(), W.toarray())
     assert again[0, 7] == np.float32(0.25)
     assert again[3, 4] == 0.0
