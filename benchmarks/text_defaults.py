@@ -20,7 +20,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from sparserank.optim.closed_form import iterate_weight_rows
 from sparserank.optim.pruning import Importance, PairBudget, prune_rows
 from sparserank.text_ranker import pair_learner
 from sparserank.text_ranker.pair_learner import PairLearner
@@ -63,7 +62,7 @@ def only_cut(split: Split) -> PerQuery:
     """The closed form's W, cut and not refitted."""
     lists = split.train.lists
     lists = replace(lists, query_normalization=QUERY_NORMALIZATION)
-    rows = iterate_weight_rows(lists, split.form.solve_duals(lists, RIDGE))
+    rows = split.form.iterate_rows(lists, RIDGE)
     return queries.sparse(split, prune_rows(rows, lists.shape, Importance.of(lists, RIDGE), PairBudget(PAIRS)))
 
 

@@ -1,7 +1,7 @@
 """Training queries that are set aside, and nDCG@10 on them for one part of the text ranker's recipe at a time.
 
 A quarter of the judged training queries is set aside, near-duplicates together, and W is learned from the others. What
-is still to choose (the weight of the pairs, the penalty on the query side, the strength of a loss) is chosen on one
+is still to choose (the weight of the pairs, the penalty on the query side, rate and epochs of a loss) is chosen on one
 half of the quarter and measured on the other, and the other way round. No other split is read.
 """
 
@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 import sparserank as sr
 from sparserank._kernels.weights import row_lengths, scale_rows
-from sparserank.optim.closed_form import ClosedForm, compute_gram, factorize, solve_factorized
+from sparserank.optim.closed_form import ClosedForm, Side, compute_middle, factorize, solve_factorized
 from sparserank.optim.penalties import Ridge
+from sparserank.text_ranker.candidates import CandidateSearch
+from sparserank.text_ranker.held_out import HeldOut, hold_out
 from sparserank.text_ranker.lexical import LexicalModel
-from sparserank.text_ranker.model_selection import PAIR_WEIGHTS, RIDGES, hold_out
-from sparserank.text_ranker.pair_learner import STRENGTHS, PairLearner
+from sparserank.text_ranker.model_selection import MAX_EPOCHS, PAIR_WEIGHTS, RIDGES
+from sparserank.text_ranker.pair_learner import RATES, PairLearner
 from sparserank.text_ranker.query_vocabulary import NEIGHBOR_WEIGHT, QueryVocabulary
 from sparserank.text_ranker.training_data import TrainingData, TrainingMatrices
 
@@ -29,6 +31,8 @@ Scores = NDArray[np.float32]
 PerQuery = NDArray[np.float64]
 QUERY_NORMALIZATION, RIDGE = 0.25, Ridge(1.0, 1.0)
 """Query normalization and penalty where they are not what is varied."""
+NO_LIMIT = 1 << 30
+"""Gram matrices of any size."""
 
 
 @dataclass(frozen=True)
@@ -50,25 +54,24 @@ class Split:
     """Queries to learn from, queries to measure on, and the columns' idf and kind."""
 
     train: TrainingMatrices
-    measured: TrainingMatrices
+    measured: HeldOut
     words: QueryVocabulary
 
     @cached_property
     def form(self) -> ClosedForm:
-        return ClosedForm(self.train.lists.D)
+        return ClosedForm(self.train.lists.D, NO_LIMIT)
 
     @cached_property
     def halves(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Of the queries measured on that have a relevant document; near-duplicates stay together."""
-        groups = self.measured.group_numbers
-        _, number = np.unique(groups[np.diff(self.measured.lists.relevant.indptr) > 0], return_inverse=True)
+        _, number = np.unique(self.measured.groups, return_inverse=True)
         first = np.random.default_rng(0).permutation(number.max() + 1)[number] % 2 == 0
         return first, ~first
 
     @property
     def lexical(self) -> PerQuery:
         """Of the lexical score alone."""
-        return self.measured.ndcg(self.measured.lexical_scores)
+        return self.measured.ndcg(self.measured.candidates.base)[0]
 
     def weighted(self, weights: Weights) -> Split:
         """The same with other weights: rows have unit length, so columns are scaled and lengths mended."""
@@ -82,8 +85,8 @@ class Split:
             query[known:] *= neighbours[known:]
         document = idf[:known] ** (weights.document_idf - 0.5)
         D = _scaled(self.train.lists.D, document)
-        parts = (_with(part, _scaled(part.lists.Q, query), D) for part in (self.train, self.measured))
-        return Split(*parts, self.words)
+        train, queries = (_with(part, _scaled(part.lists.Q, query), D) for part in (self.train, self.measured.queries))
+        return Split(train, replace(self.measured, queries=queries), self.words)
 
 
 def training_data(collection: Any) -> tuple[LexicalModel, TrainingData]:
@@ -108,7 +111,7 @@ def splits(name: str, turns: int = 1) -> Iterator[Split]:
     for held, rest in quarters(lexical, data, turns):
         vocabulary = QueryVocabulary.from_texts(lexical.features, [data.texts[i] for i in rest])
         matrices = data.encode(lexical, vocabulary)
-        yield Split(matrices[rest], matrices[held].dense(), vocabulary)
+        yield Split(matrices[rest], HeldOut.of(matrices[held], None), vocabulary)
 
 
 def dense(
@@ -119,13 +122,14 @@ def dense(
 ) -> PerQuery:
     """Of the closed form's W before pruning; the penalty on the query side is chosen from `query_ridge`."""
     lists = replace(split.train.lists, query_normalization=query_normalization)
-    Y, K, across = lists.dense_targets(), compute_gram(lists.Q), compute_gram(lists.Q, split.measured.lists.Q)
-    factor = split.form.factorize(document_ridge)
+    left, right = Side.of(lists.Q, lists.weight, NO_LIMIT), split.form.documents
+    gram, across = left.compute_gram(), left.project(split.measured.queries.lists.Q)
+    middle, factor = compute_middle(left, right, lists), right.factorize(document_ridge)
     tried = []
     for a in query_ridge:
-        smooth = np.ascontiguousarray((solve_factorized(factorize(K, a / lists.query_weights), across).T @ Y).T)
-        # (DDᵀ + b)⁻¹ DDᵀ = 1 − b (DDᵀ + b)⁻¹
-        tried += by_pair_weight(split, (smooth - np.float32(document_ridge) * solve_factorized(factor, smooth)).T)
+        solved = solve_factorized(factorize(gram, left.ridge_diagonal(a)), np.ascontiguousarray(across.T))
+        M = solve_factorized(factor, np.ascontiguousarray((solved.T @ middle).T)).T
+        tried += by_pair_weight(split, split.measured.take(M @ right.project(lists.D).T))
     return chosen_by_halves(split, tried)
 
 
@@ -135,14 +139,16 @@ def sparse(split: Split, W: Any) -> PerQuery:
 
 
 def relearned(split: Split, W: Any, loss: str) -> PerQuery:
-    """Of a W from which another loss goes on, at the weight that is best for it; the strength is chosen."""
-    learner, train = PairLearner(loss=loss), split.train.dense()
-    start, out = by_pair_weight(split, split.measured.pair_scores(W)), np.zeros(len(split.lexical))
+    """Of a W from which another loss goes on, at the weight that is best for it; rate and epochs are chosen."""
+    learner, train = PairLearner(loss=loss), split.train
+    lists = learner.candidate_lists(train, CandidateSearch.of(train))
+    scores = split.measured.pair_scores(W)
+    start, out = by_pair_weight(split, scores), np.zeros(len(split.lexical))
     known: dict[float, list[PerQuery]] = {}
     for chosen, measured in (split.halves, split.halves[::-1]):
-        gain = _pair_weights(split, split.measured.pair_scores(W))[_best(start, chosen)]
+        gain = _pair_weights(split, scores)[_best(start, chosen)]
         if gain not in known:
-            again = [learner.refit_by_loss(W, train, gain, strength) for strength in STRENGTHS[loss]]
+            again = (one for r in RATES for one in learner.refit_by_loss(W, train, lists, gain, r, MAX_EPOCHS))
             known[gain] = [_ndcg(split, split.measured.pair_scores(one), gain) for one in again]
         out[measured] = known[gain][_best(known[gain], chosen)][measured]
     return out
@@ -167,14 +173,13 @@ def _best(tried: Sequence[PerQuery], queries: NDArray[np.bool_]) -> int:
 
 def _pair_weights(split: Split, scores: Scores) -> list[float]:
     """Weights of the scores, `PAIR_WEIGHTS` being in standard deviations of both."""
-    unit = float(np.std(split.measured.lexical_scores, dtype=np.float64)) / (
-        float(np.std(scores, dtype=np.float64)) or 1.0
-    )
+    base = split.measured.candidates.base
+    unit = float(np.std(base, dtype=np.float64)) / (float(np.std(scores, dtype=np.float64)) or 1.0)
     return [gain * unit for gain in PAIR_WEIGHTS]
 
 
 def _ndcg(split: Split, scores: Scores, gain: float) -> PerQuery:
-    return split.measured.ndcg(split.measured.lexical_scores + np.float32(gain) * scores)
+    return split.measured.ndcg(split.measured.candidates.base + np.float32(gain) * scores)[0]
 
 
 def _scaled(X: Any, scale: NDArray[np.float64]) -> Any:
@@ -187,4 +192,4 @@ def _scaled(X: Any, scale: NDArray[np.float64]) -> Any:
 
 def _with(data: TrainingMatrices, Q: Any, D: Any) -> TrainingMatrices:
     lists = replace(data.lists, Q=Q, D=D)
-    return TrainingMatrices(lists, data.lexical_scores, data.excluded, data.groups)
+    return replace(data, lists=lists)

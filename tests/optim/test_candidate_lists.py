@@ -65,6 +65,13 @@ def test_grades_are_those_above_0_and_shares_are_theirs_of_the_weight_of_the_que
             assert candidates.share[span].sum() == pytest.approx(total, rel=1e-6)
 
 
+def test_documents_are_found_where_they_are():
+    _, _, _, candidates = random_lists(0)
+    query = np.repeat(np.arange(10), candidates.lengths)
+    order = np.random.default_rng(0).permutation(len(query))
+    assert_array_equal(candidates.find(query[order], candidates.document[order]), order)
+
+
 def test_random_documents_go_with_the_seed_and_are_of_the_whole_collection():
     lists = worlds.lists(queries=200)
     nothing, none = np.empty((200, 0), np.int64), np.full(200, -1)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from sparserank.text_ranker import held_out
 from sparserank.text_ranker.candidates import CandidateSearch
-from sparserank.text_ranker.held_out import HELD_OUT_PARTS, MAX_HELD_OUT, HeldOut, hold_out
+from sparserank.text_ranker.held_out import HELD_OUT_PARTS, MAX_HELD_OUT, HeldOut, hold_out, searched_ndcg
 
 from .planted_synonyms import dense_ndcg, learned_scores, lexical_scores
 from .test_candidates import random_pairs, random_queries
@@ -141,9 +141,8 @@ def test_a_pool_that_has_the_best_gives_the_ndcg_of_all_documents(monkeypatch, q
 @pytest.mark.parametrize("pair_weight", [0.1, 1.0, 10.0])
 def test_the_ndcg_of_a_search_is_that_of_a_dense_ranking(queries, W, pair_weight):
     search = CandidateSearch.of(queries)
-    found = HeldOut.of(queries, np.empty((len(queries), 0), np.int64))
     expected = dense_ndcg(queries, learned_scores(queries, W, pair_weight))
-    assert_allclose(found.searched_ndcg(search, W, pair_weight), expected, atol=1e-9)
+    assert_allclose(searched_ndcg(queries, search, W, pair_weight), expected, atol=1e-9)
 
 
 def test_groups_are_those_of_queries_that_have_a_relevant_document(queries):

@@ -62,11 +62,12 @@ def test_a_loss_is_used_where_it_beats_the_squared_one_on_held_out_queries_and_o
 
 @pytest.mark.parametrize("loss", ["softmax", "domination", "hinge"])
 def test_a_loss_starts_from_the_weights_of_the_squared_one_and_a_small_rate_changes_little(judged, loss):
-    learner, search = PairLearner(PairBudget(40), n_jobs=1, loss=loss), CandidateSearch.of(judged, 1)
+    learner = PairLearner(PairBudget(40), n_jobs=1, loss=loss)
+    lists = learner.candidate_lists(judged, CandidateSearch.of(judged, 1))
     W = learner.fit(ClosedForm(judged.lists.D), judged.lists, 0.5, Ridge())
-    (little,) = learner.refit_by_loss(W, judged, search, 20.0, 1e-6, 1)
+    (little,) = learner.refit_by_loss(W, judged, lists, 20.0, 1e-6, 1)
     assert_allclose(little.toarray(), W.toarray(), atol=1e-5)
-    epochs = list(learner.refit_by_loss(W, judged, search, 20.0, 0.1, 3))
+    epochs = list(learner.refit_by_loss(W, judged, lists, 20.0, 0.1, 3))
     assert len(epochs) == 3
     assert all(one.nnz <= 40 for one in epochs)
 
@@ -79,7 +80,8 @@ def test_pinned_and_forbidden_pairs_are_kept_and_no_weight_is_below_zero_where_n
         PairBudget(30, nonnegative=True), n_jobs=1, loss=loss, constraints=PairConstraints(pinned, forbidden)
     )
     W = learner.fit(ClosedForm(judged.lists.D), judged.lists, 0.5, Ridge())
-    *_, again = learner.refit_by_loss(W, judged, CandidateSearch.of(judged, 1), 20.0, 0.3, 2)
+    lists = learner.candidate_lists(judged, CandidateSearch.of(judged, 1))
+    *_, again = learner.refit_by_loss(W, judged, lists, 20.0, 0.3, 2)
     assert not np.array_equal(again.toarray(), W.toarray())
     assert again[0, 7] == np.float32(0.25)
     assert again[3, 4] == 0.0
