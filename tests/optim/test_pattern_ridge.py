@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,13 @@ from scipy.sparse import csr_array
 
 from sparserank.errors import ConfigError
 from sparserank.optim import pattern_ridge
-from sparserank.optim.pattern_ridge import PatternRidge
+from sparserank.optim.pattern_ridge import (
+    LocalOperator,
+    NormalEquations,
+    PatternRidge,
+    WordOperator,
+    local_operator,
+)
 from sparserank.optim.penalties import L1, Ridge
 
 from .judged_world import closed, objective, on_pattern, some_lists
@@ -138,3 +145,25 @@ def test_no_threads_are_refused():
 def test_another_penalty_raises_and_names_the_one_that_works():
     with pytest.raises(ConfigError, match="PatternRidge needs the penalty Ridge; got L1"):
         PatternRidge().solve(some_lists(), L1(1.0), started(a_pattern((6, 7))))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_products_from_sums_in_words_are_those_from_documents(seed):
+    lists = some_lists(seed, query_normalization=0.5)
+    W = started(a_pattern(lists.shape, seed), seed)
+    with ThreadPoolExecutor(2) as pool:
+        words = WordOperator(lists, RIDGE, W, pool, threads=2)
+        documents = LocalOperator(NormalEquations.of(lists, RIDGE), W)
+        assert_allclose(words.right_side(), documents.right_side(), atol=1e-5)
+        assert_allclose(words(W.data), documents(W.data), rtol=1e-4, atol=1e-4)
+        assert_array_equal(words.diagonal, documents.diagonal)
+
+
+def test_many_documents_are_read_once_only(monkeypatch):
+    lists = some_lists()
+    W = started(a_pattern(lists.shape, share=0.05))
+    with local_operator(lists, RIDGE, W, 1) as operator:
+        assert isinstance(operator, WordOperator)
+    monkeypatch.setattr(pattern_ridge, "MAX_SIZE", 0)
+    with local_operator(lists, RIDGE, W, 1) as operator:
+        assert isinstance(operator, LocalOperator)

@@ -91,7 +91,7 @@ def test_where_pairs_are_unlikely_to_help_it_is_said_early():
         messages.clear()
     judged = world()
     tune_ridge(make_folds(judged, 0), CandidateSearch.of(judged), messages.append)
-    assert messages == ["tuning the regularization of pairs"]
+    assert not any("unlikely to help" in message for message in messages)
 
 
 def test_the_pair_weight_is_the_best_of_those_tried():

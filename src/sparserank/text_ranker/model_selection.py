@@ -116,7 +116,7 @@ def learn_pairs(
         result = TuningResult(normalization, ridge, 0.0, lexical, lexical, p_value=choice.p_value)
         return empty_weights(data.lists.shape), result
     closed_form, best = ClosedForm(data.lists.D, learner.max_size), None
-    for refit in learner.refits:
+    for refit in learner.refits(data.lists.shape[1]):
         report = Progress(callback, f"learning pairs{' and refitting them' * refit} without the held-out queries")
         parts = []
         for number, (train, _) in enumerate(folds):

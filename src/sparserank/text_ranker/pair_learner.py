@@ -43,6 +43,8 @@ FIRST_FACTOR, FIRST_STEPS, STEPS = 3, 6, 10
 """The first pruning keeps this many times the budget and refits in this many steps; the second one keeps the budget."""
 PATTERN_RIDGE_FACTOR = 3.0
 """A sparse pattern regularizes W by itself, so a refit divides the ridge of documents by this number."""
+MAX_REFIT_COST = 2e10
+"""Multiplications in one product of a refit, up to which a refit is tried before another loss."""
 MAX_PART, MAX_PART_SCORES = 20_000, 1 << 28
 """Documents and scores of a part of the lists from which incremental training learns."""
 
@@ -75,15 +77,18 @@ class PairLearner:
                 "which prunes W to the budget."
             )
 
-    @property
-    def refits(self) -> tuple[bool, ...]:
+    def refits(self, n_columns: int) -> tuple[bool, ...]:
         """Whether to try W as it was cut to the budget, W refitted by the squared loss, or both.
 
-        A refit makes some weights negative, and dropping those costs more than it gains.
+        A refit makes some weights negative, and dropping those costs more than it gains. A refit of very many pairs
+        costs more than all else, and gains least.
         """
         if self.budget.nonnegative:
             return (False,)
-        return (True,) if self.loss == "squared" else (False, True)
+        if self.loss == "squared":
+            return (True,)
+        cost = FIRST_FACTOR * self.budget.pairs * min(n_columns, self.max_size)
+        return (False, True) if cost <= MAX_REFIT_COST else (False,)
 
     def fit(
         self,
