@@ -14,21 +14,22 @@ from ..data.formats.tensors import Tensors
 from ..data.formats.triples import Triples
 from ..data.records import Documents, Qrels
 from ..deprecated import renamed_parameters
-from ..errors import ConfigError, DataError, ModelError, NotFitted
+from ..errors import ConfigError, ModelError
 from ..optim.pattern_ridge import PatternRidge
 from ..optim.pruning import PairBudget
 from ..preferences import Preferences
 from ..search import Index
 from ..text import Analyzer
 from ..text.analyzer import as_analyzer
-from .constraints import Change, Constraints, Pair, changes
+from .constraints import Change, Constraints, changes
 from .incremental import train_more
 from .lexical import BM25, LEXICAL, Cosine, LexicalModel, as_lexical, flat_parameters, nest_parameters
 from .memory import check_texts, parse_memory
 from .model import TextModel
+from .pair_editor import PairEditor
 from .pair_learner import PairLearner
 from .progress import Callback
-from .searcher import Docs, TextSearcher, fields_by_id
+from .searcher import Docs, fields_by_id
 from .size_path import TextPath, sorted_sizes, text_path
 from .training import Trainer
 from .training_data import TrainingData
@@ -50,7 +51,7 @@ class OtherIndex(ModelError):
 
 @flat_parameters
 @dataclass(eq=False, repr=False)
-class TextRanker(TextSearcher, Ranker):
+class TextRanker(PairEditor, Ranker):
     """Rank documents by a lexical score and by word pairs that are learned from judged queries.
 
         score = lexical + pair_weight · qᵀ W d
@@ -264,92 +265,7 @@ class TextRanker(TextSearcher, Ranker):
         learner, matrices, _ = trainer.prepare(replace(data, lexical_rows=trainer.lexical.fit(documents)))
         return text_path(learner, matrices, numbers, callback)
 
-    # ---- user-fixed pairs
-
-    def pin(self, query: str, document: str, weight: float | None = None) -> Self:
-        """Fix the weight of a pair, now and in later fits.
-
-        Parameters
-        ----------
-        query, document : str
-            The query word and the document word.
-        weight : float or None, default=None
-            What the pair adds if both words count 1; None keeps the present weight.
-        """
-        pair = self._pair(query, document)
-        weight = self.model_.named_pairs().get(pair, 0.0) if weight is None else weight
-        return self._constrain(self._constraints().pin(pair, weight))
-
-    def forbid(self, query: str, document: str) -> Self:
-        """Remove a pair, now and in later fits.
-
-        Parameters
-        ----------
-        query, document : str
-            The query word and the document word.
-        """
-        return self._constrain(self._constraints().forbid(self._pair(query, document)))
-
-    def forbid_word(self, word: str) -> Self:
-        """Remove all pairs with a word, now and in later fits; its match with itself in the lexical score stays.
-
-        Parameters
-        ----------
-        word : str
-            The word.
-        """
-        return self._constrain(self._constraints().forbid_word(self.normalize(word)))
-
-    def free(self, query: str, document: str) -> Self:
-        """Learn a pair again from the next fit on.
-
-        Parameters
-        ----------
-        query, document : str
-            The query word and the document word.
-        """
-        self.constraints = self._constraints().free(self._pair(query, document))
-        self.model_ = replace(self.model_, constraints=self.constraints)
-        return self
-
-    def set_pair(self, query: str, document: str, weight: float) -> Self:
-        """Set the weight of a pair until the next fit.
-
-        Parameters
-        ----------
-        query, document : str
-            The query word and the document word.
-        weight : float
-            What the pair adds if both words count 1.
-        """
-        pinned = Constraints().pin(self._pair(query, document), weight)
-        self.model_ = replace(self.model_.with_constraints(pinned), constraints=self.model_.constraints)
-        return self
-
-    def _constrain(self, constraints: Constraints) -> Self:
-        self.model_ = self.fitted_model().with_constraints(constraints)
-        self.constraints = constraints
-        return self
-
-    def _pair(self, query: str, document: str) -> Pair:
-        pair, model = (self.normalize(query), self.normalize(document)), self.fitted_model()
-        if model.vocabulary is None:
-            raise NotFitted("this ranker has no word pairs to change; fit it on judged queries first")
-        if model.vocabulary.column(pair[0]) is None:
-            raise DataError(f"{query!r} is not among the {len(model.vocabulary.words)} words of queries")
-        if pair[1] not in model.lexical.features.vocabulary_:
-            raise DataError(f"{document!r} is not among the {len(model.lexical.words)} words of documents")
-        return pair
-
     # ---- parameters and files
-
-    def _constraints(self) -> Constraints:
-        if self.constraints is None:
-            return Constraints()
-        if not isinstance(self.constraints, Constraints):
-            kind = type(self.constraints).__name__
-            raise ConfigError(f"The 'constraints' parameter must be an sr.Constraints or None. Got a {kind}.")
-        return self.constraints
 
     def validate(self) -> None:
         """Check all parameters, as `fit` does; raises ConfigError."""
