@@ -10,13 +10,15 @@ import pytest
 
 import sparserank as sr
 from sparserank.data.records import Documents
-from sparserank.errors import ConfigError, DataError, NotFitted
+from sparserank.errors import ConfigError, DataError, ModelError, NotFitted
 from sparserank.search import Index
 from sparserank.spark import score_topk
 from sparserank.spark.scoring import _partition_search, _Request
 from sparserank.text_ranker.lexical import LexicalModel
 from sparserank.text_ranker.model import TextModel
 from sparserank.text_ranker.query_vocabulary import QueryVocabulary
+
+from ..search.test_shards import save_shards
 
 WORDS = ["apple", "pear", "plum", "red", "green", "blue", "sweet", "sour", "tree", "fruit"]
 SCHEMA = "id string, title string, text string"
@@ -134,3 +136,18 @@ def test_one_partition_in_several_batches_is_one_index(collection, model):
         ours.setdefault(row["query"], []).append((row["document"], row["score"]))
     assert ours == expected(model, docs, queries, 7)
     assert list(_partition_search(SimpleNamespace(value=question))(iter([]))) == []
+
+
+def test_a_folder_of_shards_is_searched_like_its_documents(spark, collection, model, tmp_path):
+    docs, queries = collection
+    whole = Index.build(model.encode_documents(Documents.of(docs)), Documents.of(docs))
+    save_shards(tmp_path / "shards", whole.matrix(), whole.documents, [1, 40])
+    found = lists_in(score_topk(model, tmp_path / "shards", queries, 3, exclude_self=True, spark=spark))
+    assert found == expected(model, docs, queries, 3, exclude_self=True)
+    whole.save(tmp_path / "file")
+    assert lists_in(score_topk(model, str(tmp_path / "file"), queries, 3, exclude_self=True, spark=spark)) == found
+    with pytest.raises(ConfigError, match="'spark' parameter must be a SparkSession"):
+        score_topk(model, tmp_path / "shards", queries)
+    ranker = sr.TextRanker("bm25").fit({"a": "red"})
+    with pytest.raises(ModelError, match="built for another model"):
+        score_topk(ranker, tmp_path / "shards", queries, spark=spark)

@@ -23,8 +23,9 @@ from ..errors import DataError, ModelError
 from .encoded_query import EncodedQuery
 from .expansion import Expansion
 from .hit import Hit, result_rows
-from .index_file import check_index, index_state, read_index
+from .index_file import MAX_SEGMENTS, check_index, index_state, read_index
 from .segment import Segment
+from .shards import load_shards, replace_folder
 from .stored_documents import StoredDocuments
 from .top_k import TopK, search_segment
 
@@ -230,18 +231,22 @@ class Index(StoredDocuments):
         }
 
     def save(self, path: PathLike) -> None:
-        """Write the index to one file, atomically.
+        """Write the index to one file, atomically; it replaces a folder of shards.
 
         Parameters
         ----------
         path : path-like
             The file.
         """
-        write_tensors(path, "index", *index_state(self.segments, self.made_for, self.expansion))
+        if len(self.segments) > MAX_SEGMENTS:
+            replace(self, segments=(Segment.merge(self.segments),), expansion=None).save(path)
+            return
+        with replace_folder(path):
+            write_tensors(path, "index", *index_state(self.segments, self.made_for, self.expansion))
 
     @classmethod
     def load(cls, path: PathLike) -> Index:
-        """Map an index file. A damaged file raises ModelError with its path.
+        """Map an index file, or a folder of shards. A damaged file raises ModelError with its path.
 
         A file of more than MAX_CHECKED_BYTES bytes is not read, so that it opens at once. Searching such a file is
         safe whatever it contains; `check` reads all of it.
@@ -249,8 +254,10 @@ class Index(StoredDocuments):
         Parameters
         ----------
         path : path-like
-            A file that `save` wrote.
+            A file that `save` wrote, or a folder that training on Spark wrote.
         """
+        if Path(path).is_dir():
+            return load_shards(Path(path), cls.load)
         file = map_tensors(path, "index")
         index = cls(*read_index(file))
         if Path(path).stat().st_size <= MAX_CHECKED_BYTES:
@@ -264,8 +271,10 @@ class Index(StoredDocuments):
         Parameters
         ----------
         path : path-like
-            A file that `save` wrote.
+            As in `load`.
         """
+        if Path(path).is_dir():
+            return load_shards(Path(path), cls.check)
         index = cls.load(path)
         check_index(map_tensors(path, "index"), index.segments, index.expansion)
         return index

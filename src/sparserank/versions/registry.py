@@ -21,6 +21,7 @@ from typing import Any
 from ..base.ranker import Ranker
 from ..data.files import PathLike, atomic_write, file_id, read_bytes, write_bytes
 from ..errors import DataError, ModelError
+from ..search.shards import link_shards
 from ..text_ranker.persistence import load_model, load_text
 from ..text_ranker.ranker import OtherIndex, TextRanker, index_path
 from .manifest import Manifest, Version, read_manifest, utc_now, write_manifest
@@ -312,7 +313,7 @@ class VersionRegistry:
             return
         try:
             load_text(self.path(number), index)
-            _link_or_copy(index, copy)
+            (link_shards if index.is_dir() else _link_or_copy)(index, copy)
         except (OSError, DataError, ModelError) as error:  # it is still served from its own path
             log.warning("%s: it was not copied: %s", index, error)
 
