@@ -7,7 +7,7 @@ import pytest
 
 from sparserank.cli import main
 
-PHASE = re.compile(r"[a-z][\w ,.=()/:@*\[\]-]*")
+PHASE = re.compile(r"[a-z][\w ,.=%()/:@*\[\]-]*")
 """A line that names a phase of the work."""
 
 

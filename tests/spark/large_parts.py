@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array, random_array
 
 import sparserank as sr
 from sparserank.data.records import Documents
-from sparserank.optim.pattern_ridge import PatternRidge
-from sparserank.optim.penalties import Ridge
-from sparserank.optim.problems import ListProblem
-from sparserank.spark import SparkDominationRanker
+from sparserank.spark import SparkDominationRanker, SparkTextRanker
 from sparserank.spark.session import session
 from sparserank.spark.tables import to_frame
-from sparserank.spark.text import ClusterOperators, fit_lexical
+from sparserank.spark.text import fit_lexical
+from sparserank.text_ranker.lexical import LexicalModel
 
 LIMIT = 1 << 20
 
 
-def lists_and_start():
-    rng = np.random.default_rng(0)
-
-    def some(shape, density):
-        return csr_array(random_array(shape, density=density, rng=rng, dtype=np.float32))
-
-    return ListProblem(some((50, 40), 0.1), some((20_000, 500), 0.05), some((50, 20_000), 0.0005)), some(
-        (40, 500), 0.01
-    )
-
-
 def text_rankers(spark):
-    lists, W = lists_and_start()
-    assert lists.D.data.nbytes > 1.5 * LIMIT
-    found = PatternRidge(2, 1, ClusterOperators(spark, 1, [])).solve(lists, Ridge(0.7, 0.4), W).weights
-    local = PatternRidge(2, 1).solve(lists, Ridge(0.7, 0.4), W).weights
-    np.testing.assert_allclose(found.data, local.data, rtol=1e-3, atol=1e-5)
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(2000)]
+    docs = {f"d{i}": " ".join(rng.choice(words, 100)) for i in range(4000)}
+    assert sum(map(len, docs.values())) > 1.5 * LIMIT
+    queries = {f"q{i}": " ".join(f"x{word}" for word in docs[f"d{i}"].split()[:4]) for i in range(20)}
+    qrels = {query: {f"d{query[1:]}": 1} for query in queries}
+    ranker = SparkTextRanker(sr.TextRanker(loss="squared", analyzer=None), partitions=1)
+    assert len(ranker.fit(spark, docs, queries, qrels).index_) == 4000
 
 
 def domination_rankers(spark):
@@ -49,7 +38,7 @@ def folders(spark):
     texts = tuple(f"word{i} " * 120 for i in range(4000))
     assert sum(map(len, texts)) > 3 * LIMIT
     docs = Documents(tuple(map(str, range(4000))), ("",) * 4000, texts)
-    found = fit_lexical(sr.TextRanker("bm25"), to_frame(spark, docs), lambda _: None).model_.lexical.features
+    found = fit_lexical(LexicalModel(), to_frame(spark, docs), lambda _: None).features
     assert (found.documents_, len(found.words_)) == (4000, 4000)
 
 

@@ -90,7 +90,7 @@ def test_words_counted_on_spark_are_the_model_of_one_machine(spark, collection, 
     )
     assert (said["engine"], said["documents"], said["index"]) == ("spark", 60, None)
     given = {"lexical": sr.BM25(title_weight=2.0), "analyzer": sr.Analyzer(stem="english", stop_words="english")}
-    sr.TextRanker("bm25", loss="squared", **given).fit(collection.documents).save(tmp_path / "local")
+    sr.TextRanker("bm25", **given).fit(collection.documents).save(tmp_path / "local")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
 
 
@@ -103,22 +103,26 @@ def few_steps(monkeypatch):
 
 def test_pairs_learned_on_spark_are_those_of_one_machine(spark, few_steps, collection, tables, tmp_path, capsys):
     given = ("--queries", tables / "queries.parquet", "--judgments", tables / "judgments.parquet")
-    said = printed(capsys, "train", tables / "docs.parquet", *given, *SPARK, "--output", tmp_path / "m")
+    words = ("train", tables / "docs.parquet", *given, *SPARK, "--loss", "squared", "--output", tmp_path / "m")
+    said = printed(capsys, *words)
     qrels = dict(sorted(collection.qrels["train"].items()))  # a table has no order but that of its ids
     local = sr.TextRanker(loss="squared").fit(collection.documents, collection.queries, qrels)
     assert said["pairs"] == local.model_.n_pairs > 0
     ours, theirs = load_model(tmp_path / "m").model_, local.model_
     assert abs(ours.W * ours.pair_weight - theirs.W * theirs.pair_weight).max() < 1e-4 * theirs.pair_weight
-    assert (tmp_path / "m.index").exists()
+    assert said["index"] == str(tmp_path / "m.index")
+    assert (tmp_path / "m.index" / "shards.json").exists()
+    assert len(sr.load(tmp_path / "m").index_) == 60
 
 
 def test_clicks_are_taken_for_judgments(spark, collection, tables):
     paths = [str(tables / f"{name}.parquet") for name in ("docs", "queries", "clicks")]
     docs, queries, clicks = paths
-    found, left_out = collect_training_data(spark, Sources(docs, queries=queries, clicks=clicks), None, None)
+    found, frame, left_out = collect_training_data(spark, Sources(docs, queries=queries, clicks=clicks), None, None)
     assert (found.qrels, left_out) == (collection.qrels, 0)
     assert found.queries == collection.queries
-    assert set(found.documents.ids) == set(collection.documents.ids)
+    assert set(found.documents.ids) == {document for grades in found.qrels["train"].values() for document in grades}
+    assert {row["id"] for row in frame.collect()} == set(collection.documents.ids)
 
 
 @pytest.mark.parametrize("kind", ["judgments", "clicks", "triples"])
@@ -128,7 +132,7 @@ def test_the_same_words_say_the_same_on_both_sides(spark, tables, kind, beside):
     docs, told = str(tables / "docs.parquet"), str(tables / f"{kind}.parquet")
     where = {"data": docs, kind: told} if beside else {"data": told, "texts": docs}
     named = Sources(**where, queries=str(tables / "queries.parquet"), missing="drop")
-    found, left_out = collect_training_data(spark, named, None, None)
+    found, frame, left_out = collect_training_data(spark, named, None, None)
     here, grades, left_out_here = open_sources(named, True, read_click_grades)
     assert (left_out > 0) == (kind == "triples")
     assert left_out == left_out_here
@@ -136,7 +140,7 @@ def test_the_same_words_say_the_same_on_both_sides(spark, tables, kind, beside):
         grades = win_rates(grades.query, grades.better, grades.worse, grades.weight)
     assert found.qrels["train"] == grades
     assert found.queries == here.queries
-    assert sorted(found.documents.ids) == sorted(here.documents.ids)
+    assert sorted(row["id"] for row in frame.collect()) == sorted(here.documents.ids)
 
 
 def test_a_folder_with_clicks_of_its_own(spark, few_steps, collection, tables, tmp_path, capsys):
@@ -152,7 +156,7 @@ def test_a_folder_is_taken_as_well(spark, collection, tmp_path, capsys):
     write_beir(tmp_path / "fruit", collection)
     printed(capsys, "train", tmp_path / "fruit", *SPARK, "--ranker", "cosine", "--output", tmp_path / "m")
     given = {"lexical": sr.Cosine(), "analyzer": sr.Analyzer(stem="english", stop_words="english")}
-    sr.TextRanker("cosine", loss="squared", **given).fit(collection.documents).save(tmp_path / "local")
+    sr.TextRanker("cosine", **given).fit(collection.documents).save(tmp_path / "local")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
 
 
@@ -164,7 +168,7 @@ def test_exclude_self_leaves_a_querys_own_document_out(spark, collection, tmp_pa
 
     def fit_here(self, spark, *data, exclude_self, **others):
         given.append(exclude_self)
-        return self.ranker.fit(*data, exclude_self=exclude_self, **others)
+        return sr.TextRanker("bm25").fit(collection.documents)
 
     monkeypatch.setattr(SparkTextRanker, "fit", fit_here)
     same = {f"d{q[1:]}": q for q in collection.queries}
@@ -250,7 +254,7 @@ def test_tables_that_contradict_themselves_are_refused(spark, wrong, queries, ju
     ("words", "said"),
     [
         (["--ranker", "bm25", "--split", "dev"], "--split dev names a split of a folder; judgments in Parquet have no"),
-        (["--queries", "q", "--judgments", "j", "--loss", "domination"], "loss='domination'"),
+        (["--queries", "q", "--judgments", "j", "--loss", "none"], "loss"),
         (["--ranker", "bm25", "--k1", "-1"], "The 'k1' parameter must be"),
         (["--ranker", "bm25", "--output", "no/such/m"], "no/such/m: cannot be written: No such file or directory"),
         (["--ranker", "bm25", "--output", "."], "cannot be written: it is a folder"),

@@ -1,7 +1,7 @@
 """sparserank train --engine spark: train on Parquet tables or a BEIR folder and write an ordinary model.
 
-The cluster counts words. For `bm25` and `cosine` this is all, and documents never reach the driver. For word pairs
-(`text`) the driver collects documents and judgments and writes the index; the cluster computes the matrix products.
+The cluster counts words, and, for word pairs (`text`), computes all that needs documents. The driver collects queries
+and judgments; the executors write the index as a folder of shards beside the model.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from time import perf_counter
 from ..data.open import Sources, open_collection
 from ..data.records import Collection
 from ..errors import ConfigError
-from ..text_ranker import TextRanker
+from ..text_ranker import TextRanker, index_path
 from .arguments import apply_exclude_self
 from .output import phase, progress
 from .training_summary import print_training
@@ -24,10 +24,13 @@ def train_on_spark(
     exclude_self: bool | None = None, query_group: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
     """Train the ranker and save it."""
+    from ..search import Index
     from ..spark import SparkTextRanker
+    from ..spark.index import write_index
     from ..spark.session import temporary_session
     from ..spark.tables import collect_training_data, read_documents, to_frame
     from ..spark.text import fit_lexical
+    from ..text_ranker.model import TextModel
 
     started = perf_counter()
     settings = dict(_parse_conf(one) for one in conf)
@@ -37,17 +40,23 @@ def train_on_spark(
         report(f"starting Spark on {master}")
         with temporary_session(master, **settings) as spark:
             if ranker.ranker == "text":
-                data, n_dropped = collect_training_data(spark, sources, collection, split)
+                data, documents, n_dropped = collect_training_data(spark, sources, collection, split)
                 data = apply_exclude_self(data, data.split("train"), exclude_self)
                 ranker = SparkTextRanker(ranker).fit(
-                    spark, data.documents, data.queries, data.split("train"),
+                    spark, documents, data.queries, data.split("train"),
                     query_group=query_group, exclude_self=data.exclude_self, callback=report,
                 )  # fmt: skip
-            elif collection is None:
-                ranker = fit_lexical(ranker, read_documents(spark, sources.documents), report)
             else:
-                ranker = fit_lexical(ranker, to_frame(spark, collection.documents), report)
-        ranker.save(output)
+                if collection is None:
+                    documents = read_documents(spark, sources.documents)
+                else:
+                    documents = to_frame(spark, collection.documents)
+                ranker.model_ = TextModel(fit_lexical(ranker.lexical_model(), documents, report))
+            ranker.save(output)
+            if ranker.ranker == "text":
+                report("writing the index")
+                write_index(ranker, documents, index_path(output))
+                ranker.index_ = Index.load(index_path(output))
     notes = [f"{ranker.model_.n_pairs:,} word pairs"]
     if not hasattr(ranker, "index_"):
         notes.append(

@@ -77,8 +77,8 @@ def train(
     loss: Annotated[
         str | None,
         typer.Option(
-            help="Loss of the word pairs: squared, or domination, softmax or hinge, which start from its solution; by "
-            "default domination, on Spark squared."
+            help="Loss of the word pairs: squared, or domination (the default), softmax or hinge, which start from "
+            "its solution."
         ),
     ] = None,
     nonnegative: Annotated[
@@ -188,7 +188,7 @@ def train(
 
     started, fields = perf_counter(), (title_weight, text_weight)
     model = TextRanker(
-        str(ranker), loss=loss or ("domination" if engine is Engine.local else "squared"),
+        str(ranker), loss=loss or "domination",
         max_pairs=max_pairs, megabytes=megabytes, nonnegative=nonnegative,
         lexical=Cosine(*fields) if ranker is Ranker.cosine else BM25(k1, b, *fields),
         analyzer=Analyzer(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .document_source import DocumentSource
 from .problems import ListProblem, csr_arrays
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class CandidateLists:
 
     def score(self, Q: csr_array, W: csr_array, D: csr_array, threads: int = 1) -> NDArray[np.float32]:
         """qᵀ W d of every document in the list of every query."""
+        if isinstance(D, DocumentSource):
+            return D.score(self, Q, W)
         from .._kernels.candidate_lists import score
 
         out = np.zeros(len(self.document), np.float32)
@@ -90,12 +93,16 @@ class CandidateLists:
             list(pool.map(run, bounds))
         return out
 
-    def score_expanded(self, expanded: NDArray[np.float32], D: csr_array) -> NDArray[np.float32]:
-        """expanded[i] · d of every document in the list of query i."""
+    def score_expanded(
+        self, expanded: NDArray[np.float32], D: csr_array, words: NDArray[np.intp]
+    ) -> NDArray[np.float32]:
+        """expanded[i] · d, at the words, of every document in the list of query i."""
+        if isinstance(D, DocumentSource):
+            return D.score_expanded(self, expanded, words)
         from .._kernels.candidate_lists import score_expanded
 
         out = np.zeros(len(self.document), np.float32)
-        score_expanded(expanded, *csr_arrays(D), self.start, self.document, out)
+        score_expanded(expanded, *csr_arrays(D[:, words]), self.start, self.document, out)
         return out
 
 

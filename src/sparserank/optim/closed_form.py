@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from .document_source import DocumentSource
 from .penalties import Ridge
 from .problems import ListProblem, Matrix, compute_squared_norms, csr_arrays
+from .pruning import RowPruning
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -70,11 +72,13 @@ class Side:
             return X
         return csr_array(X.multiply(self.weight[:, None])).astype(np.float32)
 
-    def compute_gram(self) -> Matrix:
+    def compute_gram(self, threads: int | None = None) -> Matrix:
         """X Xᵀ, or XᵀVX at the words."""
+        if isinstance(self.X, DocumentSource):
+            return self.X.gram(self.words)
         if self.words is None:
-            return compute_gram(self.X)
-        return transposed_product(self.X[:, self.words], self.weighted)
+            return compute_gram(self.X, threads=threads)
+        return transposed_product(self.X[:, self.words], self.weighted, threads)
 
     def factorize(self, ridge: float) -> Any:
         """The Cholesky factor of X Xᵀ + r V⁻¹, or of XᵀVX + r I; it is kept for the next solve with this ridge."""
@@ -96,6 +100,8 @@ class Side:
         """1 for each item, or XᵀV1 at the words."""
         if self.words is None:
             return np.ones(len(self), np.float32)
+        if isinstance(self.X, DocumentSource):
+            return self.X.sums(self.words)
         return np.asarray(self.weighted.sum(axis=0), dtype=np.float32).ravel()
 
     def gather(self, Y: Any) -> Any:
@@ -117,31 +123,52 @@ class ClosedForm:
 
     def iterate_rows(self, problem: ListProblem, ridge: Ridge, Y: Matrix | None = None) -> RowBlocks:
         """The rows of W; rows of words that no query has are left out. Y: other targets than the problem's, dense."""
+        left, M = self._solve(problem, ridge, Y)
+        return iterate_rows(left, self.documents, M, problem.shape[1])
+
+    def solve(self, problem: ListProblem, ridge: Ridge, prune: RowPruning) -> csr_array:
+        """W, pruned while its rows are made."""
+        left, M = self._solve(problem, ridge)
+        D = self.documents.X
+        if isinstance(D, DocumentSource) and self.documents.words is None:
+            return D.prune_products(left, M, prune)
+        return prune(iterate_rows(left, self.documents, M, problem.shape[1]))
+
+    def _solve(self, problem: ListProblem, ridge: Ridge, Y: Matrix | None = None) -> tuple[Side, Matrix]:
+        """The side of the queries, and Y between the two sides, solved for both."""
         left, right = Side.of(problem.Q, problem.weight, self.max_size), self.documents
         M = solve_factorized(left.factorize(ridge.query), compute_middle(left, right, problem, Y))
         M = solve_factorized(right.factorize(ridge.document), np.ascontiguousarray(M.T))
-        return _iterate_rows(left, right, M.T, problem.shape[1])
+        return left, M.T
 
 
 def compute_middle(left: Side, right: Side, problem: ListProblem, Y: Matrix | None = None) -> Matrix:
     """Y between the two sides: Y, QᵀVY, YD or QᵀVYD, dense, with its mean taken off."""
-    from scipy.sparse import csr_array
 
     if Y is not None:
         return np.asarray(right.gather(left.gather(Y).T).T, np.float32, order="C")
-    Y_D = problem.targets if right.words is None else problem.targets @ right.X[:, right.words]
-    middle = csr_array(Y_D).toarray() if left.words is None else transposed_product(left.weighted, Y_D)
+    middle = multiply_targets(None if left.words is None else left.weighted, problem.targets, right)
     middle -= np.float32(problem.target_mean) * np.outer(left.ones, right.ones)
     return np.asarray(middle, np.float32)
 
 
-def _iterate_rows(left: Side, right: Side, M: Matrix, width: int) -> RowBlocks:
-    """The rows of W = Qᵀ M D, where a side of words has its rows or columns already."""
+def multiply_targets(left: csr_array | None, targets: csr_array, right: Side, threads: int | None = None) -> Matrix:
+    """leftᵀ Y, or leftᵀ Y D at the words of the right side, dense; left is 1 if it is None."""
+    from scipy.sparse import csr_array
+
+    if isinstance(right.X, DocumentSource) and right.words is not None:
+        return right.X.middle(left, targets, right.words)
+    Y_D = targets if right.words is None else targets @ right.X[:, right.words]
+    return csr_array(Y_D).toarray() if left is None else transposed_product(left, Y_D, threads)
+
+
+def iterate_rows(left: Side, right: Side, M: Matrix, width: int, part: tuple[int, int] = (0, 1)) -> RowBlocks:
+    """The rows of W = Qᵀ M D, where a side of words has its rows or columns already; or part i of n of these rows."""
     by_word = left.X.T.tocsr() if left.words is None else None
     live = np.flatnonzero(np.diff(by_word.indptr)) if by_word is not None else left.words
     columns = right.X.T.tocsr() if right.words is None else None
     assert live is not None
-    for at in range(0, len(live), BLOCK_ROWS):
+    for at in range(part[0] * BLOCK_ROWS, len(live), part[1] * BLOCK_ROWS):
         some = live[at : at + BLOCK_ROWS]
         block = M[at : at + BLOCK_ROWS] if by_word is None else by_word[some] @ M
         if columns is not None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from .candidate_lists import RerankingProblem
+from .document_source import DocumentSource
 from .losses import Domination, Hinge, Softmax
 from .penalties import NoPenalty
 from .problems import csr_arrays
@@ -89,7 +90,9 @@ class PatternAdagrad(Solver):
         cuts = np.linspace(0, W.nnz, 4 * threads + 1).astype(np.int64)
         queries = np.flatnonzero(problem.candidates.lengths > 1)
         batch = max(1, min(BATCH, len(queries) // 10))
-        rng, gradient = np.random.default_rng(self.seed), ListGradient(problem, W)
+        rng, D = np.random.default_rng(self.seed), problem.D
+        is_here = not isinstance(D, DocumentSource)
+        gradient = ListGradient(problem, W) if is_here else D.list_gradient(problem, W)
         with ThreadPoolExecutor(threads) as pool:
 
             def step(at: int) -> None:
@@ -107,19 +110,23 @@ class PatternAdagrad(Solver):
                 yield total / max(len(order), 1), W.copy()
 
 
+def loss_arguments(loss: Any) -> tuple[int, float]:
+    """The kind and the margin of a loss, for the kernel."""
+    from .._kernels.candidate_lists import DOMINATION, HINGE, SOFTMAX
+
+    kind = {Domination: DOMINATION, Softmax: SOFTMAX, Hinge: HINGE}[type(loss)]
+    return kind, float(loss.margin) if isinstance(loss, Hinge) else 0.0
+
+
 class ListGradient:
     """The loss of a reranking problem and its gradient by the weights of a pattern, in `PARTS` parts to be added."""
 
     def __init__(self, problem: RerankingProblem, pattern: csr_array) -> None:
-        from .._kernels.candidate_lists import DOMINATION, HINGE, SOFTMAX
-
         self._problem, candidates = problem, problem.candidates
-        kind = {Domination: DOMINATION, Softmax: SOFTMAX, Hinge: HINGE}[type(problem.loss)]
-        margin = float(problem.loss.margin) if isinstance(problem.loss, Hinge) else 0.0
         self._Q, self._D = csr_arrays(problem.Q), csr_arrays(problem.D)
         self._start, self._column, _ = csr_arrays(pattern)
         lists = candidates.start, candidates.document, candidates.base, candidates.share
-        self._lists = (*lists, kind, margin)
+        self._lists = (*lists, *loss_arguments(problem.loss))
         self._work = np.zeros((PARTS, 2, pattern.shape[1]), np.float32)
         self.parts = np.zeros((PARTS, pattern.nnz), np.float32)
 

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from .closed_form import MAX_SIZE, transposed_product
+from .closed_form import MAX_SIZE, Side, multiply_targets
+from .document_source import DocumentSource
 from .linalg import conjugate_gradient
 from .losses import Squared
 from .penalties import Ridge
@@ -170,13 +171,13 @@ class WordOperator:
         self._local = LocalOperator(equations, W, pool.map, threads)
         self.diagonal = self._local.diagonal
         columns, column = np.unique(W.indices, return_inverse=True)
-        D = problem.D[:, columns]
-        self._word_gram = transposed_product(D, D, threads)
+        D, queries = Side(problem.D, words=columns), equations.weighted_queries
+        self._word_gram = D.compute_gram(threads)
         self._word_gram[np.diag_indices(len(columns))] += np.float32(ridge.document)
         self._column = column.astype(np.int32)
         live = np.flatnonzero(np.diff(W.indptr))
-        ones = np.outer(np.asarray(equations.weighted_queries[:, live].sum(axis=0)).ravel(), D.sum(axis=0))
-        middle = transposed_product(equations.weighted_queries[:, live], problem.targets @ D, threads)
+        ones = np.outer(np.asarray(queries[:, live].sum(axis=0)).ravel(), D.ones)
+        middle = multiply_targets(queries[:, live], problem.targets, D, threads)
         middle -= np.float32(problem.target_mean) * ones.astype(np.float32)
         self._right_side = middle[np.repeat(np.arange(len(live)), np.diff(W.indptr)[live]), column]
 
@@ -191,12 +192,18 @@ class WordOperator:
 
 @contextmanager
 def local_operator(problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> Iterator[Operator]:
-    """The operator on the pattern of W, computed by threads: from documents, or from sums in words if cheaper."""
+    """The operator on the pattern of W, computed by threads: from documents, or from sums in words if cheaper.
+
+    Documents that are elsewhere compute their part of it there.
+    """
     n_columns = len(np.unique(W.indices))
     by_documents = problem.query_gram.nnz * problem.D.shape[0]
     with ThreadPoolExecutor(threads) as pool:
         if n_columns <= MAX_SIZE and W.nnz * n_columns < by_documents:
             yield WordOperator(problem, ridge, W, pool, threads)
+        elif isinstance(problem.D, DocumentSource):
+            with problem.D.operator(problem, ridge, W) as operator:
+                yield operator
         else:
             yield LocalOperator(NormalEquations.of(problem, ridge), W, pool.map, threads)
 

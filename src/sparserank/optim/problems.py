@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..preferences.queries import Queries
+from .document_source import DocumentSource
 from .losses import Domination, Squared
 from .scores import Linear
 
@@ -110,6 +111,8 @@ class ListProblem:
 
 def compute_squared_norms(X: Any, weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """out[j] = sum_i weight[i] X[i, j]²"""
+    if isinstance(X, DocumentSource):
+        return X.squared_norms()
     squares = X.data.astype(np.float64) ** 2
     if weight is not None:
         squares *= np.repeat(weight, np.diff(X.indptr))

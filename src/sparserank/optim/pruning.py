@@ -225,6 +225,33 @@ def prune_rows(
     return pool.to_csr(shape)
 
 
+@dataclass(frozen=True)
+class RowPruning:
+    """`prune_rows` with its settings."""
+
+    shape: tuple[int, int]
+    importance: Importance
+    budget: PairBudget
+    forbidden: csr_array | None = None
+    barred: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+
+    def __call__(self, rows: Iterable[tuple[NDArray[np.intp], Matrix]]) -> csr_array:
+        """The most important pairs of these rows."""
+        return prune_rows(rows, self.shape, self.importance, self.budget, self.forbidden, self.barred)
+
+    def merge(self, parts: Iterable[csr_array]) -> csr_array:
+        """The most important pairs of results for different rows."""
+        total = sum(parts, start=empty_pattern(self.shape))
+        return prune(total.tocsr(), self.importance, self.budget)
+
+
+def empty_pattern(shape: tuple[int, int]) -> csr_array:
+    """A W without pairs."""
+    from scipy.sparse import csr_array
+
+    return csr_array(shape, dtype=np.float32)
+
+
 def _clear_all_but_largest(value: Matrix, k: int) -> None:
     """Set all but the k largest entries of every row to 0; of equal ones the first stay."""
     threshold = -np.partition(-value, k - 1, axis=1)[:, k - 1]

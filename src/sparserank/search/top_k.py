@@ -48,6 +48,11 @@ class TopK(NamedTuple):
     scores: NDArray[np.float32]
     counts: NDArray[np.int64]
 
+    @property
+    def is_found(self) -> NDArray[np.bool_]:
+        """Which places have a document."""
+        return np.asarray(np.arange(self.docs.shape[1]) < self.counts[:, None])
+
     @classmethod
     def empty(cls, n_queries: int, k: int) -> TopK:
         """Return room for k results per query."""

@@ -21,6 +21,7 @@ _MODULES = {
     "read_clicks": "clicks",
     "fit_features": "features",
     "score_topk": "scoring",
+    "write_index": "index",
 }
 
 __all__ = ["session", *_MODULES]

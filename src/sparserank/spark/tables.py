@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..data.formats.lines import qrels_from_rows
 from ..data.formats.text_tables import queries_from_rows
@@ -33,51 +34,68 @@ def read_table(spark: SparkSession, path: str, columns: dict[str, str]) -> DataF
 
 def read_documents(spark: SparkSession, path: str) -> DataFrame:
     """Read id, title and text; ids become strings and missing titles empty."""
+    return document_columns(read_parquet(spark, path), path)
+
+
+def document_columns(table: DataFrame, name: str = "documents") -> DataFrame:
+    """Return id, title and text of a table of documents; ids become strings and missing titles empty."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    table = read_parquet(spark, path)
     titles = {"title": "text"} if "title" in table.columns else {}
-    documents = select_columns(table, {"id": "id"} | titles | {"text": "text"}, path)
+    documents = select_columns(table, {"id": "id"} | titles | {"text": "text"}, name)
     title = F.coalesce("title", F.lit("")) if titles else F.lit("")
     documents = documents.select(F.col("id").cast("string").alias("id"), title.alias("title"), "text")
-    check_no_nulls(documents, path)
+    check_no_nulls(documents, name)
     check_unique_ids(documents)
     return documents
 
 
-def to_frame(spark: SparkSession, documents: Documents) -> DataFrame:
-    """Send documents to the cluster."""
+def to_frame(spark: SparkSession, documents: Documents, partitions: int | None = None) -> DataFrame:
+    """Send documents to the cluster, in their order."""
     rows = list(zip(documents.ids, documents.titles, documents.texts, strict=True))
-    return _send(spark, rows, "id string, title string, text string")
+    return _send(spark, rows, "id string, title string, text string", partitions)
 
 
-def _send(spark: SparkSession, rows: Sequence[tuple[str, ...]], schema: str) -> DataFrame:
-    n_parts = spark.sparkContext.defaultParallelism
-    parts = BroadcastParts(spark, [rows[part::n_parts] for part in range(n_parts)])
+def _send(
+    spark: SparkSession, rows: Sequence[tuple[str, ...]], schema: str, partitions: int | None = None
+) -> DataFrame:
+    n_parts = partitions or spark.sparkContext.defaultParallelism
+    bounds = [len(rows) * part // n_parts for part in range(n_parts + 1)]
+    parts = BroadcastParts(spark, [rows[first:last] for first, last in pairwise(bounds)])
     return spark.createDataFrame(parts.flat_map(lambda _, part: part), schema)
+
+
+class ClusterData(NamedTuple):
+    """Training data of tables: a collection, whose documents are on the cluster, and the number of dropped rows.
+
+    The collection has the ids of judged documents, and of those with the id of a query, without their texts.
+    """
+
+    collection: Collection
+    documents: DataFrame
+    n_dropped: int
 
 
 def collect_training_data(
     spark: SparkSession, sources: Sources, known: Collection | None, split: str | None
-) -> tuple[Collection, int]:
-    """Collect the training data, as split 'train' of the result, and the number of dropped rows.
+) -> ClusterData:
+    """Collect queries and grades, as split 'train' of the result; documents stay on the cluster.
 
     known : the collection, if the documents are in a folder.
     """
     sources = sources.resolve(lambda path: read_parquet(spark, path).columns)
-    documents = None if known else read_documents(spark, sources.data)
+    documents = to_frame(spark, known.documents) if known else read_documents(spark, sources.data)
     queries = read_table(spark, sources.queries, QUERY_COLUMNS) if sources.queries else None
     relevance = _read_relevance(spark, sources)
     if known is None:
-        table = cast("DataFrame", documents).toArrow()
-        columns = (tuple(table.column(name).to_pylist()) for name in ("id", "title", "text"))
-        known = Collection(sources.data, Documents(*columns), {}, {})
+        known = Collection(sources.data, Documents((), (), ()), {}, {})
     if queries is not None:
         rows = ((str(query), text) for query, text in queries.collect())
         known = replace(known, queries=queries_from_rows(str(sources.queries), rows))
     if relevance is None:
-        return replace(known, qrels={"train": known.split(split or "train")}), 0
-    return _add_grades(spark, sources, known, relevance)
+        return ClusterData(replace(known, qrels={"train": known.split(split or "train")}), documents, 0)
+    collection, n_dropped = _add_grades(spark, sources, known, relevance, documents)
+    return ClusterData(collection, documents, n_dropped)
 
 
 def _read_relevance(spark: SparkSession, sources: Sources) -> DataFrame | None:
@@ -89,7 +107,7 @@ def _read_relevance(spark: SparkSession, sources: Sources) -> DataFrame | None:
 
 
 def _add_grades(
-    spark: SparkSession, sources: Sources, known: Collection, relevance: DataFrame
+    spark: SparkSession, sources: Sources, known: Collection, relevance: DataFrame, documents: DataFrame
 ) -> tuple[Collection, int]:
     """Return the collection with the grades of a table as split 'train', and the number of dropped rows."""
     ((kind, path),) = sources.relevance_tables.items()
@@ -97,10 +115,8 @@ def _add_grades(
     if kind == "triples":
         if sources.missing == "drop":
             query_ids = known.queries or {str(row["query"]) for row in relevance.select("query").distinct().collect()}
-            queries, documents = (
-                _send(spark, [(one,) for one in ids], "id string") for ids in (query_ids, known.documents.ids)
-            )
-            n_triples, relevance = relevance.count(), known_triples(relevance, queries, documents)
+            queries = _send(spark, [(one,) for one in query_ids], "id string")
+            n_triples, relevance = relevance.count(), known_triples(relevance, queries, documents.select("id"))
             n_dropped = n_triples - relevance.count()
         relevance = triple_grades(relevance)
     elif kind == "clicks":
@@ -109,5 +125,10 @@ def _add_grades(
     grades = qrels_from_rows((path, str(row["query"]), str(row["document"]), float(row["grade"])) for row in rows)
     if not known.queries:
         known = replace(known, queries=queries_as_texts(grades, path))
+    if not len(known.documents):
+        wanted = {document for of_query in grades.values() for document in of_query} | set(known.queries)
+        ids = _send(spark, [(one,) for one in sorted(wanted)], "id string")
+        found = tuple(row["id"] for row in documents.select("id").join(ids, "id", "left_semi").collect())
+        known = replace(known, documents=Documents(found, ("",) * len(found), ("",) * len(found)))
     qrels, n_unknown = sources.restrict(grades, known)
     return replace(known, qrels={"train": cast("Qrels", qrels)}), n_dropped + n_unknown

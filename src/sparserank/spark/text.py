@@ -1,69 +1,55 @@
-"""SparkTextRanker: the squared loss over all judged lists, with its matrix products on a cluster.
+"""SparkTextRanker: learn a `TextRanker` from documents that stay on a cluster.
 
-    ((QᵀVQ + a) W (DᵀD + b))_P = (Qᵀ V Y D)_P
-
-Both sides are sums over documents, so each partition of documents computes its share of every product with the kernels
-of one machine, and conjugate gradient runs on the driver. Documents are sent once per problem, the pattern once per
-refit, and in a step one number per pair, each way. The result is an ordinary `TextRanker`.
+The learner is that of `TextRanker`. Its documents are rows on the executors: the sums of the closed form, candidate
+searches, scores and the gradient of the loss are computed there, by partition, and the driver solves for W. The result
+is an ordinary `TextRanker`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import pairwise
-from time import perf_counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-import numpy as np
-
-from ..data.records import Qrels
+from ..data.files import PathLike
+from ..data.records import Documents, Qrels
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
-from ..optim.pattern_ridge import LocalOperator, NormalEquations, PatternRidge
-from ..optim.penalties import Ridge
-from ..optim.problems import ListProblem, Matrix
+from ..search import Index
+from ..text_ranker.lexical import LexicalModel
 from ..text_ranker.model import TextModel
+from ..text_ranker.query_vocabulary import QueryVocabulary
 from ..text_ranker.ranker import TextRanker
 from ..text_ranker.searcher import Docs
-from .blocks import compact_csr, ordered_sum
-from .broadcast import BroadcastParts
+from ..text_ranker.training_data import TrainingData, TrainingMatrices
+from .documents import ClusterDocuments
 from .errors import check_settings, executor_errors
 from .features import fit_features
+from .index import write_index
+from .normal_equations import Product
+from .tables import document_columns, to_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from scipy.sparse import csr_array
-
-
-@dataclass(frozen=True)
-class Product:
-    """One product over all partitions: bytes of the weights sent to each executor and of all sums returned; seconds."""
-
-    pairs: int
-    bytes_out: int
-    bytes_in: int
-    seconds: float
 
 
 class SparkTextRanker:
-    """Learns a `TextRanker` whose squared loss is solved on a cluster.
+    """Learns a `TextRanker` from documents on a cluster.
 
-    Model selection on held-out queries, and the closed form that gives the first pattern, run on the driver.
+    The driver holds the queries, the judgments and W, and matrices of words; no document is sent to it.
 
     Parameters
     ----------
     ranker : TextRanker, optional
-        The settings; loss must be 'squared' and penalty 'ridge'.
+        The settings; ranker must be 'text' and penalty 'ridge'.
     partitions : int, optional
-        Partitions of documents; by default the cluster's default parallelism.
+        Partitions of documents that are given as a mapping; by default the cluster's default parallelism. A DataFrame
+        keeps its own.
 
     Attributes
     ----------
     products_ : tuple of Product
-        One record per matrix product, after `fit`.
+        One record per matrix product of the squared loss, after `fit`.
 
     Examples
     --------
@@ -74,14 +60,14 @@ class SparkTextRanker:
     """
 
     def __init__(self, ranker: TextRanker | None = None, *, partitions: int | None = None) -> None:
-        self.ranker = TextRanker(loss="squared") if ranker is None else ranker
+        self.ranker = TextRanker() if ranker is None else ranker
         self.partitions = partitions
 
     @renamed_parameters({"drop_self": "exclude_self", "tell": "callback"})
     def fit(
         self,
         spark: SparkSession,
-        docs: Docs,
+        docs: Docs | DataFrame,
         queries: Mapping[str, str],
         qrels: Qrels,
         *,
@@ -89,6 +75,7 @@ class SparkTextRanker:
         query_group: Mapping[str, str] | None = None,
         exclude_self: bool = False,
         callback: Callable[[str], None] = lambda message: None,
+        index: PathLike | None = None,
     ) -> TextRanker:
         """Learn from documents and judged queries.
 
@@ -96,8 +83,14 @@ class SparkTextRanker:
         ----------
         spark : SparkSession
             The cluster.
-        docs, queries, qrels, query_weight, query_group, exclude_self, callback
+        docs : DataFrame or mapping
+            A DataFrame with the columns id, text and, optionally, title, whose order can be reproduced; or documents as
+            in `TextRanker.fit`.
+        queries, qrels, query_weight, query_group, exclude_self, callback
             As in `TextRanker.fit`; qrels must be a mapping.
+        index : path-like, optional
+            Where to write the index, as a folder of shards that the driver and all executors reach. Without it, a
+            DataFrame gets no index.
 
         Returns
         -------
@@ -107,133 +100,75 @@ class SparkTextRanker:
         self.validate()
         if not isinstance(qrels, Mapping):
             raise DataError(f"qrels must be {{query id: {{document id: grade}}}}; got {type(qrels).__name__}")
-        partitions = self.partitions or spark.sparkContext.defaultParallelism
-        products: list[Product] = []
-
-        operators = ClusterOperators(spark, partitions, products)
-        try:
-            out = TextRanker(**self.ranker.get_params(deep=False))
-            solver = PatternRidge(operator=operators)
-            with executor_errors():
-                out.fit(
-                    docs, queries, qrels,
-                    query_weight=query_weight, query_group=query_group, exclude_self=exclude_self, callback=callback,
-                    solver=solver,
-                )  # fmt: skip
-        finally:
-            operators.close()
-        self.products_ = tuple(products)
+        local = None
+        if isinstance(docs, Mapping | Documents):
+            local = Documents.of(docs)
+            frame = to_frame(spark, local, self.partitions)
+        else:
+            frame = document_columns(docs)
+        out = TextRanker(**self.ranker.get_params(deep=False))
+        trainer = out.trainer(callback)
+        given: dict[str, Any] = {"query_weight": query_weight, "query_group": query_group, "exclude_self": exclude_self}
+        with executor_errors():
+            fit_lexical(trainer.lexical, frame, callback)
+            documents = ClusterDocuments(frame, trainer.lexical)
+            try:
+                data = ClusterTrainingData.find(documents, queries, qrels, **given)
+                lexical_only = TextModel(trainer.lexical, constraints=trainer.constraints)
+                out.model_ = trainer.train(data) if data.qrels else lexical_only
+                self.products_: tuple[Product, ...] = tuple(documents.products)
+            finally:
+                documents.close()
+            if index is not None:
+                callback("writing the index")
+                write_index(out, frame, index)
+                out.index_ = Index.load(index)
+        if index is None and local is not None:
+            out.index_ = out.index(local)
         return out
 
     def validate(self) -> None:
         """Check all parameters; raises ConfigError."""
         ranker = self.ranker
         check_settings(ranker, TextRanker, self.partitions)
-        if (ranker.ranker, ranker.loss, ranker.penalty) != ("text", "squared", "ridge"):
+        if (ranker.ranker, ranker.penalty) != ("text", "ridge"):
             raise ConfigError(
-                "on Spark a TextRanker needs ranker='text', loss='squared' and penalty='ridge'; got "
-                f"ranker={ranker.ranker!r}, loss={ranker.loss!r} and penalty={ranker.penalty!r}"
+                f"on Spark a TextRanker needs ranker='text' and penalty='ridge'; got ranker={ranker.ranker!r} and "
+                f"penalty={ranker.penalty!r}"
             )
 
 
-def fit_lexical(ranker: TextRanker, documents: DataFrame, callback: Callable[[str], None]) -> TextRanker:
-    """Fit a lexical ranker with words counted on the cluster; it has no index, because documents stay there."""
+@dataclass(frozen=True)
+class ClusterTrainingData(TrainingData):
+    """Training data whose documents are on a cluster; `documents` has the ids of the judged ones only."""
+
+    rows: ClusterDocuments | None = None
+    position: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def find(
+        cls, rows: ClusterDocuments, queries: Mapping[str, str], qrels: Qrels, *, exclude_self: bool, **given: Any
+    ) -> ClusterTrainingData:
+        """Check the data against the documents on the cluster."""
+        ids = {document for grades in qrels.values() for document in grades} | (set(qrels) if exclude_self else set())
+        position = rows.find(ids)
+        blank = ("",) * len(position)
+        known = Documents(tuple(position), blank, blank)
+        data = TrainingData.validate(known, queries, qrels, exclude_self=exclude_self, **given)
+        return cls(**vars(data), rows=rows, position=position)
+
+    def encode(self, lexical: LexicalModel, vocabulary: QueryVocabulary) -> TrainingMatrices:
+        """Return the data as matrices, with the rows of documents on the cluster."""
+        assert self.rows is not None
+        return self.to_matrices(lexical, vocabulary, self.position, self.rows.lexical_rows, self.rows.pair_rows)
+
+
+def fit_lexical(lexical: LexicalModel, documents: DataFrame, callback: Callable[[str], None]) -> LexicalModel:
+    """Fit a lexical model with words counted on the cluster."""
     callback("counting words")
-    lexical = ranker.lexical_model()
     features = fit_features(documents, ["title", "text"], lexical.features, field_weights=lexical.field_weights)
     if not features.documents_:
         raise DataError("there are no documents to learn from")
     if not features.words_:
         raise DataError(f"none of the {features.documents_} documents has a word")
-    ranker.model_ = TextModel(lexical)
-    return ranker
-
-
-class ClusterOperators:
-    """Makes the operators of a `PatternRidge` that computes its products by partitions of documents on a cluster.
-
-    The documents of a problem are sent once, with about as many entries to each partition. Every product is added to
-    `products`.
-    """
-
-    def __init__(self, spark: SparkSession, partitions: int, products: list[Product]) -> None:
-        self._spark, self._partitions, self.products = spark, partitions, products
-        self._key: Any = None
-        self._parts: BroadcastParts | None = None
-
-    @contextmanager
-    def __call__(self, problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> Iterator[ClusterOperator]:
-        """The operator on the pattern of W."""
-        equations = NormalEquations.of(problem, ridge)
-        if self._parts is None or self._key[0] is not problem or self._key[1] != ridge:
-            self._send(problem, ridge, equations)
-        assert self._parts is not None
-        pattern = self._spark.sparkContext.broadcast(compact_csr(W))
-        try:
-            yield ClusterOperator(self._spark, self._parts, pattern, LocalOperator(equations, W), self.products)
-        finally:
-            pattern.destroy()
-
-    def _send(self, problem: ListProblem, ridge: Ridge, equations: NormalEquations) -> None:
-        self.close()
-        entries = problem.D.indptr
-        targets = np.linspace(0, entries[-1], self._partitions + 1)[1:-1]
-        bounds = [0, *np.searchsorted(entries, targets).tolist(), problem.D.shape[0]]
-        self._parts = BroadcastParts(self._spark, [equations.select_documents(*span) for span in pairwise(bounds)])
-        self._key = problem, ridge
-
-    def close(self) -> None:
-        """Delete the documents on the executors."""
-        if self._parts is not None:
-            self._parts.destroy()
-        self._parts = None
-
-
-class ClusterOperator:
-    """The normal equations on one pattern; sums over documents are computed on the cluster."""
-
-    def __init__(
-        self, spark: SparkSession, parts: BroadcastParts, pattern: Any, local: LocalOperator, products: list[Product]
-    ) -> None:
-        self._context, self._parts, self._pattern, self._local = spark.sparkContext, parts, pattern, local
-        self._products, self._name, self.diagonal = products, uuid4().hex, local.diagonal
-
-    def right_side(self) -> Matrix:
-        """(Qᵀ V Y D)_P"""
-        return self._sum(None)
-
-    def __call__(self, weight: Matrix) -> Matrix:
-        """((QᵀVQ + a) W (DᵀD + b))_P"""
-        out = self._sum(weight)
-        self._local.add_document_ridge(weight, out)
-        return out
-
-    def _sum(self, weight: Matrix | None) -> Matrix:
-        started = perf_counter()
-        sent, pattern, name = self._context.broadcast(weight), self._pattern, self._name
-
-        def compute_part(number: int, part: NormalEquations) -> list[tuple[int, Any]]:
-            operator = _cached_operator((name, number), part, pattern)
-            product = operator.right_side() if sent.value is None else operator(sent.value)
-            return [(number, product.astype(np.float64))]
-
-        try:
-            total = ordered_sum(self._parts.flat_map(compute_part))
-        finally:
-            sent.destroy()
-        out: Matrix = total.astype(np.float32)
-        sent_bytes = 0 if weight is None else weight.nbytes
-        self._products.append(Product(len(out), sent_bytes, len(self._parts) * total.nbytes, perf_counter() - started))
-        return out
-
-
-_OPERATORS: dict[tuple[str, int], LocalOperator] = {}
-
-
-def _cached_operator(key: tuple[str, int], part: NormalEquations, pattern: Any) -> LocalOperator:
-    """The part's operator on this pattern; each executor process makes it once and drops those of other patterns."""
-    if key not in _OPERATORS:
-        for old in [old for old in _OPERATORS if old[0] != key[0]]:
-            del _OPERATORS[old]
-        _OPERATORS[key] = LocalOperator(part, pattern.value)
-    return _OPERATORS[key]
+    return lexical

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.records import Documents
+from ..optim.document_source import DocumentSource
 from ..search import Index
 from ..search.encoded_query import EncodedQuery
 
@@ -38,9 +39,11 @@ class CandidateSearch:
         return cls(data.lexical.documents, data.lists.D, n_jobs)
 
     @cached_property
-    def _index(self) -> Index:
+    def _index(self) -> Any:
         from scipy.sparse import hstack
 
+        if isinstance(self.D, DocumentSource):
+            return self.D.index()
         n = int(self.D.shape[0])
         ids = tuple(f"{n - i:012d}" for i in range(n))  # an index has its documents by descending id
         blank = ("",) * n

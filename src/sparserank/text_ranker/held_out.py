@@ -98,7 +98,7 @@ class HeldOut:
 
     def score_expanded(self, expanded: Matrix, words: NDArray[np.intp]) -> Scores:
         """Scores by the expanded queries Wᵀ q, queries × words."""
-        return self.candidates.score_expanded(expanded, self.queries.lists.D[:, words])
+        return self.candidates.score_expanded(expanded, self.queries.lists.D, words)
 
     def ndcg(self, scores: Scores, cutoffs: Sequence[int] = (10,)) -> list[NDArray[np.float64]]:
         """Return for each cutoff k nDCG@k of every query that has a relevant document."""

@@ -23,7 +23,7 @@ from ..optim.pattern_l1 import PatternL1
 from ..optim.pattern_ridge import PatternRidge
 from ..optim.penalties import NoPenalty, Ridge
 from ..optim.problems import ListProblem
-from ..optim.pruning import Importance, PairBudget, prune, prune_rows
+from ..optim.pruning import Importance, PairBudget, RowPruning, empty_pattern, prune, prune_rows
 from .candidates import CandidateSearch
 from .constraints import PairConstraints
 from .training_data import TrainingMatrices
@@ -114,9 +114,9 @@ class PairLearner:
         if self.penalty == "l1":
             W = PatternL1(loose, budget, limits.forbidden, n_jobs=self.n_jobs).solve_path(problem).weights
             return solve(prune(limits.without_barred(W), importance, budget), STEPS)
-        rows = closed_form.iterate_rows(problem, ridge)
         first = budget.times(FIRST_FACTOR) if refit else budget
-        W = prune_rows(rows, problem.shape, importance, first, limits.forbidden, limits.barred)
+        pruning = RowPruning(problem.shape, importance, first, limits.forbidden, limits.barred)
+        W = closed_form.solve(problem, ridge, pruning)
         if not refit:
             return limits.with_pinned(W)[0]
         return solve(prune(solve(W, FIRST_STEPS), importance, budget), STEPS)
@@ -217,6 +217,4 @@ def _only_columns(Q: csr_array, columns: NDArray[np.bool_]) -> csr_array:
 
 def empty_weights(shape: tuple[int, int]) -> csr_array:
     """Return a W without pairs."""
-    from scipy.sparse import csr_array
-
-    return csr_array(shape, dtype=np.float32)
+    return empty_pattern(shape)

@@ -173,7 +173,7 @@ class TextRanker(PairEditor, Ranker):
         [1. d1 (0.3648)]
         """
         documents = Documents.of(docs)
-        trainer = replace(self._trainer(callback, solver), checkpoint=checkpoint)
+        trainer = replace(self.trainer(callback, solver), checkpoint=checkpoint)
         if isinstance(qrels, Preferences):
             rows = trainer.lexical.fit(documents)
             self.model_ = trainer.train_from_labels(documents, rows, qrels)
@@ -216,7 +216,7 @@ class TextRanker(PairEditor, Ranker):
         if not hasattr(self, "model_"):
             docs = {} if docs is None else docs
             return self.fit(docs, queries, qrels, exclude_self=exclude_self, callback=callback)
-        trainer = replace(self._trainer(callback), lexical=self.lexical_)
+        trainer = replace(self.trainer(callback), lexical=self.lexical_)
         documents = self._require_index().documents
         if docs is not None:  # a new document replaces an old one of the same id
             fields = fields_by_id(documents) | fields_by_id(Documents.of(docs))
@@ -259,7 +259,7 @@ class TextRanker(PairEditor, Ranker):
         sizes : sequence of int, default=(3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
             Numbers of pairs.
         """
-        trainer = replace(self._trainer(callback), constraints=Constraints())
+        trainer = replace(self.trainer(callback), constraints=Constraints())
         numbers, documents = sorted_sizes(sizes), Documents.of(docs)
         data = TrainingData.validate(documents, queries, qrels, exclude_self=exclude_self)
         learner, matrices, _ = trainer.prepare(replace(data, lexical_rows=trainer.lexical.fit(documents)))
@@ -269,9 +269,16 @@ class TextRanker(PairEditor, Ranker):
 
     def validate(self) -> None:
         """Check all parameters, as `fit` does; raises ConfigError."""
-        self._trainer(_silent)
+        self.trainer(_silent)
 
-    def _trainer(self, callback: Callback, solver: PatternRidge | None = None) -> Trainer:
+    def trainer(self, callback: Callback = _silent, solver: PatternRidge | None = None) -> Trainer:
+        """Return what learns the model, with all parameters checked; raises ConfigError.
+
+        Parameters
+        ----------
+        callback, solver : callable, and PatternRidge or None
+            As in `fit`.
+        """
         validation.choice("ranker", self.ranker, KINDS)
         validation.count("random_state", self.random_state, low=0)
         validation.threads(self.n_jobs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,13 +82,19 @@ class TrainingData:
     def encode(self, lexical: LexicalModel, vocabulary: QueryVocabulary) -> TrainingMatrices:
         """Return the data as matrices."""
         position = {document: i for i, document in enumerate(self.documents.ids)}
-        ids = list(self.qrels)
-        excluded = np.array([position.get(q, -1) if self.exclude_self else -1 for q in ids], np.int64)
         D = document_rows(lexical.features, self.lexical_rows)
-        weights = self.query_weight
+        return self.to_matrices(lexical, vocabulary, position, self.lexical_rows, D)
+
+    def to_matrices(
+        self, lexical: LexicalModel, vocabulary: QueryVocabulary, position: dict[str, int], lexical_rows: Any, D: Any
+    ) -> TrainingMatrices:
+        """Return the data as matrices, given the rows of documents and the row of each judged document."""
+        ids, weights = list(self.qrels), self.query_weight
+        excluded = np.array([position.get(q, -1) if self.exclude_self else -1 for q in ids], np.int64)
         weight = None if not weights else np.array([float(weights.get(q, 1.0)) for q in ids])
-        lists = ListProblem(vocabulary.encode(self.texts), D, grade_matrix(self.qrels, ids, position), weight)
-        return TrainingMatrices(lists, LexicalRows(lexical.queries(self.texts), self.lexical_rows), excluded)
+        grades = grade_matrix(self.qrels, ids, position, int(D.shape[0]))
+        lists = ListProblem(vocabulary.encode(self.texts), D, grades, weight)
+        return TrainingMatrices(lists, LexicalRows(lexical.queries(self.texts), lexical_rows), excluded)
 
     @property
     def declared_groups(self) -> NDArray[np.int64] | None:
@@ -184,12 +190,14 @@ class TrainingMatrices:
         return replace(self, groups=query_groups(lists.Q[:, ~vocabulary.is_neighbors], relevant, declared))
 
 
-def grade_matrix(qrels: Qrels, query_ids: list[str], position: dict[str, int]) -> csr_array:
+def grade_matrix(
+    qrels: Qrels, query_ids: list[str], position: dict[str, int], n_documents: int | None = None
+) -> csr_array:
     """Return the grades as a matrix of queries × documents; grade 0 equals unjudged."""
     from scipy.sparse import csr_array
 
     entries = [(i, position[d], grade) for i, q in enumerate(query_ids) for d, grade in qrels[q].items() if grade]
-    shape = (len(query_ids), len(position))
+    shape = (len(query_ids), len(position) if n_documents is None else n_documents)
     if not entries:
         return csr_array(shape, dtype=np.float32)
     row, column, grade = (np.array(part) for part in zip(*entries, strict=True))
