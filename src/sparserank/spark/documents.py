@@ -189,7 +189,7 @@ class ClusterRows(DocumentSource):
         return out
 
     def _sum_in_blocks(self, product: Any, rows: int, columns: int) -> Matrix:
-        """The sum of product(part, its first document, first, last), which are columns first … last - 1 of the result."""
+        """The sum of product(part, its first document, first, last): columns first … last - 1 of the result."""
         out, width = np.empty((rows, columns), np.float32), max(1, BLOCK_BYTES // (8 * max(rows, 1)))
         for first in range(0, columns, width):
             span = first, min(first + width, columns)
