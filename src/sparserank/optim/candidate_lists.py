@@ -94,15 +94,17 @@ class CandidateLists:
         return out
 
     def score_expanded(
-        self, expanded: NDArray[np.float32], D: csr_array, words: NDArray[np.intp]
+        self, expanded: NDArray[np.float32], D: csr_array, words: NDArray[np.intp] | None = None
     ) -> NDArray[np.float32]:
-        """expanded[i] · d, at the words, of every document in the list of query i."""
+        """expanded[i] · d of every document in the list of query i; with words, d has these columns only."""
         if isinstance(D, DocumentSource):
+            assert words is not None
             return D.score_expanded(self, expanded, words)
         from .._kernels.candidate_lists import score_expanded
 
         out = np.zeros(len(self.document), np.float32)
-        score_expanded(expanded, *csr_arrays(D[:, words]), self.start, self.document, out)
+        D = D if words is None else D[:, words]
+        score_expanded(expanded, *csr_arrays(D), self.start, self.document, out)
         return out
 
 

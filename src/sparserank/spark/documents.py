@@ -231,9 +231,8 @@ class ClusterRows(DocumentSource):
 
     def score_expanded(self, candidates: CandidateLists, expanded: Matrix, words: NDArray[np.intp]) -> Matrix:
         """expanded[i] · d, at the words, of every document in the list of query i."""
-        everything = slice(None)
         return self._score(
-            candidates, expanded, lambda lists, part, sent: lists.score_expanded(sent, part.at_words(words), everything)
+            candidates, expanded, lambda lists, part, sent: lists.score_expanded(sent, part.at_words(words))
         )
 
     def _score(self, candidates: CandidateLists, queries: Any, score: Any) -> Matrix:
