@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_array, csr_array, random_array
 
-from sparserank._kernels.pattern import at_pairs, gram_rows, gram_times, times_documents
+from sparserank._kernels.pattern import at_pairs, between_grams, gram_rows, gram_times, times_documents
 
 
 def sparse(shape, seed, kind=csr_array):
@@ -79,3 +79,13 @@ def test_gram_times_dense_rows(bounds):
     for first, last in bounds:
         gram_rows(first, last, GRAM.indptr, GRAM.indices, GRAM.data, product, out)
     assert_allclose(out, GRAM.toarray() @ product, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_W_between_two_gram_matrices(bounds):
+    words, out = sparse((6, 6), 3).toarray(), np.zeros(W.nnz, np.float32)
+    words += words.T
+    gram = GRAM.indptr, GRAM.indices, GRAM.data
+    for bound in bounds:
+        between_grams(*bound, W.indptr, W.indices, W.data, *gram, words, out)
+    assert_allclose(out, at_entries(GRAM.toarray() @ W.toarray() @ words), rtol=1e-5, atol=1e-6)

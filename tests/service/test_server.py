@@ -128,8 +128,9 @@ def test_where_a_worker_cannot_be_replaced_the_others_answer_all_and_it_is_tried
     answer_all(service, 20)
     Path(f"{model}.index").unlink()  # those who run have it mapped
     Path(f"{model}.index").write_bytes(b"damaged")
-    os.kill(service.workers()[0], signal.SIGKILL)
-    wait_until(lambda: len(service.workers()) == 1)
+    killed = service.workers()[0]
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: has_ended(killed))
     answer_all(service, 40)
     tried: set[int] = set()
     wait_until(lambda: tried.update(service.workers()) or len(tried) >= 4, 120)  # the one that answers, and three tries
@@ -141,6 +142,12 @@ def test_where_a_worker_cannot_be_replaced_the_others_answer_all_and_it_is_tried
     assert "starting another" in first
     assert [line.rpartition(" in ")[2] for line in others][:2] == ["1 s", "2 s"]
     assert all(f"could not start: {model}.index" in line for line in others)
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process has closed its sockets: it is a zombie, or gone."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
+    return not state or state.startswith("Z")
 
 
 def answer_all(service: Process, many: int) -> None:
