@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import resource
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from threading import Thread
@@ -47,6 +49,16 @@ class Growth:
     @property
     def megabytes(self) -> float:
         return round((self._most - self._before) / 1e6, 1)
+
+
+def in_new_process(module: str, function: str, *arguments: Any) -> Any:
+    """The JSON result of a function of a benchmark in a process of its own, so that its peak memory is its own."""
+    call = f"benchmarks.{module}.{function}({', '.join(map(repr, arguments))})"
+    code = f"import json, logging, benchmarks.{module}; logging.disable(); print(json.dumps({call}))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    if result.returncode:
+        raise RuntimeError(f"{call}: {result.stderr.strip().splitlines()[-1]}")
+    return json.loads(result.stdout.splitlines()[-1])
 
 
 def peak_megabytes() -> float:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -23,7 +21,7 @@ import numpy as np
 
 from sparserank.data.files import write_bytes
 
-from .measure import peak_megabytes
+from .measure import in_new_process, peak_megabytes
 
 FOLDER, PICTURE = Path("reports/scale"), Path("docs/pictures/scale.png")
 SIZES = (10_000, 20_000, 50_000, 100_000, 150_000, 200_000)
@@ -125,15 +123,9 @@ def point(n_documents: int, n_queries: int, pairs: int) -> dict[str, Any]:
     """One point of the curve: from its file, or measured in a new process."""
     path = FOLDER / f"{n_documents}-{n_queries}-{pairs}.json"
     if not path.exists():
-        code = (
-            "import json, logging; logging.disable(); from benchmarks import scale; "
-            f"print(json.dumps(scale.measure_point({n_documents}, {n_queries}, {pairs})))"
-        )
-        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        if result.returncode:
-            raise RuntimeError(f"{n_documents} documents: {result.stderr.strip().splitlines()[-1]}")
+        result = in_new_process("scale", "measure_point", n_documents, n_queries, pairs)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, result.stdout.splitlines()[-1].encode())
+        write_bytes(path, json.dumps(result).encode())
     return dict(json.loads(path.read_text()))
 
 

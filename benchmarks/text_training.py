@@ -7,13 +7,12 @@ words; mdn-ja is therefore given as pairs of neighbouring characters, made here.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
-from .measure import peak_megabytes
+from .measure import in_new_process, peak_megabytes
 
 ROWS = (
     ("winapi", 1_000_000), ("winapi", 300_000), ("nfcorpus", 1_000_000), ("pydocs", 300_000), ("mdn-de", 300_000),
@@ -60,14 +59,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     """One row for each collection and number of pairs."""
     rows = []
     for name, pairs in ROWS[3:4] if quick else ROWS:
-        code = (
-            "import json, logging; logging.disable(); from benchmarks import text_training; "
-            f"print(json.dumps(text_training.train({name!r}, {pairs})))"
-        )
-        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        if result.returncode:
-            raise RuntimeError(f"{name}: {result.stderr.strip().splitlines()[-1]}")
-        rows.append(json.loads(result.stdout.splitlines()[-1]))
+        rows.append(in_new_process("text_training", "train", name, pairs))
         print(rows[-1], file=sys.stderr, flush=True)
     return {
         "case": "text training",

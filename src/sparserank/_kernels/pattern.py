@@ -32,16 +32,22 @@ def at_pairs(first, last, start, column, left, word_start, document, value, out)
 
 
 @njit(cache=True, nogil=True)
+def _add_gram_row(i, start, column, weight, gram_start, gram_column, gram, row):
+    """row += (G W)[i]"""
+    for g in range(gram_start[i], gram_start[i + 1]):
+        k, factor = gram_column[g], gram[g]
+        for p in range(start[k], start[k + 1]):
+            row[column[p]] += factor * weight[p]
+
+
+@njit(cache=True, nogil=True)
 def gram_times(first, last, start, column, weight, gram_start, gram_column, gram, scale, n_columns, out):
     """out[p] += scale · (G W)[i, j] for every entry p = (i, j) of W, G being CSR over the rows of W."""
     row = np.zeros(n_columns, np.float32)
     for i in range(first, last):
         if start[i] == start[i + 1]:
             continue
-        for g in range(gram_start[i], gram_start[i + 1]):
-            k, factor = gram_column[g], gram[g]
-            for p in range(start[k], start[k + 1]):
-                row[column[p]] += factor * weight[p]
+        _add_gram_row(i, start, column, weight, gram_start, gram_column, gram, row)
         for p in range(start[i], start[i + 1]):
             out[p] += scale * row[column[p]]
         for g in range(gram_start[i], gram_start[i + 1]):
@@ -67,10 +73,7 @@ def between_grams(first, last, start, column, weight, gram_start, gram_column, g
     for i in range(first, last):
         if start[i] == start[i + 1]:
             continue
-        for g in range(gram_start[i], gram_start[i + 1]):
-            k, factor = gram_column[g], gram[g]
-            for p in range(start[k], start[k + 1]):
-                row[column[p]] += factor * weight[p]
+        _add_gram_row(i, start, column, weight, gram_start, gram_column, gram, row)
         for p in range(start[i], start[i + 1]):
             words, total = word_gram[column[p]], np.float32(0.0)
             for j in range(len(row)):

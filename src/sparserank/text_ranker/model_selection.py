@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from ..evaluation.significance import max_t_p_value
 from ..optim.closed_form import ClosedForm, Side, compute_middle, factorize, solve_factorized
 from ..optim.penalties import Ridge
+from ..optim.pruning import empty_pattern
 from .candidates import ALL_DOCUMENTS, CandidateSearch
 from .checkpoint import Checkpoint
 from .held_out import HeldOut, Scores, hold_out, searched_ndcg
-from .pair_learner import RATES, PairLearner, empty_weights
+from .pair_learner import RATES, PairLearner
 from .progress import Callback, Progress
 from .training_data import TrainingMatrices
 
@@ -114,7 +115,7 @@ def learn_pairs(
     if is_tested and choice.p_value > SIGNIFICANCE_LEVEL:
         lexical = choice.lexical_ndcg
         result = TuningResult(normalization, ridge, 0.0, lexical, lexical, p_value=choice.p_value)
-        return empty_weights(data.lists.shape), result
+        return empty_pattern(data.lists.shape), result
     closed_form, best = ClosedForm(data.lists.D, learner.max_size), None
     for refit in learner.refits(data.lists.shape[1]):
         report = Progress(callback, f"learning pairs{' and refitting them' * refit} without the held-out queries")
@@ -134,7 +135,7 @@ def learn_pairs(
             best = result
     assert best is not None
     if best.pair_weight == 0.0:
-        return empty_weights(data.lists.shape), best
+        return empty_pattern(data.lists.shape), best
     callback("learning pairs from all queries")
     fit = partial(learner.fit, closed_form, data.lists, normalization, ridge, best.refit)
     W = stages.matrix("all", fit)

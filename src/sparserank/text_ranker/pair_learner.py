@@ -134,7 +134,7 @@ class PairLearner:
         Lists that are too large for dense matrices are divided by queries. Each part starts from what the parts before
         it learned, and uses the judged documents and an even sample of the others.
         """
-        importance, limits, learned = Importance.of(lists, ridge), self.constraints, empty_weights(lists.shape)
+        importance, limits, learned = Importance.of(lists, ridge), self.constraints, empty_pattern(lists.shape)
         for part in _dense_parts(replace(lists, query_normalization=query_normalization)):
             W = (before + learned).tocsr()
             residual = part.dense_targets() - (part.D @ (part.Q @ W).T).toarray().T
@@ -213,8 +213,3 @@ def _only_columns(Q: csr_array, columns: NDArray[np.bool_]) -> csr_array:
     Q.data[~columns[Q.indices]] = 0.0
     Q.eliminate_zeros()
     return Q
-
-
-def empty_weights(shape: tuple[int, int]) -> csr_array:
-    """Return a W without pairs."""
-    return empty_pattern(shape)
