@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 import sparserank as sr
@@ -91,6 +92,18 @@ def test_scores_are_those_of_the_search(ranker):
     assert scores[0].tolist() == [found.get(d, 0.0) for d in ("d1", "d2", "d3", "d4")]
     assert not scores[1].any()
     assert ranker.scores(["apple"]).shape == (1, 4)
+
+
+def test_scores_of_all_documents_are_in_the_order_of_fit_add_and_remove(tmp_path):
+    docs = {"m": "apple", "z": "pear", "a": "apple pear", "k": "plum"}
+    ranker = sr.TextRanker("bm25").fit(docs)
+    assert ranker.index_.input_ids == ["m", "z", "a", "k"]
+    assert_array_equal(ranker.scores(["apple", "plum"]), ranker.scores(["apple", "plum"], list(docs)))
+    ranker.add({"b": "apple", "y": "plum"}).remove(["z"])
+    ranker.save(tmp_path / "m.safetensors")
+    again = sr.load(tmp_path / "m.safetensors")
+    assert again.index_.input_ids == ranker.index_.input_ids == ["m", "a", "k", "b", "y"]
+    assert_array_equal(again.scores(["plum"]), ranker.scores(["plum"], ["m", "a", "k", "b", "y"]))
 
 
 def test_a_run_has_every_query(ranker):

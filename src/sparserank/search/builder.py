@@ -24,7 +24,7 @@ from ..data.records import Documents
 from ..errors import DataError
 from .block_maxima import BlockMaxima
 from .index_file import arrays_digest
-from .segment import Segment, read_only
+from .segment import Segment, inverse_order, read_only
 from .string_array import StringArray
 
 if TYPE_CHECKING:
@@ -83,12 +83,13 @@ def build_index_file(
 
 @dataclass(frozen=True)
 class StoredPart:
-    """A segment in files: its postings and strings; starts, ids and ends stay in memory."""
+    """A segment in files: its postings and strings; starts, ids, ends and the input order stay in memory."""
 
     prefix: Path
     starts: NDArray[np.int64]
     ids: list[str]
     ends: dict[str, NDArray[np.int64]]
+    input_order: NDArray[np.int64]
 
     @classmethod
     def write(cls, prefix: Path, segment: Segment) -> StoredPart:
@@ -98,7 +99,8 @@ class StoredPart:
         for name in ("titles", "texts"):
             getattr(segment, name).utf8.tofile(f"{prefix}.{name}")
         ids = [segment.ids[i] for i in range(len(segment))]
-        return cls(prefix, segment.starts, ids, {name: getattr(segment, name).ends for name in ("titles", "texts")})
+        ends = {name: getattr(segment, name).ends for name in ("titles", "texts")}
+        return cls(prefix, segment.starts, ids, ends, segment.live_in_input_order)
 
     def postings(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Read the postings of the terms first … last - 1."""
@@ -116,11 +118,14 @@ def _merge(
     duplicate = next((ids[b] for a, b in pairwise(order.tolist()) if ids[a] == ids[b]), None)
     if duplicate is not None:
         raise DataError(f"document id {duplicate!r} occurs more than once")
-    rank = np.empty(n_docs, np.int32)
-    rank[order] = np.arange(n_docs, dtype=np.int32)
+    rank = inverse_order(order)
     part_of = np.repeat(np.arange(len(parts)), [len(part.ids) for part in parts])[order]
     arrays: dict[str, NDArray[Any] | FileArray] = {"0.gone": np.zeros(0, np.int32)}
     arrays |= StringArray.from_strings(ids[i] for i in order).arrays("0.ids")
+    first = np.cumsum([0, *(len(part.ids) for part in parts)])
+    arrays["0.input_order"] = rank[
+        np.concatenate([at + part.input_order for at, part in zip(first, parts, strict=False)])
+    ]
     for name in ("titles", "texts"):
         arrays[f"0.{name}.utf8"], arrays[f"0.{name}.ends"] = _merge_strings(folder / name, name, parts, part_of)
     return arrays | _merge_postings(folder, parts, rank, report)

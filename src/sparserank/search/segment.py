@@ -51,6 +51,7 @@ class Segment:
     """Term t occurs in docs[starts[t]:starts[t + 1]], in ascending order, with the same slice of `weights`.
 
     blocks : for pruned search; None for a small segment, and for a file that an earlier version wrote.
+    input_order : the positions of the documents in the order in which they were given; None for an earlier file.
     """
 
     ids: StringArray
@@ -61,6 +62,7 @@ class Segment:
     weights: NDArray[np.float32]
     deleted: NDArray[np.int32]
     blocks: BlockMaxima | None = None
+    input_order: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
         for name in _ARRAYS.values():
@@ -81,15 +83,15 @@ class Segment:
         lists = by_term.indptr.astype(np.int64), by_term.indices.astype(np.int32), by_term.data.astype(np.float32)
         starts, docs, weights = map(read_only, lists)
         blocks = BlockMaxima.build(starts, docs, weights, len(documents))
-        return cls(ids, titles, texts, *lists, np.zeros(0, np.int32), blocks)
+        return cls(ids, titles, texts, *lists, np.zeros(0, np.int32), blocks, inverse_order(order))
 
     @classmethod
     def merge(cls, segments: Sequence[Segment]) -> Segment:
         """Combine segments and drop their deleted documents."""
         from scipy.sparse import csr_array, vstack
 
-        rows = vstack([segment.matrix()[segment.live] for segment in segments], format="csr")
-        at = [(segment, position) for segment in segments for position in segment.live.tolist()]
+        rows = vstack([segment.matrix()[segment.live_in_input_order] for segment in segments], format="csr")
+        at = [(segment, position) for segment in segments for position in segment.live_in_input_order.tolist()]
         return cls.build(csr_array(rows), documents_at(at))
 
     def __len__(self) -> int:
@@ -111,6 +113,14 @@ class Segment:
     def live(self) -> NDArray[np.int64]:
         """Positions of the documents that are not deleted."""
         return np.setdiff1d(np.arange(len(self), dtype=np.int64), self.deleted)
+
+    @property
+    def live_in_input_order(self) -> NDArray[np.int64]:
+        """The same positions in the order in which the documents were given; by descending id in an earlier file."""
+        if self.input_order is None:
+            return self.live
+        order = self.input_order.astype(np.int64)
+        return order[~np.isin(order, self.deleted)]
 
     def position(self, doc_id: str) -> int:
         """Return the position of a document, or -1 if it is missing or deleted."""
@@ -142,6 +152,8 @@ class Segment:
         out: dict[str, NDArray[Any]] = {f"{prefix}{name}": getattr(self, field) for name, field in _ARRAYS.items()}
         for name in _STRINGS:
             out |= getattr(self, name).arrays(f"{prefix}{name}")
+        if self.input_order is not None:
+            out[f"{prefix}input_order"] = self.input_order
         return out if self.blocks is None else out | self.blocks.arrays(prefix)
 
     @classmethod
@@ -162,7 +174,10 @@ class Segment:
         if not len(ids) == len(titles) == len(texts):
             raise ModelError(f"{file.path}: the document ids are not in order")
         blocks = BlockMaxima.from_file(file, prefix, len(ids), len(starts) - 1)
-        return cls(ids, titles, texts, starts, docs, weights, file.indices(f"{prefix}gone", len(ids)), blocks)
+        order = file.raw(f"{prefix}input_order", "int32") if f"{prefix}input_order" in file.arrays else None
+        if order is not None and len(order) != len(ids):
+            raise ModelError(f"{file.path}: '{prefix}input_order' must have {len(ids)} entries; got {len(order)}")
+        return cls(ids, titles, texts, starts, docs, weights, file.indices(f"{prefix}gone", len(ids)), blocks, order)
 
     def check(self, file: Tensors, prefix: str) -> None:
         """Read everything and raise ModelError if a value is invalid."""
@@ -176,6 +191,10 @@ class Segment:
             raise ModelError(f"{file.path}: the documents of a term are not in ascending order")
         if (np.diff(self.deleted) <= 0).any():
             raise ModelError(f"{file.path}: the deleted documents are not in ascending order")
+        if self.input_order is not None:
+            order = file.indices(f"{prefix}input_order", len(ids))
+            if len(np.unique(order)) < len(ids):
+                raise ModelError(f"{file.path}: a document occurs twice in the input order")
 
 
 def documents_at(positions: Iterable[tuple[Segment, int]]) -> Documents:
@@ -183,6 +202,13 @@ def documents_at(positions: Iterable[tuple[Segment, int]]) -> Documents:
     rows = [(segment.ids[at], segment.titles[at], segment.texts[at]) for segment, at in positions]
     ids, titles, texts = zip(*rows, strict=True) if rows else ((), (), ())
     return Documents(ids, titles, texts)
+
+
+def inverse_order(order: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return where each input is in `order`."""
+    out = np.empty(len(order), np.int32)
+    out[order] = np.arange(len(order), dtype=np.int32)
+    return out
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

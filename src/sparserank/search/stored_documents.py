@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -139,6 +139,19 @@ class StoredDocuments:
     def documents(self) -> Documents:
         """All documents, read into memory, by descending id."""
         return documents_at(map(self._locate, self._order))
+
+    @property
+    def input_ids(self) -> list[str]:
+        """The ids of all documents in the order in which they were given; by descending id in an earlier file."""
+        return [segment.ids[at] for segment, at in self._in_input_order()]
+
+    @property
+    def input_documents(self) -> Documents:
+        """All documents, read into memory, in the order of `input_ids`."""
+        return documents_at(self._in_input_order())
+
+    def _in_input_order(self) -> Iterator[tuple[Segment, int]]:
+        return ((segment, at) for segment in self.segments for at in segment.live_in_input_order.tolist())
 
     def matrix(self, doc_ids: Iterable[str] | None = None) -> csr_array:
         """Return documents × terms.

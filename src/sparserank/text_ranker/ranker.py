@@ -217,7 +217,7 @@ class TextRanker(PairEditor, Ranker):
             docs = {} if docs is None else docs
             return self.fit(docs, queries, qrels, exclude_self=exclude_self, callback=callback)
         trainer = replace(self.trainer(callback), lexical=self.lexical_)
-        documents = self._require_index().documents
+        documents = self._require_index().input_documents
         if docs is not None:  # a new document replaces an old one of the same id
             fields = fields_by_id(documents) | fields_by_id(Documents.of(docs))
             documents = Documents(tuple(fields), *(tuple(field[k] for field in fields.values()) for k in (0, 1)))

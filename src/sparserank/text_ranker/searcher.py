@@ -113,9 +113,17 @@ class TextSearcher:
         texts : iterable of str
             The queries.
         doc_ids : sequence of str or None, default=None
-            The documents; None is all of them, in the order of `index_.documents`.
+            The documents; None is all of them, in the order in which `fit` and `add` got them (`index_.input_ids`).
+
+        Examples
+        --------
+        >>> from sparserank import TextRanker
+        >>> ranker = TextRanker().fit({"d1": "red apple", "d2": "pear"})
+        >>> ranker.scores(["apple"]).argmax(axis=1)
+        array([0])
         """
-        documents = self._require_index().matrix(doc_ids)
+        index = self._require_index()
+        documents = index.matrix(index.input_ids if doc_ids is None else doc_ids)
         queries = self.model_.encode_queries(texts)
         return np.asarray((queries.expand() @ documents.astype(np.float64).T).todense(), dtype=np.float32)
 
