@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError
+from datetime import UTC, date, datetime
 
 import numpy as np
 import pytest
@@ -22,6 +23,34 @@ def test_documents_are_made_of_texts_or_of_titles_and_texts() -> None:
 
 def test_a_title_or_a_text_left_out_is_empty() -> None:
     assert Documents.of({"a": {}, "b": {"title": None}}) == Documents(("a", "b"), ("", ""), ("", ""))  # type: ignore[dict-item]
+
+
+def test_metadata_is_stored_with_dates_as_text_and_without_null_values() -> None:
+    docs = Documents.of({"a": {"text": "x", "metadata": {"n": 1, "at": date(2024, 1, 31), "no": None}}, "b": "y"})
+    assert docs.metadata == ({"n": 1, "at": "2024-01-31"}, {})
+    at = datetime(2024, 1, 31, 5, tzinfo=UTC)
+    assert Documents(("a",), ("",), ("",), ({"at": [at]},)).metadata == ({"at": ["2024-01-31T05:00:00+00:00"]},)
+    assert Documents.of({"a": {"metadata": {"no": None}}}).metadata == ()
+
+
+@pytest.mark.parametrize("value", [{"nested": 1}, float("nan"), b"bytes", [["list"]]])
+def test_a_value_of_another_type_is_refused_with_its_document_and_field(value: object) -> None:
+    with pytest.raises(DataError, match=r"document 'a': metadata 'field' must be text, a finite number"):
+        Documents.of({"a": {"metadata": {"field": value}}})
+
+
+def test_metadata_of_another_shape_are_refused() -> None:
+    with pytest.raises(DataError, match="2 documents need as many metadata, or none; got 1"):
+        Documents(("a", "b"), ("", ""), ("", ""), ({"n": 1},))
+    with pytest.raises(DataError, match="document 'a': a field of metadata must be non-empty text; got 1"):
+        Documents.of({"a": {"metadata": {1: 2}}})
+
+
+def test_documents_are_selected_and_updated_with_their_metadata() -> None:
+    docs = Documents.of({"a": {"metadata": {"n": 1}}, "b": "x"})
+    assert docs.take([1, 0]) == Documents(("b", "a"), ("", ""), ("x", ""), ({}, {"n": 1}))
+    new = docs.updated(Documents.of({"c": "z", "b": {"metadata": {"n": 2}}}))
+    assert new == Documents(("a", "b", "c"), ("",) * 3, ("", "", "z"), ({"n": 1}, {"n": 2}, {}))
 
 
 @pytest.mark.parametrize(

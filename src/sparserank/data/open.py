@@ -79,9 +79,8 @@ def stream_documents(data: PathLike, size: int) -> Iterator[Documents]:
         yield from stream_corpus(data, size)
         return
     documents = open_collection(data).documents
-    columns = documents.ids, documents.titles, documents.texts
     for at in range(0, max(len(documents), 1), size):
-        yield Documents(*(column[at : at + size] for column in columns))
+        yield documents.take(range(at, min(at + size, len(documents))))
 
 
 def open_letor(data: PathLike, *, n_features: int | None = None, zero_based: ZeroBased = "auto") -> Letor:

@@ -5,7 +5,7 @@ Judgments and runs are nested mappings, as in other tools of this field: `{query
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..deprecated import renamed_attribute, renamed_parameters
 from ..errors import DataError
+from .metadata import Metadata, normalize_column
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -26,12 +27,16 @@ Run: TypeAlias = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents in a fixed order: three columns of equal length with unique ids.
+    """Documents in a fixed order: columns of equal length with unique ids.
 
     Parameters
     ----------
     ids, titles, texts : tuple of str
         One entry per document; a document without a title has the title "".
+    metadata : tuple of mappings, default ()
+        For each document {field: value}; empty if no document has metadata. A value is text, a number, a boolean, a
+        date (ISO text, or a `date` or `datetime`, which becomes ISO text), or a list of these. A value of None is left
+        out.
 
     Examples
     --------
@@ -42,6 +47,7 @@ class Documents:
     ids: tuple[str, ...]
     titles: tuple[str, ...]
     texts: tuple[str, ...]
+    metadata: tuple[Metadata, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.ids) == len(self.titles) == len(self.texts):
@@ -53,18 +59,23 @@ class Documents:
             seen: set[str] = set()
             duplicate = next(i for i in self.ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
             raise DataError(f"document id {duplicate!r} occurs more than once")
+        if self.metadata:
+            if len(self.metadata) != len(self.ids):
+                raise DataError(f"{len(self.ids)} documents need as many metadata, or none; got {len(self.metadata)}")
+            object.__setattr__(self, "metadata", normalize_column(self.ids, self.metadata))
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @classmethod
-    def of(cls, docs: Documents | Mapping[str, str | Mapping[str, str]]) -> Documents:
+    def of(cls, docs: Documents | Mapping[str, str | Mapping[str, Any]]) -> Documents:
         """Convert a mapping to documents.
 
         Parameters
         ----------
         docs : Documents or mapping
-            `{id: text}` or `{id: {"title": …, "text": …}}`; Documents are returned unchanged.
+            `{id: text}` or `{id: {"title": …, "text": …, "metadata": {field: value}}}`; Documents are returned
+            unchanged.
 
         Returns
         -------
@@ -75,7 +86,7 @@ class Documents:
             return docs
         if not isinstance(docs, Mapping):
             raise DataError(f"documents must be a mapping of ids to texts; got {type(docs).__name__}")
-        titles, texts = [], []
+        titles, texts, metadata = [], [], list[Metadata]()
         for key, value in docs.items():
             if not isinstance(key, str):
                 raise DataError(f"document ids must be text; got {key!r}")
@@ -87,7 +98,42 @@ class Documents:
                 raise DataError(f"document {key!r} must be a text or a mapping with 'title' and 'text'; got {value!r}")
             titles.append(title)
             texts.append(text)
-        return cls(tuple(docs), tuple(titles), tuple(texts))
+            metadata.append({} if isinstance(value, str) else value.get("metadata") or {})
+        return cls(tuple(docs), tuple(titles), tuple(texts), tuple(metadata))
+
+    def take(self, places: Iterable[int]) -> Documents:
+        """Select documents.
+
+        Parameters
+        ----------
+        places : iterable of int
+            Their positions, in the order of the result.
+        """
+        at = list(places)
+        ids, titles, texts = (tuple(column[i] for i in at) for column in (self.ids, self.titles, self.texts))
+        return Documents(ids, titles, texts, tuple(self.metadata[i] for i in at) if self.metadata else ())
+
+    def updated(self, other: Documents) -> Documents:
+        """Return these documents and those of `other`, which replace documents of the same id.
+
+        Parameters
+        ----------
+        other : Documents
+            New documents.
+
+        Examples
+        --------
+        >>> Documents.of({"a": "old", "b": "x"}).updated(Documents.of({"c": "y", "a": "new"})).texts
+        ('new', 'x', 'y')
+        """
+        rows = self.rows() | other.rows()
+        titles, texts, metadata = zip(*rows.values(), strict=True) if rows else ((), (), ())
+        return Documents(tuple(rows), titles, texts, metadata)
+
+    def rows(self) -> dict[str, tuple[str, str, Metadata]]:
+        """Return {id: (title, text, metadata)}."""
+        metadata = self.metadata or ({},) * len(self)
+        return dict(zip(self.ids, zip(self.titles, self.texts, metadata, strict=True), strict=True))
 
 
 @renamed_parameters({"drop_self": "exclude_self"})

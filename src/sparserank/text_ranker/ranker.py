@@ -29,7 +29,7 @@ from .model import TextModel
 from .pair_editor import PairEditor
 from .pair_learner import PairLearner
 from .progress import Callback
-from .searcher import Docs, fields_by_id
+from .searcher import Docs
 from .size_path import TextPath, sorted_sizes, text_path
 from .training import Trainer
 from .training_data import TrainingData
@@ -219,8 +219,7 @@ class TextRanker(PairEditor, Ranker):
         trainer = replace(self.trainer(callback), lexical=self.lexical_)
         documents = self._require_index().input_documents
         if docs is not None:  # a new document replaces an old one of the same id
-            fields = fields_by_id(documents) | fields_by_id(Documents.of(docs))
-            documents = Documents(tuple(fields), *(tuple(field[k] for field in fields.values()) for k in (0, 1)))
+            documents = documents.updated(Documents.of(docs))
         has_pairs, n_terms = self.model_.W is not None, self.model_.n_terms
         data = TrainingData.validate(documents, queries, qrels, exclude_self=exclude_self, negative_grades=has_pairs)
         if self.ranker != "text":

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from time import process_time
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from .explain import QueryExplainer
 from .lexical import LexicalModel
 from .model import PairTable, TextModel
 
-Docs = Documents | Mapping[str, "str | Mapping[str, str]"]
+Docs = Documents | Mapping[str, "str | Mapping[str, Any]"]
 
 
 class TextSearcher:
@@ -317,7 +317,7 @@ class TextSearcher:
         documents : Documents
             The documents.
         """
-        return hasattr(self, "index_") and fields_by_id(self.index_.documents) == fields_by_id(documents)
+        return hasattr(self, "index_") and self.index_.documents.rows() == documents.rows()
 
     @renamed_parameters({"most_bytes": "max_bytes"})
     def expand(self, max_bytes: int = MAX_EXPANSION_BYTES) -> bool:
@@ -379,11 +379,6 @@ class TextSearcher:
                 "this ranker has no index; build it with `sparserank index MODEL DATA --output MODEL.index`"
             )
         return self.index_
-
-
-def fields_by_id(documents: Documents) -> dict[str, tuple[str, str]]:
-    """{document id: (title, text)}."""
-    return dict(zip(documents.ids, zip(documents.titles, documents.texts, strict=True), strict=True))
 
 
 @lru_cache(maxsize=4)

@@ -42,7 +42,7 @@ def test_a_folder_is_documents_queries_and_a_split_a_file(tmp_path: Path) -> Non
     collection = read_beir(folder_of(root, dev="q2\td1\t1.5\n"))
     assert collection == Collection(
         "tiny",
-        Documents(("d1", "d2"), ("Heat", ""), ("in slabs", "flow")),
+        Documents(("d1", "d2"), ("Heat", ""), ("in slabs", "flow"), ({}, {"a": 1})),
         {"q1": "what is flow", "q2": "heat"},
         {"dev": {"q2": {"d1": 1.5}}, "train": {"q1": {"d2": 2.0, "d1": 0.0}}},
     )
@@ -96,6 +96,13 @@ BAD_FILES = [
     ("corpus", '{"_id": "d1", "text": null}', ":1: 'text' must be text; got None"),
     ("corpus", '{"_id": "d1", "text": "x", "title": 3}', ":1: 'title' must be text; got 3"),
     ("corpus", CORPUS + '\n{"_id": "d1", "text": "x"}', ":4: id 'd1' occurs a second time; the first is in line 1"),
+    (
+        "corpus",
+        '{"_id": "d1", "text": "x", "metadata": [1]}',
+        ":1: metadata must be a mapping of fields to values; got",
+    ),
+    ("corpus", '{"_id": "d1", "text": "x", "metadata": {"a": {}}}', ":1: metadata 'a' must be text, a finite number"),
+    ("corpus", '{"_id": "d1", "text": "x", "metadata": {"a": NaN}}', ":1: metadata 'a' must be text, a finite number"),
     ("corpus", "\n", ": contains no records"),
     ("queries", QUERIES + '{"_id": "q1", "text": "x"}', ":3: id 'q1' occurs a second time"),
     ("queries", '{"_id": "q1"}', ":1: 'text' must be text; it is missing"),
@@ -144,19 +151,20 @@ def test_judgments_of_what_is_not_there_are_counted_and_the_first_is_named(tmp_p
 
 TEXT = st.text(max_size=8)
 IDS = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=4)
+VALUES = TEXT | st.integers() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False)
+FIELDS = st.dictionaries(st.text(min_size=1, max_size=4), VALUES | st.lists(VALUES, max_size=3), max_size=3)
 
 
 @st.composite
 def collections(draw: st.DrawFn) -> Collection:
-    documents = draw(st.dictionaries(IDS, st.tuples(TEXT, TEXT), min_size=1, max_size=4))
+    documents = draw(st.dictionaries(IDS, st.tuples(TEXT, TEXT, FIELDS), min_size=1, max_size=4))
     queries = draw(st.dictionaries(IDS, TEXT, min_size=1, max_size=3))
     grades = st.floats(allow_nan=False, allow_infinity=False)
     judged = st.dictionaries(st.sampled_from(sorted(documents)), grades, min_size=1)
     qrels = draw(
         st.dictionaries(st.sampled_from(["train", "dev"]), st.dictionaries(st.sampled_from(sorted(queries)), judged))
     )
-    titles, texts = zip(*documents.values(), strict=True)
-    return Collection("made", Documents(tuple(documents), titles, texts), queries, qrels)
+    return Collection("made", Documents(tuple(documents), *zip(*documents.values(), strict=True)), queries, qrels)
 
 
 @given(collections())

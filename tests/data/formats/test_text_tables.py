@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import polars as pl
@@ -39,6 +40,18 @@ def test_whole_numbers_are_ids_by_their_digits(tmp_path):
     path = written(tmp_path / "j.parquet", query=[1, 1], document=[7, 12], grade=[2, 0])
     assert read_judgments(path) == {"1": {"7": 2.0, "12": 0.0}}
     assert read_query_texts(written(tmp_path / "q.parquet", id=[1], text=["red"])) == {"1": "red"}
+
+
+def test_other_columns_are_metadata_without_empty_cells_and_vectors(tmp_path):
+    (tmp_path / "d.tsv").write_text("id\tkind\ttext\tyear\na\tfruit\tx\t1999\nb\t\ty\t\n")
+    assert read_documents(tmp_path / "d.tsv").metadata == ({"kind": "fruit", "year": "1999"}, {})
+    columns = {"id": [1, 2], "text": ["x", "y"], "n": [1.5, None], "is": [True, False], "tags": [["p", "q"], []]}
+    others = {"at": [date(2024, 1, 31)] * 2, "vector": [[0.5], [1.5]], "raw": [b"", b""]}
+    pl.DataFrame(columns | others).write_parquet(tmp_path / "d.parquet")
+    assert read_documents(tmp_path / "d.parquet").metadata == (
+        {"n": 1.5, "is": True, "tags": ["p", "q"], "at": "2024-01-31"},
+        {"is": False, "tags": [], "at": "2024-01-31"},
+    )
 
 
 def test_an_empty_cell_is_an_empty_text_in_tsv_and_an_error_in_parquet(tmp_path):

@@ -1,7 +1,7 @@
 """BEIR folders: documents, queries and judgments in three kinds of text file.
 
-    corpus.jsonl      {"_id": …, "title": …, "text": …}   one document per line
-    queries.jsonl     {"_id": …, "text": …}               one query per line
+    corpus.jsonl      {"_id": …, "title": …, "text": …, "metadata": {…}}   one document per line
+    queries.jsonl     {"_id": …, "text": …}                                one query per line
     qrels/<split>.tsv query-id <tab> corpus-id <tab> score
 
 Each file may be compressed (.gz, .xz, .zst). Ids are text; a whole number becomes its digits. Other keys are ignored.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from typing import Any, Literal
 from ... import validation
 from ...errors import DataError
 from ..files import COMPRESSION_SUFFIXES, PathLike, numbered_lines, stream_lines, write_bytes
+from ..metadata import Metadata, normalize_metadata
 from ..records import Collection, Documents, Qrels, split_known
 from .lines import has_surrogate, parse_number, qrels_from_rows, read_fields, rows_to_write, write_lines
 
@@ -138,18 +139,15 @@ def stream_corpus(folder: PathLike, size: int) -> Iterator[Documents]:
         yield part
 
 
-def _fields(entry: tuple[str, str, dict[str, Any]]) -> tuple[str, str, str]:
+def _fields(entry: tuple[str, str, dict[str, Any]]) -> tuple[str, str, str, Metadata]:
     key, where, record = entry
-    return key, "" if record.get("title") is None else _text(where, record, "title"), _text(where, record, "text")
+    title = "" if record.get("title") is None else _text(where, record, "title")
+    return key, title, _text(where, record, "text"), normalize_metadata(where, record.get("metadata"))
 
 
-def _documents(rows: Iterable[tuple[str, str, str]]) -> Documents:
-    ids, titles, texts = [], [], []
-    for key, title, text in rows:
-        ids.append(key)
-        titles.append(title)
-        texts.append(text)
-    return Documents(tuple(ids), tuple(titles), tuple(texts))
+def _documents(rows: Iterable[tuple[str, str, str, Metadata]]) -> Documents:
+    columns = list(zip(*rows, strict=True))
+    return Documents(*columns) if columns else Documents((), (), ())
 
 
 def _read_qrels(path: Path) -> dict[str, dict[str, float]]:
@@ -200,8 +198,11 @@ def write_beir(folder: PathLike, collection: Collection) -> None:
     building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
     try:
         docs = collection.documents
-        rows = zip(docs.ids, docs.titles, docs.texts, strict=True)
-        _write_jsonl(building / "corpus.jsonl", [{"_id": i, "title": title, "text": text} for i, title, text in rows])
+        rows = [
+            {"_id": i, "title": title, "text": text} | ({"metadata": metadata} if metadata else {})
+            for i, (title, text, metadata) in docs.rows().items()
+        ]
+        _write_jsonl(building / "corpus.jsonl", rows)
         _write_jsonl(building / "queries.jsonl", [{"_id": i, "text": text} for i, text in collection.queries.items()])
         (building / "qrels").mkdir()
         for split, qrels in collection.qrels.items():
@@ -214,13 +215,13 @@ def write_beir(folder: PathLike, collection: Collection) -> None:
         raise
 
 
-def _write_jsonl(path: Path, records: list[dict[str, str]]) -> None:
+def _write_jsonl(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
     if not all(record["_id"] for record in records):
         raise DataError("ids in a BEIR folder must not be empty")
     write_bytes(path, b"".join(_json_line(record) for record in records))
 
 
-def _json_line(record: dict[str, str]) -> bytes:
+def _json_line(record: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(record, ensure_ascii=False).encode() + b"\n"
     except UnicodeEncodeError:  # a lone surrogate has no UTF-8, but JSON can escape it

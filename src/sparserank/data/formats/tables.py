@@ -1,8 +1,8 @@
 """Tables as CSV (`.csv`), TSV (`.tsv`) or Parquet (`.parquet`), validated on reading.
 
-Columns are found by name, in any order; other columns are ignored. Ids are text in CSV and TSV, text or whole
-numbers in Parquet. CSV and TSV have a header line; CSV quotes with `"`, TSV has no quoting. A Parquet table may be a
-folder of parts. A compressed file (.gz, .xz, .zst) is decompressed in memory.
+Columns are found by name, in any order; other columns are metadata in a table of documents and ignored elsewhere. Ids
+are text in CSV and TSV, text or whole numbers in Parquet. CSV and TSV have a header line; CSV quotes with `"`, TSV has
+no quoting. A Parquet table may be a folder of parts. A compressed file (.gz, .xz, .zst) is decompressed in memory.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ class Table:
     """A file and its schema.
 
     kinds : {column: kind}. optional : a column that may be missing. different : two columns that never have equal ids.
+    keep_others : read the other columns too, except vectors, structures and bytes of a Parquet file.
     """
 
     path: Path
     kinds: dict[str, str]
     optional: str = ""
     different: tuple[str, str] | None = None
+    keep_others: bool = False
 
     def __post_init__(self) -> None:
         if not is_table(self.path):
@@ -195,7 +197,17 @@ def _check_schema(table: Table, schema: pl.Schema) -> dict[str, str]:
     if table.different and len({_is_text(schema[name]) for name in table.different}) > 1:
         one, other = table.different
         raise DataError(f"{table.place(0)}columns {one!r} and {other!r} must both be text or both be whole numbers")
-    return {name: kind for name, kind in table.kinds.items() if name in schema}
+    others = [name for name in schema if table.keep_others and name not in table.kinds and _is_metadata(schema[name])]
+    return {name: kind for name, kind in table.kinds.items() if name in schema} | dict.fromkeys(others, "metadata")
+
+
+def _is_metadata(dtype: pl.DataType) -> bool:
+    """Whether values are text, numbers, booleans, dates, or lists of them; a list of floats is an embedding."""
+    import polars as pl
+
+    if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.DataType):
+        return not dtype.inner.is_float() and not dtype.inner.is_nested() and _is_metadata(dtype.inner)
+    return _is_text(dtype) or dtype.is_numeric() or dtype in (pl.Boolean, pl.Date, pl.Datetime)
 
 
 def _is_text(dtype: pl.DataType) -> bool:
@@ -222,6 +234,8 @@ def _typed(name: str, kind: str, dtype: pl.DataType) -> pl.Expr:
     import polars as pl
 
     column = pl.col(name)
+    if kind == "metadata":
+        return column.cast(pl.String) if _is_text(dtype) else column.cast(pl.Float64) if dtype.is_decimal() else column
     if kind == "id":
         return column.cast(pl.String if _is_text(dtype) else pl.Int64)
     if kind in ("text", "title"):
@@ -238,7 +252,7 @@ def _checks(table: Table, kinds: dict[str, str], schema: pl.Schema) -> list[tupl
     """Return checks (column, sentence, bad): a row where `bad` is true raises DataError with the sentence."""
     import polars as pl
 
-    may_be_empty = ("title",) if table.is_parquet else ("title", "text")
+    may_be_empty = ("title", "metadata") if table.is_parquet else ("title", "text", "metadata")
     required = [name for name, kind in kinds.items() if kind not in may_be_empty]
     checks = [(name, "must not be empty", pl.col(name).is_null()) for name in required]
     for name, kind in kinds.items():
@@ -250,7 +264,7 @@ def _checks(table: Table, kinds: dict[str, str], schema: pl.Schema) -> list[tupl
             good = good & (value >= 0)
         elif kind == "position":
             good = good & (value >= 1)
-        if kind not in ("id", "text", "title"):
+        if kind not in ("id", "text", "title", "metadata"):
             checks.append((name, f"must be {_EXPECTED[kind]}", ~good.fill_null(False)))
     if table.different:
         one, other = (_typed(name, "id", schema[name]) for name in table.different)

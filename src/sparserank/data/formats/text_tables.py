@@ -1,6 +1,6 @@
 """Tables of a search experiment, CSV, TSV or Parquet, instead of a BEIR folder.
 
-    documents   id, text and, optionally, title
+    documents   id, text and, optionally, title; other columns are metadata
     queries     id, text
     judgments   query, document, grade
     clicks      session, query, document, position, clicked
@@ -41,7 +41,8 @@ def read_documents(path: PathLike) -> Documents:
     Returns
     -------
     Documents
-        The documents in the order of the table.
+        The documents in the order of the table. Other columns are their metadata; an empty cell is no value. Vectors,
+        structures and bytes of a Parquet file are left out.
 
     Examples
     --------
@@ -51,10 +52,12 @@ def read_documents(path: PathLike) -> Documents:
     ...     read_documents(f"{folder}/docs.tsv").texts
     ('heat in slabs',)
     """
-    columns = _columns(Table(Path(path), _DOCUMENTS, optional="title"))
-    ids = columns["id"]
+    columns = _columns(Table(Path(path), _DOCUMENTS, optional="title", keep_others=True))
+    ids, texts = columns.pop("id"), columns.pop("text")
+    titles, names = columns.pop("title", [""] * len(ids)), list(columns)
+    metadata = (dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True))
     try:
-        return Documents(tuple(ids), tuple(columns.get("title", [""] * len(ids))), tuple(columns["text"]))
+        return Documents(tuple(ids), tuple(titles), tuple(texts), tuple(metadata))
     except DataError as error:  # a duplicate id
         raise DataError(f"{path}: {error}") from None
 
