@@ -242,7 +242,7 @@ def test_the_sentence_on_the_order_is_computed_from_the_rows(found, tmp_path):
         {"method": method, "map": printed.map, "paper_map": printed.map}
         for method, printed in published.TABLE_II["rcv1"].items()
     ] + [{"method": "Sparse-R+", "map": 0.1, "paper_map": None}]
-    assert chen2010.order_note(ours) == "By MAP the methods stand in the paper's order."
+    assert chen2010.order_note(ours) == "MAP orders the methods as in the paper."
     ours[4]["map"] = 0.4525
     told = chen2010.order_note(ours)
     assert told.endswith(": Sparse 0.453 is not above SGD (decaying rate) 0.453 (paper: 0.463 and 0.453).")

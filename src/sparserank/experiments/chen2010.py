@@ -151,7 +151,7 @@ def order_note(rows: Sequence[Mapping[str, Any]]) -> str | None:
     """Which methods of Table II are not in the paper's order by MAP; None if the paper has no numbers.
 
     >>> order_note([{"method": "a", "map": 0.4, "paper_map": 0.5}, {"method": "b", "map": 0.3, "paper_map": 0.4}])
-    "By MAP the methods stand in the paper's order."
+    "MAP orders the methods as in the paper."
     """
     printed = [row for row in rows if row["paper_map"] is not None]
     if not printed:
@@ -164,8 +164,8 @@ def order_note(rows: Sequence[Mapping[str, Any]]) -> str | None:
         if a["paper_map"] > b["paper_map"] and not a["map"] > b["map"]
     )
     if not swapped:
-        return "By MAP the methods stand in the paper's order."
-    return f"By MAP the methods do not all stand in the paper's order: {swapped}."
+        return "MAP orders the methods as in the paper."
+    return f"MAP does not order all methods as in the paper: {swapped}."
 
 
 def table_1(data: LabeledDataset) -> list[dict[str, Any]]:
