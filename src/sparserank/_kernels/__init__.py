@@ -1,7 +1,7 @@
 """Numba kernels: arrays and integers in, arrays out. Each file imports only numpy, numba and math.
 
-Numba keeps what it has compiled beside the source, or else in the user's cache, and refuses to work where it can write
-into neither. There, and where nobody has chosen a folder, it gets one that lives as long as the process.
+Numba caches compiled kernels beside the source or in the user's cache folder, and raises an error if it can write to
+neither. In that case, unless NUMBA_CACHE_DIR is set, this package gives it a temporary folder for the process.
 """
 
 import atexit

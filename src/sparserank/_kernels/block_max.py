@@ -28,7 +28,7 @@ MIN_POSTINGS = 8
 EXTRA_CHUNKS = 8
 """The first blocks to be scored have bounds at least as large as those of the best k + EXTRA_CHUNKS chunks."""
 SEEDS_PER_CHUNK = 4
-"""At most so many blocks are scored first for each of these chunks."""
+"""The largest number of blocks that are scored first for each of these chunks."""
 BLOCK_COST = 3
 """Cost of scoring a block for one term, in postings read by the exhaustive search."""
 ROUNDING = 1.2e-7

@@ -1,4 +1,4 @@
-"""What is known of a column of X before anything is learned: its length, and how far it ranges within a query."""
+"""Norms of the columns of X, and the ranges of their values within queries."""
 
 import math
 
@@ -21,9 +21,9 @@ def lengths(pointer, values, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def ranges(pointer, rows, values, query, size, mass, widest, curvature):
-    """How far a feature ranges within a query: the largest range, and sum_q mass_q range_q² / 4.
+    """The largest range (maximum - minimum) of each feature within a query, and sum_q mass_q range_q² / 4.
 
-    A row of no query (below 0) takes no part; a row that does not have the feature has a zero.
+    A row without a query (a number below 0) is ignored; a row without an entry has the value 0.
     """
     n = len(size)
     least, most, seen = np.zeros(n), np.zeros(n), np.zeros(n, np.int64)

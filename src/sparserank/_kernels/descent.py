@@ -1,4 +1,4 @@
-"""Stochastic gradient descent of the squared error, one row of basis functions a step."""
+"""Stochastic gradient descent of the squared error, one row of basis functions per step."""
 
 import math
 

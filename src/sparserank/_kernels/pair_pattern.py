@@ -1,8 +1,8 @@
 """Algorithm 1 on a fixed pattern, step by step: only the entries that are there change.
 
-(The batched form does not hold here: what a step adds is cut to the pattern, so products of Gram matrices do not tell
-what an earlier step adds to a later margin.) A row has a head – its first sizes[level[i]] columns, dense, with `inside`
-saying which of them belong to the pattern – and a tail, a list of rising columns.
+The batched form of `pair_batch` is not possible here: an update changes only entries of the pattern, so its effect on a
+later margin does not follow from Gram matrices. A row has a head, its first sizes[level[i]] columns, stored dense with
+a mask `inside` of the columns in the pattern, and a tail, a list of ascending columns.
 """
 
 import numpy as np
@@ -98,9 +98,9 @@ def steps(
     sizes, level, place, start, size, heads, inside, tail_idx, tail_val,
     right_idx, right_val, split,
 ):  # fmt: skip
-    """Take the triples in order; eta[t] is a step's rate, still[t] a part of its margin that W does not change.
+    """Take the triples in order; eta[t] is the rate of step t, still[t] the part of its margin that W does not change.
 
-    After step first + t + 1, where that is a multiple of `every`, all entries shrink by shrink[t]. With learn = False
+    After step first + t + 1, if that is a multiple of `every`, all entries shrink by shrink[t]. With learn = False
     nothing changes. Returns the number of violations and the summed loss.
     """
     violated, loss = 0, 0.0

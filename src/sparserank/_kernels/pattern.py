@@ -1,7 +1,7 @@
 """Products of a sparse W with documents and queries, at the entries of W alone.
 
-W is CSR, its columns being words of documents. `first` and `last` bound the rows of W that a call works on: rows are
-independent, so any number of threads gives the same bits. Documents come by word (CSC of documents × words).
+W is CSR, and its columns are words of documents. A call computes rows `first` … `last - 1` of W: rows are independent,
+so any number of threads gives the same bits. Documents are stored by word (CSC of documents × words).
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""Triples out of windows: the n-th one, or one drawn by a counter.
+"""Triples of windows: the n-th one, or one drawn by a counter-based random generator.
 
-Random numbers are a function of (seed, number of the draw, number within the draw): no state, so any stretch of the
-sequence can be had at any time, on any number of threads, and is always the same.
+Random numbers are a function of (seed, number of the draw, number within the draw). There is no state, so any part of
+the sequence can be drawn at any time, on any number of threads, with the same result.
 """
 
 import numpy as np
@@ -73,7 +73,7 @@ def draw_triples(seed, first, out, query, order, better, worse, group, members, 
     """out[k] = (query, better, worse) of draw first + k.
 
     chance[r + 1] - chance[r] is the probability of row r; weight is cumulative over `order`, empty for equal weights.
-    A row whose query is below 0 has every one of its better items as a query, which does not beat itself.
+    If the query of a row is below 0, each of its better items is a query, and does not beat itself.
     """
     for k in range(len(out)):
         draw = np.uint64(first + k)

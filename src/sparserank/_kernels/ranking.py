@@ -96,7 +96,7 @@ def sparse_rows(indptr, indices, data, t_indptr, t_indices, t_data, columns):
 
 @njit(cache=True, nogil=True)
 def class_rows(bits, first_query, label, member, member_start, tie, precision, error):
-    """The average precision and the share of wrong pairs of each row of a block; -1, or where a NaN was met.
+    """The average precision and the share of wrong pairs of each row of a block; returns -1, or the place of a NaN.
 
     Row r ranks every item for query q = first_query + r, itself left out; bits[r, j] are the bits of item j's float32
     score. Relevant are the other members of q's class: member[member_start[c]] to member[member_start[c + 1]]. Only

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class CandidateLists:
     """The documents of query i are document[start[i] : start[i + 1]], in ascending order.
 
-    base : the score that is there already, of each document in its list.
+    base : the score of each document without the pairs, such as the lexical score.
     grade : the grade of each document if it is relevant, else 0.
     share : v_q times the share of the document in the relevant grades of its query; 0 if it is not relevant.
     """
@@ -120,7 +120,7 @@ def _share_factors(lists: ListProblem) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class RerankingProblem:
-    """A loss of s = base + qᵀ W d over candidate lists: W is learned beside a score that is there already.
+    """A loss of s = base + qᵀ W d over candidate lists: W is learned in addition to a given base score.
 
     loss : a Domination, a Softmax or a Hinge.
     """

@@ -1,10 +1,10 @@
-"""The ridge solution of a list problem in closed form. It has two faces, and each side may use either:
+"""The ridge solution of a list problem in closed form. It has two forms, and each side may use either:
 
     W = Qᵀ (Q Qᵀ + a V⁻¹)⁻¹ Y (D Dᵀ + b I)⁻¹ D          from items: queries, documents
       = (QᵀVQ + a I)⁻¹ QᵀVYD (DᵀD + b I)⁻¹              from words: query words, document words
 
-A side uses the face with the smaller Gram matrix. If both are larger than `max_size`, the side uses its `max_size`
-heaviest words, and the other words have no pairs. W is made some rows at a time and pruned on the way.
+A side uses the form with the smaller Gram matrix. If both are larger than `max_size`, the side uses its `max_size`
+heaviest words, and the other words have no pairs. W is computed in blocks of rows, which are pruned as they come.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 RowBlocks = Iterator[tuple[NDArray[np.intp], Matrix]]
 """Row numbers of W, and those rows, dense."""
 BLOCK_ROWS = 256
-"""Rows of W that are made at a time."""
+"""Rows of W in a block."""
 MAX_SIZE = 12_000
 """The largest Gram matrix of a side (576 MB)."""
 
@@ -51,7 +51,7 @@ class Side:
 
     @classmethod
     def of(cls, X: csr_array, weight: NDArray[np.float64] | None = None, max_size: int = MAX_SIZE) -> Side:
-        """Choose the smaller face; beyond `max_size`, the heaviest words."""
+        """Choose the form with the smaller Gram matrix; beyond `max_size`, the heaviest words."""
         norms = compute_squared_norms(X, weight)
         live = np.flatnonzero(norms)
         if X.shape[0] <= min(len(live), max_size):
@@ -92,7 +92,7 @@ class Side:
         return ridge if self.words is not None or self.weight is None else ridge / self.weight
 
     def project(self, X: csr_array) -> Matrix:
-        """X selfᵀ, or X at the words, dense: what the solution of this side is multiplied with for other rows."""
+        """X selfᵀ, or X at the words, dense: the factor that applies the solution of this side to other rows."""
         return compute_gram(X, self.X) if self.words is None else np.asarray(X[:, self.words].toarray(), np.float32)
 
     @property
@@ -122,12 +122,12 @@ class ClosedForm:
         return Side.of(self.D, max_size=self.max_size)
 
     def iterate_rows(self, problem: ListProblem, ridge: Ridge, Y: Matrix | None = None) -> RowBlocks:
-        """The rows of W; rows of words that no query has are left out. Y: other targets than the problem's, dense."""
+        """The rows of W, without those of words that occur in no query. Y : other targets than the problem's, dense."""
         left, M = self._solve(problem, ridge, Y)
         return iterate_rows(left, self.documents, M, problem.shape[1])
 
     def solve(self, problem: ListProblem, ridge: Ridge, prune: RowPruning) -> csr_array:
-        """W, pruned while its rows are made."""
+        """W, pruned block by block."""
         left, M = self._solve(problem, ridge)
         D = self.documents.X
         if isinstance(D, DocumentSource) and self.documents.words is None:
@@ -135,7 +135,7 @@ class ClosedForm:
         return prune(iterate_rows(left, self.documents, M, problem.shape[1]))
 
     def _solve(self, problem: ListProblem, ridge: Ridge, Y: Matrix | None = None) -> tuple[Side, Matrix]:
-        """The side of the queries, and Y between the two sides, solved for both."""
+        """The side of the queries, and the middle matrix solved for both sides."""
         left, right = Side.of(problem.Q, problem.weight, self.max_size), self.documents
         M = solve_factorized(left.factorize(ridge.query), compute_middle(left, right, problem, Y))
         M = solve_factorized(right.factorize(ridge.document), np.ascontiguousarray(M.T))
@@ -143,7 +143,7 @@ class ClosedForm:
 
 
 def compute_middle(left: Side, right: Side, problem: ListProblem, Y: Matrix | None = None) -> Matrix:
-    """Y between the two sides: Y, QᵀVY, YD or QᵀVYD, dense, with its mean taken off."""
+    """The middle matrix between the two sides: Y, QᵀVY, YD or QᵀVYD, dense, with the mean of Y subtracted."""
 
     if Y is not None:
         return np.asarray(right.gather(left.gather(Y).T).T, np.float32, order="C")

@@ -244,7 +244,7 @@ class Descent:
         """The minimum for the smallest alpha that leaves at most `max_features` weights, by a warm-started path.
 
         The path stops where the weights first exceed `max_features`; the last step is then bisected until alpha is
-        known to a thousandth or exactly so many weights are left.
+        known to a thousandth or exactly `max_features` weights are left.
         """
         high, low = self.scale, 0.0
         best = self.minimize(replace(penalty, alpha=high))

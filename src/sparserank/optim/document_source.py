@@ -1,7 +1,7 @@
 """DocumentSource: rows of documents that are not in this process, such as those on a cluster.
 
-It stands where the CSR matrix D of the documents stands. The functions that read D ask the source for the result
-instead, which is a sum over documents or a score of a document, so that no row is sent here.
+It replaces the CSR matrix D of the documents. Functions that would read D call a method of the source instead, which
+returns sums over documents or scores of documents, so no row is sent to this process.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Matrix = NDArray[np.float32]
 
 
 class DocumentSource(ABC):
-    """Documents × words; D is the matrix that is elsewhere.
+    """A matrix D of documents × words that another process stores.
 
-    nnz : the number of weights that this process holds, for its plan of memory.
+    nnz : the number of entries in this process, for the memory plan.
     """
 
     shape: tuple[int, int]

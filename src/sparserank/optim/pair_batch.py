@@ -88,7 +88,7 @@ class Slots:
         )  # fmt: skip
 
     def _reserve(self, left: int, right: int) -> None:
-        """Enlarge the arrays to so many entries per slot, by copies: another thread may be reading the old ones."""
+        """Enlarge the arrays to the given entries per slot, by copies: another thread may be reading the old ones."""
         if left >= self.entry_step.shape[1]:
             wide = left + left // 4 + 1
             self.left = self.left[0], np.empty(wide, np.uint32), np.empty(wide, np.float32)

@@ -35,7 +35,7 @@ PARTS = 4
 class PatternAdagrad(Solver):
     """Adagrad on the entries that W has.
 
-    initial_squares : what the sum of squared gradients starts with; larger values hold back pairs that are rarely seen.
+    initial_squares : the initial sum of squared gradients; larger values make the first steps of a pair smaller.
     """
 
     epochs: int = 1

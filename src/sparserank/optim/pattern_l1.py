@@ -190,7 +190,7 @@ class _PatternSearch:
 
 
 def _next_factor(before: int, now: int, ratio: float, target: int) -> float:
-    """The factor of l1 that leaves a little less than the target, if pairs go on to grow as they have."""
+    """The factor of l1 that should leave slightly fewer pairs than the target, by extrapolation of their growth."""
     if not 0 < before < now:
         return L1_FACTOR
     growth = float(np.log(now / before) / np.log(ratio))

@@ -30,8 +30,8 @@ class ListProblem:
 
     Q, D : one row for each query, one for each document.
     grades : queries × documents.
-    weight : v_q > 0, how many queries each query counts as; None is 1 each.
-    query_normalization : 0 lets every judgment count alike, 1 every query.
+    weight : v_q > 0, the weight of each query; None is 1 each.
+    query_normalization : with 0 every judgment has the same influence, with 1 every query.
     """
 
     Q: csr_array
@@ -49,7 +49,7 @@ class ListProblem:
             raise DataError(f"{expected[0]} queries need as many weights; got {self.weight.shape}")
         if self.weight is not None and not (np.isfinite(self.weight) & (self.weight > 0.0)).all():
             wrong = int(np.flatnonzero(~(np.isfinite(self.weight) & (self.weight > 0.0)))[0])
-            raise DataError(f"a query's weight must be finite and above 0; that of query {wrong} is not")
+            raise DataError(f"a query weight must be finite and above 0; that of query {wrong} is not")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -207,5 +207,5 @@ def _check_margins(windows: Queries, offset: NDArray[np.float64]) -> None:
         rows = int(windows.order[i]), int(windows.order[j])
         raise DataError(
             f"the margin between row {rows[0]} and row {rows[1]}, which it should beat, is {m[i] - m[j]:g}; "
-            "margins must not fall as grades rise: give the better row at least what the worse one has"
+            "margins must not decrease with the grade: give the better row at least the margin of the worse one"
         )

@@ -4,10 +4,10 @@
     At every multiple of T:  shrink W by alpha · (η_{t−T+1} + … + η_t).
 
 It is exact and never forms W: see `_kernels.pair_batch` for the batched form and `_kernels.pair_rows` for the storage.
-A centre C is learned around: V = W − C is what is stored and shrunk, and qᵀC(d⁺ − d⁻) is added to every margin.
+With a prior C, the solver stores and shrinks V = W − C, and adds qᵀC(d⁺ − d⁻) to every margin.
 
-With a target number of nonzeros, W is held near `slack` times as many, and the last shrinking is delayed until more
-triples come: W then has more nonzeros than the target, and the caller prunes it to the largest.
+With a target number of nonzeros, alpha is adapted so that W has about `slack` times as many, and the last shrinkage is
+delayed until more triples come: W then has more nonzeros than the target, and the caller prunes it to the largest.
 """
 
 from __future__ import annotations
@@ -105,13 +105,13 @@ class SparseSGD(Solver):
         loss, penalty : Hinge, Penalty
             The loss of a triple, and the penalty of W.
         start, centre : csr_array, csr_array or None
-            W before the first step, and the W that the penalty pulls to; None is zero.
+            W before the first step, and the prior that the penalty shrinks W towards; None is zero.
         pattern : bool, default=False
             Whether W keeps the entries that `start` has.
         max_pairs : int or None, default=None
             The number of nonzeros that alpha is adjusted to.
         slack : float, default=1.0
-            How many times `max_pairs` W may hold on the way.
+            The largest size of W during training, as a multiple of `max_pairs`.
         """
         self.check(loss, penalty)
         if isinstance(penalty, GroupL1) and (pattern or max_pairs is not None):
