@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -47,6 +48,34 @@ def test_a_ranker_is_trained_and_measured(capsys, files, tmp_path, ranker):
     assert said["measures"]["nDCG@10"]["low"] <= said["measures"]["nDCG@10"]["value"]
     assert said["measures"]["nDCG@10"]["value"] > 0.85
     assert said["measures"]["PairError"]["value"] < 0.2
+
+
+def test_a_file_without_query_ids_is_named_and_group_sizes_beside_it_are_read(capsys, files, tmp_path):
+    bare = tmp_path / "train.txt"
+    bare.write_text(re.sub(r"qid:\d+ ", "", (files / "train.txt").read_text()))
+    command = ("train", bare, "--ranker", "ranksvm", "--output", tmp_path / "m")
+    assert call(*command) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"sparserank: {bare}: the rows have no query ids; write 'qid:<id>' after each grade")
+    assert line.endswith(f"to {bare}.query")
+    (tmp_path / "train.txt.query").write_text("8\n" * 10)
+    assert printed(capsys, *command)["queries"] == 10
+    (tmp_path / "train.txt.query").write_text("8\n" * 9)
+    assert call(*command) == 2
+    assert f"train.txt.query: its queries have 72 rows, but {bare} has 80" in capsys.readouterr().err
+    (tmp_path / "train.txt.query").write_text("8\n0\n")
+    assert call(*command) == 2
+    assert "train.txt.query:2: the number of rows of a query must be a positive" in capsys.readouterr().err
+
+
+def test_a_missing_file_is_not_taken_for_a_data_set_only(capsys, tmp_path):
+    for ranker in ("ranksvm", "text"):
+        assert call("train", tmp_path / "no.txt", "--ranker", ranker, "--output", tmp_path / "m") == 2
+        err = capsys.readouterr().err
+        assert err == (
+            f"sparserank: no such file or folder, and no data set of that name: '{tmp_path / 'no.txt'}'; "
+            "`sparserank datasets` lists the names\n"
+        )
 
 
 def test_a_model_remembers_what_its_file_counts_from(capsys, files, tmp_path):

@@ -238,7 +238,7 @@ def test_an_unknown_name_is_answered_with_the_folders_too(capsys, folder, tmp_pa
     assert call("train", "linsk", "--output", tmp_path / "m") == 2
     err = capsys.readouterr().err
     assert "did you mean 'links'?" in err
-    assert "pydocs, links" in err
+    assert "no such file or folder, and no data set of that name: 'linsk'" in err
     (folder.parent / "no-queries").mkdir(exist_ok=True)
     (folder.parent / "no-queries" / "corpus.jsonl").write_text("{}")
     for name in ("no-queries", "../data/links", ".", ""):

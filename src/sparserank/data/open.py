@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ConfigError, DataError
 from .datasets.catalog import CATALOG
-from .datasets.load import load
+from .datasets.load import closest_names, dataset_names, load
 from .files import PathLike
 from .formats.beir import is_beir, read_beir, stream_corpus
 from .formats.letor import ZeroBased, read_letor
@@ -57,7 +57,16 @@ def open_data(data: PathLike) -> Any:
     if path.is_dir():
         has_folds = (path / "S1.txt").exists() or any(path.glob("[Ff]old*"))
         return read_folds(path) if has_folds and not is_beir(path) else read_beir(path)
-    return read_letor(path) if path.exists() else load(str(data))
+    return read_letor(path) if path.exists() else _load_named(str(data))
+
+
+def _load_named(name: str) -> Any:
+    if name not in (names := dataset_names()):
+        guess = closest_names(name, names) if Path(name).name == name else ""
+        raise DataError(
+            f"no such file or folder, and no data set of that name: {name!r}; {guess}`sparserank datasets` lists the names"
+        )
+    return load(name)
 
 
 def open_collection(data: PathLike) -> Collection:
@@ -84,10 +93,10 @@ def stream_documents(data: PathLike, size: int) -> Iterator[Documents]:
 
 
 def open_letor(data: PathLike, *, n_features: int | None = None, zero_based: ZeroBased = "auto") -> Letor:
-    """Open a LETOR file, or a named set of LETOR rows."""
-    if Path(data).exists() or str(data) not in CATALOG:
-        return read_letor(data, n_features=n_features, zero_based=zero_based)
-    opened = load(str(data))
+    """Open a LETOR file, or a named set of LETOR rows; a file without query ids raises DataError."""
+    if Path(data).exists():
+        return read_letor(data, n_features=n_features, zero_based=zero_based, require_qid=True)
+    opened = _load_named(str(data))
     if not isinstance(opened, Letor):
         raise DataError(f"{str(data)!r} is not a single set of LETOR rows; for one in folds use --folds {data}")
     return opened

@@ -227,6 +227,8 @@ class Letor:
         The text after '#' in each row.
     zero_based : bool, default False
         Whether the file counts features from 0.
+    has_qid : bool, default True
+        Whether the query ids were given; without them every row has qid 0.
     """
 
     X: csr_array
@@ -234,6 +236,7 @@ class Letor:
     qid: NDArray[Any]
     comments: tuple[str, ...] = ()
     zero_based: bool = False
+    has_qid: bool = True
 
     def __len__(self) -> int:
         return len(self.y)

@@ -254,7 +254,7 @@ def test_what_goes_wrong_is_said_and_looked_at_again(place):
     place.say(1)
     done = run(place.config(held_out=str(place.held_out / "absent")))
     assert done.outcome == "failed"
-    assert "unknown data set" in done.said
+    assert "no such file or folder" in done.said
     learner = Learner(place.config())
     assert learner.state()["last"] == done.to_dict()
     assert run(place.config()).outcome == "learned"

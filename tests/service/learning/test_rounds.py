@@ -400,5 +400,5 @@ def test_judgments_come_from_a_folder_or_by_name(tmp_path):
         HeldOutJudgments.load(tmp_path / "set", "test")
     with pytest.raises(DataError, match="is not a text collection"):
         HeldOutJudgments.load("digits")
-    with pytest.raises(DataError, match="unknown data set"):
+    with pytest.raises(DataError, match="no such file or folder"):
         HeldOutJudgments.load(tmp_path / "absent")

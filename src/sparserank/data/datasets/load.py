@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,14 +131,23 @@ def load(name: str, *, download: bool = True, progress: Progress | None = None, 
     return loader(obtain(data_set, download=download, progress=progress), **options)
 
 
+def dataset_names() -> list[str]:
+    """Return the names of all data sets."""
+    return [*CATALOG, *beir_folders()]
+
+
+def closest_names(name: object, names: Sequence[str]) -> str:
+    """Return "did you mean 'mnist'? " for a misspelled name, or ""."""
+    close = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+
+
 def _load_folder(name: str, options: dict[str, Any]) -> Collection:
     folders = beir_folders()
     if name not in tuple(folders):
-        names = [*CATALOG, *folders]
-        close = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
-        guess = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+        names = dataset_names()
         raise DataError(
-            f"unknown data set {name!r}; {guess}the names are: {', '.join(names)}, "
+            f"unknown data set {name!r}; {closest_names(name, names)}the names are: {', '.join(names)}, "
             "and those of BEIR folders in $SPARSERANK_DATA"
         )
     if options:

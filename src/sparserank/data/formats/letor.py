@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -21,6 +21,7 @@ from ... import validation
 from ...errors import DataError
 from ..files import PathLike, atomic_write, decode_utf8, read_bytes
 from ..records import Letor
+from .group_sizes import group_path, read_group_sizes
 from .lines import format_number
 
 if TYPE_CHECKING:
@@ -36,19 +37,27 @@ _MIN_PART_BYTES = 1 << 22
 
 
 def read_letor(
-    path: PathLike, *, n_features: int | None = None, zero_based: ZeroBased = "auto", n_jobs: int | None = None
+    path: PathLike,
+    *,
+    n_features: int | None = None,
+    zero_based: ZeroBased = "auto",
+    require_qid: bool = False,
+    n_jobs: int | None = None,
 ) -> Letor:
     """Read a LETOR / svmlight file, plain or compressed as .gz, .xz or .zst.
 
     Parameters
     ----------
     path : path
-        The file. Explicit zeros stay stored. In a file without qid every row has qid 0.
+        The file. Explicit zeros stay stored. A file without qids takes its queries from PATH.query, as LightGBM does:
+        one number of rows per line. Without that file, too, every row has qid 0.
     n_features : int, optional
         The number of columns of X; by default the largest index decides.
     zero_based : bool or "auto", default "auto"
         Whether features count from 0. With "auto" they do if index 0 occurs, else from 1. Give a test file the
         `zero_based` of its training file, because it may happen to have no index 0.
+    require_qid : bool, default False
+        Whether a file without qids and without PATH.query raises DataError.
     n_jobs : int, optional
         Threads; the result does not depend on it.
 
@@ -59,15 +68,26 @@ def read_letor(
 
     Examples
     --------
-    >>> from tempfile import TemporaryDirectory
     >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.txt").write_text("2 qid:10 1:0.5 3:1e-3 #docid = GX1\\n0 qid:10 2:0.25 #docid = GX7\\n")
     ...     letor = read_letor(f"{folder}/a.txt")
     >>> letor.X.toarray().tolist(), letor.y.tolist(), letor.qid.tolist(), docids(letor)
     ([[0.5, 0.0, 0.001], [0.0, 0.25, 0.0]], [2.0, 0.0], [10, 10], ('GX1', 'GX7'))
     """
-    return parse_letor(read_bytes(path), str(path), n_features=n_features, zero_based=zero_based, n_jobs=n_jobs)
+    letor = parse_letor(read_bytes(path), str(path), n_features=n_features, zero_based=zero_based, n_jobs=n_jobs)
+    if letor.has_qid:
+        return letor
+    sizes = group_path(path)
+    if sizes.is_file():
+        return replace(letor, qid=read_group_sizes(sizes, path, len(letor)), has_qid=True)
+    if require_qid:
+        raise DataError(
+            f"{path}: the rows have no query ids; write 'qid:<id>' after each grade, or the number of rows of each "
+            f"query, one per line, to {sizes}"
+        )
+    return letor
 
 
 def parse_letor(
@@ -117,7 +137,8 @@ def parse_letor(
     X, base = _matrix(text, parts, values, n_features, zero_based)
     comments = _comments(text, np.concatenate([part.at[:, 2] for part in parts]))
     from_zero = zero_based is True or (base == 0 and len(values) > 0)
-    return Letor(X, grades, _qid(text, parts), comments, from_zero)
+    has_qid = any(bool((part.at[:, 1] >= 0).any()) for part in parts)
+    return Letor(X, grades, _qid(text, parts), comments, from_zero, has_qid)
 
 
 @dataclass(frozen=True)
