@@ -26,3 +26,13 @@ class NotFitted(SparseRankError, AttributeError):
 
 class NotInstalled(SparseRankError, ImportError):
     """An optional part of SparseRank needs an extra that is not installed."""
+
+
+def count_of(n: int, noun: str) -> str:
+    """Return a number with its noun, for a message.
+
+    >>> count_of(1, "judged query"), count_of(2000, "judged query"), count_of(0, "document")
+    ('1 judged query', '2,000 judged queries', '0 documents')
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{n:,} {noun if n == 1 else plural}"

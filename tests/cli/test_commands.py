@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,30 @@ def test_train_writes_a_model_and_its_index(capsys, folder, tmp_path):
     assert said["documents"] == 3
     assert (tmp_path / "m").exists()
     assert (tmp_path / "m.index").exists()
+
+
+def test_train_says_each_fact_once(capsys, folder, tmp_path):
+    """One judged query is too few; the model's name has another suffix than its format."""
+    assert call("train", folder, "--output", tmp_path / "m.bin") == 0
+    out, err = capsys.readouterr()
+    assert unexpected(err) == []
+    assert "pairs" not in err
+    first, reason, suffix = out.splitlines()
+    assert first.startswith("text on 3 documents and")
+    assert reason == "no word pairs: 1 judged query: too few to learn pairs; the model keeps the lexical score alone"
+    assert suffix == (
+        f"{tmp_path / 'm.bin'} is a safetensors file; other tools expect the name {tmp_path / 'm.safetensors'}"
+    )
+
+
+def test_judgments_without_a_relevant_document_are_one_line(capsys, folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "zeros")
+    (tmp_path / "zeros" / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t0\n")
+    assert call("train", tmp_path / "zeros", "--output", tmp_path / "m") == 2
+    assert capsys.readouterr().err == (
+        "sparserank: none of the 1 judgments has a grade above 0; give at least one relevant document, or no qrels for "
+        "the lexical score alone\n"
+    )
 
 
 def test_search_prints_what_the_contract_says(capsys, model):

@@ -11,7 +11,7 @@ import sklearn
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -276,6 +276,14 @@ def test_qids_go_through_pipelines_and_searches_by_metadata_routing(name):
             search = GridSearchCV(steps, {}, cv=GroupKFold(3), scoring=scoring, error_score="raise")
             search.fit(sparse.csr_array(X), y, qid=names, groups=names)
             assert search.best_score_ > 0.85
+
+
+def test_cross_validation_without_query_ids_warns():
+    X, y, qid = np.random.default_rng(0).random((40, 3)), np.tile([0, 1], 20), np.repeat(np.arange(8), 5)
+    for scoring in (None, sr.ranking_scorer("AP")):
+        with pytest.warns(UserWarning, match="no query ids, so all rows count as one query; give qid"):
+            cross_val_score(sr.RankSVM(), X, y, cv=GroupKFold(2), groups=qid, scoring=scoring)
+    assert 0.0 < sr.RankSVM().fit(X, y, qid).score(X, y, qid) <= 1.0
 
 
 class Echo(LetorRanker):

@@ -262,5 +262,5 @@ def test_bad_input_raises_an_error(spark):
         SparkTextRanker().fit(None, {"a": "b"}, {"q": "b"}, [])
     with pytest.raises(ConfigError, match="'partitions' parameter"):
         SparkTextRanker(partitions=0).fit(None, {"a": "b"}, {"q": "b"}, {"q": {"a": 1}})
-    with pytest.raises(DataError, match="1 judged documents are not among the documents, the first is 'z'"):
+    with pytest.raises(DataError, match="1 judged document not among the documents, the first is 'z'"):
         SparkTextRanker(partitions=1).fit(spark, {"a": "bird"}, {"q": "bird"}, {"q": {"z": 1}})

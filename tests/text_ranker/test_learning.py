@@ -131,7 +131,8 @@ def test_one_query_is_too_few_and_the_lexical_model_stays(caplog):
     docs, queries, qrels = world()
     with caplog.at_level(logging.WARNING):
         ranker = sr.TextRanker().fit(docs, queries, {"car-red": qrels["car-red"], "car-blue": {"boat-red": 0}})
-    assert "1 judged queries are too few" in caplog.text
+    assert "1 judged query: too few to learn pairs" in caplog.text
+    assert ranker.model_.info["no_pairs"] == "1 judged query: too few to learn pairs"
     assert ranker.model_.W is None
     with pytest.raises(NotFitted, match="no word pairs"):
         ranker.related("car")
@@ -261,7 +262,9 @@ def test_sizes_that_cannot_be_are_refused(settings, message):
 
 def test_a_grade_that_is_no_number_is_refused():
     docs, queries, qrels = world()
-    with pytest.raises(DataError, match="grade of document 'boat-red' for query 'car-red' is nan"):
+    with pytest.raises(
+        DataError, match="grade of document 'boat-red' for query 'car-red' must be a finite number; got nan"
+    ):
         sr.TextRanker().fit(docs, queries, qrels | {"car-red": {"boat-red": np.nan}})
 
 

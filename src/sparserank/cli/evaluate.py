@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ..errors import ConfigError
+from ..errors import ConfigError, count_of
 from .arguments import DataOrNone, ExcludeSelf, FoldsFolder, Json, JudgmentsTable, ModelFile, QueriesTable, Seed
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def evaluate(
         collection, table, _ = open_sources(Sources(data, queries=queries, judgments=judgments), learns=False)
         qrels = collection.split(split) if table is None else cast("Qrels", table)
     collection = apply_exclude_self(collection, qrels, exclude_self)
-    with phase(f"searching for {len(qrels)} queries"):
+    with phase(f"searching for {count_of(len(qrels), 'query')}"):
         runs = {path: rank_queries(ranker, collection, qrels, depth) for path, ranker in rankers.items()}
         lexical = rank_queries(fit_bm25(collection), collection, qrels, depth)
     about = {

@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from ..data.records import Collection, Qrels, Run
-from ..errors import DataError
+from ..errors import DataError, count_of
 from ..evaluation import Evaluation, PairedRuns, Report, Reverses, WorseQuery, compare, compare_runs, evaluate_run
 from ..evaluation.measures import Measure
 
@@ -32,7 +32,8 @@ def rank_queries(ranker: TextRanker, collection: Collection, qrels: Qrels, depth
     """Rank for the judged queries, with the ranker's own index if it contains the documents of the collection."""
     missing = [query for query in qrels if query not in collection.queries]
     if missing:
-        raise DataError(f"{len(missing)} judged queries of {collection.name} have no text, the first is {missing[0]!r}")
+        n = count_of(len(missing), "judged query")
+        raise DataError(f"{collection.name}: no text for {n}, the first is {missing[0]!r}")
     queries = {query: collection.queries[query] for query in qrels}
     if not ranker.serves(collection.documents):
         ranker = ranker.over(collection.documents)

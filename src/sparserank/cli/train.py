@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -60,7 +63,13 @@ PAIR_RANKERS = (Ranker.text, Ranker.bilinear)
 
 def train(
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model (one .safetensors file).")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="MODEL",
+            help="Where to write the model: one safetensors file; end its name in .safetensors.",
+        ),
     ],
     data: DataOrNone = None,
     ranker: Annotated[
@@ -213,9 +222,9 @@ def train(
     with phase(f"reading {data}"):
         collection, relevance, n_dropped = open_sources(sources, ranker in PAIR_RANKERS, read_click_grades)
         qrels = _training_qrels(collection, ranker, split) if relevance is None else relevance
-    query_ids = set(qrels.query if isinstance(qrels, Triples) else qrels)
+    query_ids = set(qrels.query if isinstance(qrels, Triples) else qrels or ())
     collection = apply_exclude_self(collection, query_ids, exclude_self)
-    with progress() as report:
+    with progress() as report, _without_warnings():
         model.fit(
             collection.documents, collection.queries, qrels,
             query_group=groups, exclude_self=collection.exclude_self, callback=report, checkpoint=checkpoint,
@@ -235,6 +244,21 @@ def train(
     )  # fmt: skip
 
 
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Keep the ranker from logging why it has no pairs; the summary says it."""
+    log = logging.getLogger("sparserank.text_ranker.training")
+    log.addFilter(_drop)
+    try:
+        yield
+    finally:
+        log.removeFilter(_drop)
+
+
+def _drop(record: logging.LogRecord) -> bool:
+    return False
+
+
 def _reverses(collection: Collection, training: str) -> dict[str, Reverses]:
     """Return the judgments of each split whose reverse is in training; none unless queries are documents."""
     from ..evaluation import Reverses
@@ -243,13 +267,13 @@ def _reverses(collection: Collection, training: str) -> dict[str, Reverses]:
     return {name: one for name, one in splits.items() if one is not None}
 
 
-def _training_qrels(collection: Collection, ranker: Ranker, split: str | None) -> Qrels:
+def _training_qrels(collection: Collection, ranker: Ranker, split: str | None) -> Qrels | None:
     """Return the judgments of the split, by default of train if it exists; none for a lexical ranker."""
     if ranker not in PAIR_RANKERS:
         if split is not None and collection.qrels:
             collection.split(split)
-        return {}
-    return {} if split is None and "train" not in collection.qrels else collection.split(split or "train")
+        return None
+    return None if split is None and "train" not in collection.qrels else collection.split(split or "train")
 
 
 def _describe_pairs(model: TextModel, queries: int) -> str:
@@ -260,7 +284,7 @@ def _describe_pairs(model: TextModel, queries: int) -> str:
             "--judgments, --clicks or --triples"
         )
     if model.W is None:
-        return f"no word pairs: they did not help on held-out queries of {queries:,}; the model is lexical only"
+        return f"no word pairs: {info['no_pairs']}; the model keeps the lexical score alone"
     return (
         f"{model.n_pairs:,} word pairs from {info['queries']:,} queries; nDCG@10 on held-out queries "
         f"{info['held_out_lexical']:.3f} (lexical) → {info['held_out_learned']:.3f}"

@@ -37,5 +37,7 @@ def print_training(
         f"in {seconds:.1f} s: {output}{'' if index is None else f', {index}'}"
     )
     dropped = [f"{n_dropped:,} rows dropped: they name unknown documents or queries"] if n_dropped else []
-    for note in (*dropped, *notes):
+    other_name = output.suffix not in ("", ".safetensors")
+    suffix = [f"{output} is a safetensors file; other tools expect the name {output.with_suffix('.safetensors')}"]
+    for note in (*dropped, *notes, *suffix * other_name):
         print(note)

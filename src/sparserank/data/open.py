@@ -64,7 +64,8 @@ def _load_named(name: str) -> Any:
     if name not in (names := dataset_names()):
         guess = closest_names(name, names) if Path(name).name == name else ""
         raise DataError(
-            f"no such file or folder, and no data set of that name: {name!r}; {guess}`sparserank datasets` lists the names"
+            f"no such file or folder, and no data set of that name: {name!r}; {guess}`sparserank datasets` lists the "
+            "names"
         )
     return load(name)
 

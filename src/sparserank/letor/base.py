@@ -7,6 +7,7 @@ before it trains. `predict` requires the columns that `fit` has seen.
 from __future__ import annotations
 
 import secrets
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +30,10 @@ from ..evaluation.items import Items
 from ..evaluation.measures import compute, parse
 from ..preferences.queries import Queries
 
+NO_QID = (
+    "the score has no query ids, so all rows count as one query; give qid, in cross-validation by scikit-learn's "
+    "metadata routing (set_fit_request(qid=True), set_score_request(qid=True), params={'qid': qid})"
+)
 MAX_ABS_VALUE = 1e100
 """Larger numbers raise DataError: sums of their squares would leave the range of a double."""
 
@@ -290,6 +295,8 @@ def measure_by_query(
     0.75
     """
     grades = _grades(y, len(np.asarray(scores)))
+    if qid is None:
+        warnings.warn(NO_QID, stacklevel=3)
     groups = np.zeros(len(grades), np.int64) if qid is None else np.asarray(qid)
     values = compute(Items.from_rows(scores, grades, groups), measure)[0]
     if sample_weight is None:

@@ -38,7 +38,7 @@ def hold_out(groups: NDArray[np.int64], random_state: int) -> list[tuple[NDArray
     n, order = len(groups), np.random.default_rng(random_state).permutation(len(groups))
     _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)
     if len(first) < 2:
-        raise DataError(f"{n} judged queries form {len(first)} group of near-duplicates; at least two are needed")
+        raise DataError(f"the {n} judged queries are near-duplicates of each other; at least two groups are needed")
     n_parts = min(len(first), max(HELD_OUT_PARTS, n // MAX_HELD_OUT))
     part_of, part_sizes = {}, np.zeros(n_parts, np.int64)
     for at in np.argsort(first).tolist():

@@ -210,7 +210,10 @@ def tune_ridge(folds: list[Fold], search: CandidateSearch, callback: Callback) -
             best, chosen = ndcg, candidates[0][:2]
     p_value = _p_value(held_out, ndcg_of_all, TEST_DEPTH)
     if p_value > UNLIKELY:
-        callback(f"pairs are unlikely to help here: nDCG@10 is {lexical:.3f} without and {best:.3f} with all pairs")
+        callback(
+            f"tuning the regularization of pairs: they are unlikely to help here, nDCG@10 is {lexical:.3f} without and "
+            f"{best:.3f} with all pairs"
+        )
     power, ridge = chosen
     return RidgeChoice(power, ridge.query, ridge.document, lexical, best, p_value)
 

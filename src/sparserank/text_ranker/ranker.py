@@ -181,6 +181,8 @@ class TextRanker(PairEditor, Ranker):
         data = TrainingData.validate(
             documents, queries, qrels, exclude_self=exclude_self, query_weight=query_weight, query_group=query_group
         )
+        if self.ranker not in LEXICAL:
+            data.require_relevant(qrels)
         if self.ranker not in LEXICAL and data.qrels:
             characters = sum(map(len, documents.texts)) + sum(map(len, documents.titles))
             check_texts(characters, len(documents), trainer.memory_limit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from ..bilinear.label_ranker import LabelRanker
 from ..bilinear.ranker import BilinearRanker
 from ..data.files import PathLike
 from ..data.records import Documents
-from ..errors import DataError
+from ..errors import DataError, count_of
 from ..optim.penalties import Ridge
 from ..optim.problems import ListProblem
 from ..preferences import Preferences, classes_of
@@ -54,7 +54,7 @@ class Trainer:
     def prepare(self, data: TrainingData) -> tuple[PairLearner, TrainingMatrices, QueryVocabulary]:
         """Return the learner with the budget and constraints of the vocabulary, the matrices, and the vocabulary."""
         if len(data.qrels) < 2:
-            raise DataError(f"at least two judged queries are needed; {len(data.qrels)} has a relevant document")
+            raise DataError(f"at least two judged queries with a relevant document are needed; got {len(data.qrels)}")
         vocabulary = QueryVocabulary.from_texts(self.lexical.features, data.texts)
         matrices = data.encode(self.lexical, vocabulary).grouped(vocabulary, data.declared_groups)
         budget = self.learner.budget.for_shape(matrices.lists.shape)
@@ -74,7 +74,7 @@ class Trainer:
         lexical score has the match of every word with itself.
         """
         if len(data.qrels) < 2:
-            return self._lexical_only(f"{len(data.qrels)} judged queries are too few to learn pairs")
+            return self._lexical_only(f"{count_of(len(data.qrels), 'judged query')}: too few to learn pairs")
         learner, matrices, vocabulary = self.prepare(data)
         if len(np.unique(matrices.group_numbers)) < 2:
             return self._lexical_only(
@@ -166,10 +166,10 @@ class Trainer:
                 "word pairs did not beat the lexical score on held-out queries "
                 f"(nDCG@10 {result.lexical_ndcg:.3f}, p = {result.p_value:.2g})"
             )
-            return replace(self._lexical_only(reason), info=info)
+            return self._lexical_only(reason, info)
         model = TextModel(self.lexical, *pairs(), result.pair_weight, self.constraints, info)
         return model.with_constraints(self.constraints) if self.constraints else model
 
-    def _lexical_only(self, reason: str) -> TextModel:
+    def _lexical_only(self, reason: str, info: Mapping[str, Any] | None = None) -> TextModel:
         log.warning("%s; the model keeps the lexical score alone", reason)
-        return TextModel(self.lexical, constraints=self.constraints)
+        return TextModel(self.lexical, constraints=self.constraints, info={**(info or {}), "no_pairs": reason})

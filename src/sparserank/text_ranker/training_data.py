@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..data.formats.triples import Triples
 from ..data.records import Documents, Qrels
-from ..errors import DataError
+from ..errors import DataError, count_of
 from ..optim.candidate_lists import CandidateLists
 from ..optim.problems import ListProblem
 from ..preferences import Preferences, win_rates
@@ -61,8 +62,7 @@ class TrainingData:
         queries, triples = queries or {}, None
         if isinstance(qrels, Triples):
             triples, qrels = qrels, win_rates(qrels.query, qrels.better, qrels.worse, qrels.weight)
-        qrels = qrels or {}
-        _check_judgments(documents, queries, qrels)
+        _check_judgments(documents, queries, qrels := {} if qrels is None else qrels)
         for query, weight in (query_weight or {}).items():
             if validation.number(f"query_weight[{query!r}]", weight) <= 0.0:
                 raise DataError(f"The weight of query {query!r} must be above 0. Got {weight} instead.")
@@ -73,6 +73,16 @@ class TrainingData:
         used = {q: {d: grade for d, grade in grades.items() if teaches(q, d, grade)} for q, grades in qrels.items()}
         used = {query: grades for query, grades in used.items() if grades}
         return cls(documents, queries, used, exclude_self, query_weight, query_group, triples)
+
+    def require_relevant(self, qrels: Qrels | Triples | None) -> None:
+        """Raise DataError if judgments were given and none of them says that a document is relevant."""
+        if qrels is None or self.qrels:
+            return
+        n = len(qrels) if isinstance(qrels, Triples) else sum(map(len, qrels.values()))
+        raise DataError(
+            f"{'qrels has no judgments' if n == 0 else f'none of the {n:,} judgments has a grade above 0'}; give at "
+            "least one relevant document, or no qrels for the lexical score alone"
+        )
 
     @property
     def texts(self) -> list[str]:
@@ -115,15 +125,28 @@ class TrainingData:
 
 
 def _check_judgments(documents: Documents, queries: Mapping[str, str], qrels: Qrels) -> None:
+    _require_mapping("queries must be {id: text}", queries)
+    _require_mapping("qrels must be {query id: {document id: grade}}", qrels)
+    for query, grades in qrels.items():
+        _require_mapping(f"qrels[{query!r}] must be {{document id: grade}}", grades)
     if unknown := [query for query in qrels if query not in queries]:
-        raise DataError(f"{len(unknown)} judged queries have no text, the first is {unknown[0]!r}")
+        raise DataError(f"no text for {count_of(len(unknown), 'judged query')}, the first is {unknown[0]!r}")
     known = set(documents.ids)
     if absent := list(dict.fromkeys(d for grades in qrels.values() for d in grades if d not in known)):
-        raise DataError(f"{len(absent)} judged documents are not among the documents, the first is {absent[0]!r}")
+        raise DataError(
+            f"{count_of(len(absent), 'judged document')} not among the documents, the first is {absent[0]!r}"
+        )
     for query, grades in qrels.items():
         for document, grade in grades.items():
-            if not np.isfinite(grade):
-                raise DataError(f"the grade of document {document!r} for query {query!r} is {grade}")
+            if not isinstance(grade, Real) or not np.isfinite(float(grade)):
+                raise DataError(
+                    f"the grade of document {document!r} for query {query!r} must be a finite number; got {grade!r}"
+                )
+
+
+def _require_mapping(sentence: str, given: object) -> None:
+    if not isinstance(given, Mapping):
+        raise DataError(f"{sentence}; got {type(given).__name__}")
 
 
 class LexicalRows(NamedTuple):

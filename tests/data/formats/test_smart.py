@@ -70,6 +70,7 @@ def test_codes_become_grades_that_rise_with_relevance(tmp_path: Path) -> None:
     [
         ("", ": contains no judgments"),
         ("1 10 1\n1 11\n", ":2: a line has 3 fields, 'query document code'; got 2"),
+        ("1 2 10 1\n", ":1: a line is 'query document 0 0' or 'query 0 document grade'; got '2' second"),
         ("x 10 1\n", ":1: the query must be its position"),
         ("0 10 1\n", ":1: the query must be its position"),
         ("1 10 6\n", ":1: the code must be 1, 2, 3, 4, 5 or -1; got '6'"),
@@ -81,6 +82,17 @@ def test_judgments_of_another_shape_are_refused_by_their_line(tmp_path: Path, co
     with pytest.raises(DataError) as caught:
         read_smart_qrels(path)
     assert str(caught.value).startswith(f"{path}{sentence}")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("01 1410  0 0\n01 1572  0 0\n2 28 0 0.000000\n", {"1": {"1410": 1.0, "1572": 1.0}, "2": {"28": 1.0}}),
+        ("1 0 13 1\n1 0 14 2\n", {"1": {"13": 1.0, "14": 2.0}}),
+    ],
+)
+def test_judgments_of_four_columns_are_those_of_cacm_and_cisi_or_of_med(tmp_path: Path, content, expected) -> None:
+    assert read_smart_qrels(written(tmp_path, content)) == expected
 
 
 @pytest.mark.data

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 
 from ...errors import DataError
 from ..files import PathLike, numbered_lines
-from .lines import qrels_from_rows, read_fields
+from .lines import parse_number, qrels_from_rows, read_fields
 
 FIELDS = ("I", "T", "A", "B", "W")
+_ZERO = re.compile(r"0(\.0*)?")
 _TAG = re.compile(r"\.([A-Z])(?:\s+(.*))?")
 
 _GRADE_OF_CODE = {"1": 4.0, "2": 3.0, "3": 2.0, "4": 1.0, "5": 0.0, "-1": 4.0}
@@ -84,9 +85,10 @@ def _join_fields(name: str, fields: dict[str, list[str]]) -> dict[str, str]:
 
 
 def read_smart_qrels(path: PathLike) -> dict[str, dict[str, float]]:
-    """Read Cranfield's judgments.
+    """Read the judgments of a SMART collection.
 
-    Cleverdon's codes decrease with relevance. The reader converts them to grades that increase:
+    A line of three columns is `query document code`, as in Cranfield. Cleverdon's codes decrease with relevance. The
+    reader converts them to grades that increase:
 
     | code | meaning | grade |
     |---|---|---|
@@ -97,10 +99,13 @@ def read_smart_qrels(path: PathLike) -> dict[str, dict[str, float]]:
     | 5 | of no interest (never written) | 0 |
     | -1 | not documented; once per query, apparently the source of the question | 4 |
 
+    A line of four columns is `query document 0 0` (CACM, CISI), which means grade 1, or `query 0 document grade` (MED).
+
     Parameters
     ----------
     path : path
-        A file of lines `query document code`. The query is the position in the query file, counted from 1, not the id.
+        The file; all lines have three columns or all have four. The query is the position in the query file, counted
+        from 1, not the id.
 
     Returns
     -------
@@ -116,16 +121,35 @@ def read_smart_qrels(path: PathLike) -> dict[str, dict[str, float]]:
     ...     read_smart_qrels(f"{folder}/cranqrel")
     {'1': {'184': 3.0, '486': 4.0}}
     """
-    qrels = qrels_from_rows(_read_codes(path))
+    first = next((line for _, line in numbered_lines(path)), "")
+    read = _read_four_columns if len(first.split()) == 4 else _read_codes
+    qrels = qrels_from_rows(
+        (where, _query(where, query), document, grade) for where, query, document, grade in read(path)
+    )
     if not qrels:
-        raise DataError(f"{path}: contains no judgments; a line is 'query document code'")
+        raise DataError(f"{path}: contains no judgments; a line is 'query document code' or 'query document 0 0'")
     return qrels
+
+
+def _query(where: str, query: str) -> str:
+    if not (query.isdecimal() and int(query) >= 1):
+        raise DataError(f"{where}: the query must be its position, counted from 1; got {query!r}")
+    return str(int(query))
 
 
 def _read_codes(path: PathLike) -> Iterator[tuple[str, str, str, float]]:
     for where, (query, document, code) in read_fields(path, "query document code"):
-        if not (query.isdecimal() and int(query) >= 1):
-            raise DataError(f"{where}: the query must be its position, counted from 1; got {query!r}")
         if code not in _GRADE_OF_CODE:
             raise DataError(f"{where}: the code must be 1, 2, 3, 4, 5 or -1; got {code!r}")
-        yield where, str(int(query)), document, _GRADE_OF_CODE[code]
+        yield where, query, document, _GRADE_OF_CODE[code]
+
+
+def _read_four_columns(path: PathLike) -> Iterator[tuple[str, str, str, float]]:
+    rows = list(read_fields(path, "query document 0 0"))
+    if all(_ZERO.fullmatch(third) and _ZERO.fullmatch(fourth) for _, (_, _, third, fourth) in rows):
+        yield from ((where, query, document, 1.0) for where, (query, document, _, _) in rows)
+        return
+    for where, (query, zero, document, grade) in rows:
+        if zero != "0":
+            raise DataError(f"{where}: a line is 'query document 0 0' or 'query 0 document grade'; got {zero!r} second")
+        yield where, query, document, parse_number(where, "grade", grade)
