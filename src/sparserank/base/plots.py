@@ -21,7 +21,7 @@ LINE, CHOSEN = "#2a6fdb", "#d4691e"
 MAX_NUMBERED_WORDS = 15
 """Up to this many words, the cells show their numbers; in a larger block they would be too small."""
 MAX_WORDS = 200
-"""More words than this cannot be told apart on a page."""
+"""The labels of more words would overlap on a page."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Ranker: what every ranker shares besides its parameters, that is its model file."""
+"""Ranker: the base class of all rankers, which saves and loads model files."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .ranker import BilinearRanker
 
 WORKING_DENSITY, MAX_SLACK = 0.2, 10.0
-"""During training W holds this density, and at most so many times the entries that it keeps.
+"""The density of W during training, and the largest multiple of its final number of entries.
 
 A W of this density learns well, and a smaller one is better pruned from it than learned by itself: `python -m
 benchmarks.tune_word_pairs` chose the density on held-out training items. The second number limits memory."""

@@ -19,7 +19,7 @@ def solution_info(key: str) -> Any:
 
 
 class PairMatrixRanker(WordPairs, Ranker):
-    """A ranker with s(q, d) = qᵀ W d, whatever W was learned from."""
+    """A ranker with s(q, d) = qᵀ W d and a learned W."""
 
     _file_kind = "bilinear"
 

@@ -242,7 +242,7 @@ class BilinearRanker(PairMatrixRanker):
 
     @deprecated.renamed_parameters({"prefs": "preferences", "follow": "callback"})
     def partial_fit(self, Q: Any, D: Any, preferences: Preferences, *, callback: Callback | None = None) -> Self:
-        """Continue with more preferences; step count, learning rate, thresholds and draws go on from the last call.
+        """Continue with more preferences; step count, learning rate, thresholds and draws continue from the last call.
 
         Parameters
         ----------

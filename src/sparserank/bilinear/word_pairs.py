@@ -25,7 +25,7 @@ log = logging.getLogger("sparserank")
 
 
 class EmptyRows(NamedTuple):
-    """The rows of Q and D without an entry, such as a query of unknown words; they score 0, whatever W is.
+    """The rows of Q and D without an entry, such as a query of unknown words; they score 0 for any W.
 
     `fit` stores the counts in its `Solution`; `scores` logs them.
     """

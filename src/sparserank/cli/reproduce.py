@@ -43,7 +43,8 @@ def reproduce(
     seed: Seed = 0,
     words: Annotated[str, typer.Option(help="chen2010: more words for Table III, separated by commas.")] = "",
     items: Annotated[
-        int | None, typer.Option(help="stevens2010 (topics), letor-regression: use only so many items, for a trial.")
+        int | None,
+        typer.Option(help="stevens2010 (topics), letor-regression: use only this many items, for a quick trial."),
     ] = None,
     ablation: Annotated[
         bool,

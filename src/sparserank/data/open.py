@@ -180,7 +180,7 @@ class Sources:
 
 
 class OpenedSources(NamedTuple):
-    """A collection, what its tables say is relevant (None without such a table), and how many rows were dropped."""
+    """A collection, the judgments or triples of its tables (None without any), and the number of dropped rows."""
 
     collection: Collection
     relevance: Relevance | None

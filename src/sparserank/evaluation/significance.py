@@ -4,7 +4,7 @@
 times, and the middle 95 % of the means are kept. A mean over queries is nearly unbiased and, from a few dozen queries,
 nearly symmetric, so the corrections of BCa would hardly move it. A single query has an interval of zero width; fewer
 than about ten have one that is too narrow: read the number of queries beside it. (scipy.stats.bootstrap would load
-scipy for every evaluation, and would draw anew for each measure.)
+scipy for every evaluation, and would draw new samples for each measure.)
 
 *Tests* are paired sign-flip tests: if two systems were equal, the sign of each query's difference would be random.
 """

@@ -29,7 +29,7 @@ class MethodResult(NamedTuple):
 
 
 class TopicResult(NamedTuple):
-    """A column of Stevens' Table 1.2 or 1.3; None stands for a figure that is missing."""
+    """A column of Stevens' Table 1.2 or 1.3; None is a missing figure."""
 
     average_precision: float | None
     precision_10: float | None

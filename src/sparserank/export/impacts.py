@@ -23,7 +23,7 @@ class Impacts:
 
     @classmethod
     def over(cls, largest: float, bits: int = 8) -> Impacts:
-        """Map the largest weight to the largest integer of so many bits.
+        """Map the largest weight to the largest integer of `bits` bits.
 
         >>> Impacts.over(2.0).of(np.array([0.001, 1.0, 2.0])).tolist()
         [1, 128, 255]

@@ -24,7 +24,7 @@ from .base import BoostedRanker, LetorRanker, measure_by_query
 
 Settings = dict[str, Any]
 VALIDATION_SHARE = 5
-"""Without a validation part, one query of so many is held out."""
+"""Without a validation part, one query of this many is held out."""
 _ROUNDS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300)
 _ADARANK_ROUNDS = tuple(n for n in _ROUNDS if n <= 100)
 _ALPHAS = (0.3, 1.0, 3.0, 10.0, 30.0)

@@ -2,7 +2,7 @@
 
 Users look at lower positions less often. If they look at position p with *propensity* e_p, a click there counts 1/e_p.
 The mean of this over the times a document was shown estimates the share of users who would click it if they looked,
-whatever its positions (inverse propensity weighting). Propensities are p^-eta or given, and are clipped from below, so
+for any positions (inverse propensity weighting). Propensities are p^-eta or given, and are clipped from below, so
 that one click far down does not outweigh everything else.
 """
 

@@ -1,4 +1,4 @@
-"""The same features, preferences, rankers and top-k search over the partitions of Apache Spark.
+"""Features, click logs, rankers and top-k search on Apache Spark.
 
 Training returns the ordinary local object, which is saved, loaded and searched like any other. All names need the extra
 `spark`.

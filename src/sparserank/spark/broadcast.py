@@ -1,4 +1,4 @@
-"""Local data in parts that are broadcast: an executor receives a part once, whatever the number of jobs.
+"""Local data as broadcast parts: an executor receives a part once for any number of jobs.
 
 Data given to `parallelize` travel with every task of every job instead, and a task may not exceed
 spark.rpc.message.maxSize, 128 MB.

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class WordColumns:
-    """Pair rows of which some columns are asked for."""
+    """Pair rows, and a selection of their columns."""
 
     pairs: csr_array
     cache: dict[str, Any]
 
     def at_words(self, words: NDArray[np.intp]) -> csr_array:
-        """The columns of `pairs` at these words; those of the last words asked for are kept."""
+        """The columns of `pairs` at these words; the last selection is cached."""
         if "words" not in self.cache or not np.array_equal(self.cache["words"][0], words):
             self.cache["words"] = words, self.pairs[:, words]
         return self.cache["words"][1]

@@ -2,7 +2,7 @@
 
 `TextFeatures` counts every batch of texts, and Spark adds the counts by word. So the driver receives only the selected
 words with one number each, and the same texts give the same columns, document frequencies and mean length to the bit,
-whatever the partitions. (With fractional field weights this holds up to about 2^28 weighted words, as long as 64-bit
+for any partitions. (With fractional field weights this holds up to about 2^28 weighted words, as long as 64-bit
 sums are exact.)
 """
 

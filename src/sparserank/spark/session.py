@@ -156,7 +156,7 @@ def _forward_lines(reader: int) -> None:
 
 
 def _remove_work_folder(application: str) -> None:
-    """Remove what local workers leave in Spark's own folder, whatever spark.local.dir is."""
+    """Remove the files of local workers in Spark's own folder, which spark.local.dir does not change."""
     import pyspark
 
     running = _running_context()

@@ -27,7 +27,7 @@ POOL_DEPTH = 500
 
 @dataclass(frozen=True)
 class CandidateSearch:
-    """An index of the training documents, with the columns that pairs look for beside the lexical ones."""
+    """An index of the training documents, with lexical columns and pair columns."""
 
     lexical_rows: csr_array
     D: csr_array
@@ -52,9 +52,9 @@ class CandidateSearch:
     def top(
         self, data: TrainingMatrices, k: int, W: csr_array | None = None, pair_weight: float = 0.0, lexical: bool = True
     ) -> NDArray[np.int64]:
-        """The best k documents of every query but its excluded one, -1 beyond the last result.
+        """The best k documents of every query without its excluded document; -1 after the last result.
 
-        With W, the score has the pairs; with lexical=False it has nothing else.
+        With W, the score includes the pairs; with lexical=False it has only the pairs.
         """
         from scipy.sparse import csr_array
 

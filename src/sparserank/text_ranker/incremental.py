@@ -1,4 +1,4 @@
-"""Incremental training: what more judged queries change about the pairs of a model.
+"""Incremental training: learn a change of the pairs of a model from more judged queries.
 
     W + strength · ΔW
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairChange:
-    """A model, and what to add to its W, whose rows are those of `vocabulary`.
+    """A model and a change of its W; the rows of both are those of `vocabulary`.
 
     column_importance : the importance of each document word, by which pairs are pruned.
     """
@@ -66,7 +66,7 @@ class PairChange:
         return cls(model, vocabulary, before, change, Importance.of(lists, ridge).columns, len(data.qrels))
 
     def apply(self, budget: PairBudget, strength: float = 1.0) -> TextModel:
-        """Return the model with `strength` times the change; the least important pairs beyond the budget go."""
+        """Return the model with `strength` times the change, pruned to the most important pairs of the budget."""
         importance = Importance(np.ones(self.before.shape[0], np.float32), self.column_importance)
         W = (self.before + np.float32(strength) * self.change).tocsr()
         W = prune(W, importance, budget.for_shape((int(W.shape[0]), int(W.shape[1]))))

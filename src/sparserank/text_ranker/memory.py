@@ -1,4 +1,4 @@
-"""The memory that training will hold: planned before the work starts, within a limit."""
+"""The memory of a training, estimated before it starts, within a limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BYTES_PER_PAIR = 100
 """Bytes for each pair while W is pruned and refitted."""
 BYTES_PER_CANDIDATE, CANDIDATES_PER_QUERY = 40, 150
 CHARACTERS_PER_WEIGHT = 9
-"""Characters of a text for each distinct word of a document, about: to estimate weights before texts are split."""
+"""Characters per distinct word of a text, roughly: estimates the number of weights before texts are analyzed."""
 
 
 def parse_memory(value: float | str | None, name: str = "memory_limit") -> float:
@@ -51,7 +51,7 @@ def format_bytes(size: float) -> str:
 
 
 def free_memory() -> float:
-    """Bytes that this process could still take: what the machine has free, within the limit of its control group."""
+    """The free memory in bytes: that of the machine, within the limit of the control group."""
     sizes = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
     info = Path("/proc/meminfo")
     if info.exists():
@@ -77,7 +77,7 @@ class MemoryPlan:
 
     @classmethod
     def of(cls, weights: int, shape: tuple[int, int], words: tuple[int, int], pairs: int, limit: float) -> MemoryPlan:
-        """Plan for so many weights of documents, a shape of queries × documents, and words of both.
+        """Plan for a number of document weights, a shape of queries × documents, and words of both.
 
         Raises ConfigError if the smallest plan is beyond the limit.
         """
@@ -115,7 +115,7 @@ class MemoryPlan:
 
 
 def check_texts(characters: int, n_documents: int, limit: float) -> None:
-    """Raise ConfigError if texts of so many characters are certainly beyond the limit, before they are split."""
+    """Raise ConfigError if texts of this many characters cannot fit into the limit, before they are analyzed."""
     needed = characters / CHARACTERS_PER_WEIGHT / 4 * BYTES_PER_WEIGHT  # a quarter: long texts repeat their words
     if needed > limit:
         raise ConfigError(

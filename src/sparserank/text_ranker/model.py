@@ -45,7 +45,7 @@ class PairTable(WordPairs):
 
 @dataclass(frozen=True)
 class TextModel:
-    """What a fit learned; `vocabulary` and `W` are None if the model is the lexical part alone.
+    """The fitted model; `vocabulary` and `W` are None if it has the lexical part alone.
 
     info : facts about the training, such as the chosen hyperparameters and held-out nDCG.
     """
@@ -93,7 +93,7 @@ class TextModel:
         return self.index_rows(self.lexical.documents(documents))
 
     def index_rows(self, lexical_rows: csr_array) -> csr_array:
-        """Return lexical rows with the columns that pairs look for beside them."""
+        """Return lexical rows followed by the pair columns."""
         from scipy.sparse import csr_array, hstack
 
         if self.W is None:

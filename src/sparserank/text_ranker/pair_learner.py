@@ -36,7 +36,7 @@ LOSSES: dict[str, Domination | Softmax | Hinge] = {"softmax": Softmax(), "domina
 RATES = (0.1, 0.3, 1.0)
 """Learning rates of the losses to try."""
 HARD_NEGATIVES, RANDOM_NEGATIVES = 100, 30
-"""Documents of a candidate list beside the relevant ones: the best by the lexical score, and random ones."""
+"""Documents of a candidate list in addition to the relevant ones: the best by the lexical score, and random ones."""
 TEMPERATURE = 2.0
 """The losses see scores in units of the standard deviation of the lexical scores in the lists, divided by this."""
 FIRST_FACTOR, FIRST_STEPS, STEPS = 3, 6, 10
@@ -78,10 +78,10 @@ class PairLearner:
             )
 
     def refits(self, n_columns: int) -> tuple[bool, ...]:
-        """Whether to try W as it was cut to the budget, W refitted by the squared loss, or both.
+        """Return which variants to try: W pruned to the budget (False), W refitted by the squared loss (True), or both.
 
-        A refit makes some weights negative, and dropping those costs more than it gains. A refit of very many pairs
-        costs more than all else, and gains least.
+        A refit makes some weights negative, and dropping those costs more than the refit gains. A refit of very many
+        pairs would dominate the training time and gains little.
         """
         if self.budget.nonnegative:
             return (False,)
@@ -129,10 +129,10 @@ class PairLearner:
         ridge: Ridge,
         rows: NDArray[np.bool_] | None = None,
     ) -> csr_array:
-        """Return what to add to `before` so that it fits these lists better, within the budget; only in these rows.
+        """Return the change of `before` that fits the residual of these lists, within the budget; only in these rows.
 
-        Lists that are too large for dense matrices are divided by queries. Each part starts from what the parts before
-        it learned, and uses the judged documents and an even sample of the others.
+        Lists that are too large for dense matrices are divided by queries. Each part starts from the result
+        of the parts before it, and uses the judged documents and an even sample of the others.
         """
         importance, limits, learned = Importance.of(lists, ridge), self.constraints, empty_pattern(lists.shape)
         for part in _dense_parts(replace(lists, query_normalization=query_normalization)):

@@ -47,8 +47,8 @@ class QueryVocabulary:
     def extend(self, texts: Iterable[str]) -> QueryVocabulary:
         """Return a vocabulary with the words of more queries; existing words keep their columns.
 
-        Of more than MAX_SEQUENCES sequences of neighbouring words, those that most queries have are added: what one
-        query alone has tells nothing about other queries.
+        Of more than MAX_SEQUENCES sequences of neighbouring words, the most frequent are added: a
+        sequence of a single query does not help other queries.
         """
         if self.queries_are_documents:
             return self

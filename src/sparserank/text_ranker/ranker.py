@@ -90,8 +90,8 @@ class TextRanker(PairEditor, Ranker):
     n_jobs : int or None, default=None
         The number of threads; None uses all cores. The result does not depend on it.
     memory_limit : int, str or None, default=None
-        The memory that training may hold, in bytes or as a text such as "8GB"; None is half of what the machine has
-        free. A lower limit learns pairs of fewer words. A collection that cannot fit raises ConfigError at once.
+        The memory limit of training, in bytes or as a string such as "8GB"; None is half of the free memory. With a
+        lower limit, fewer words have pairs. A collection that cannot fit raises ConfigError before training starts.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class TextRanker(PairEditor, Ranker):
             grade of a document is its win rate, and "bilinear" uses the triples themselves. With
             `Preferences.from_labels`, every document is a query for the documents of its class.
         query_weight : mapping of str to float, default=None
-            How many queries each query counts as; 1 by default.
+            The weight of each query; 1 by default.
         query_group : mapping of str to str, default=None
             The source of each query, such as a site or a user. Queries of one source are held out together, so that
             pairs are kept only if they help queries of new sources. Near-duplicate queries always stay together.
@@ -273,7 +273,7 @@ class TextRanker(PairEditor, Ranker):
         self.trainer(_silent)
 
     def trainer(self, callback: Callback = _silent, solver: PatternRidge | None = None) -> Trainer:
-        """Return what learns the model, with all parameters checked; raises ConfigError.
+        """Return the trainer of the model, with all parameters checked; raises ConfigError.
 
         Parameters
         ----------

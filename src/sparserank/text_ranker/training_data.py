@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Documents, queries, and the judgments that can teach something.
+    """Documents, queries, and the judgments that training can use.
 
     lexical_rows : the documents' rows of the lexical model; None until it is fitted.
     triples : the preferences that `qrels` was computed from, if the user gave triples.
@@ -54,10 +54,10 @@ class TrainingData:
         query_group: Mapping[str, str] | None = None,
         negative_grades: bool = False,
     ) -> TrainingData:
-        """Check the data and drop judgments that teach nothing.
+        """Check the data and drop judgments without effect.
 
         Raises DataError for a judged query without a text and for a judged document that is not in the collection.
-        Negative grades teach that a document is worse than unjudged ones; `negative_grades=False` drops them.
+        A negative grade means that a document is worse than unjudged ones; `negative_grades=False` drops these.
         """
         queries, triples = queries or {}, None
         if isinstance(qrels, Triples):

@@ -292,7 +292,7 @@ def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
 
 def test_other_names_and_missing_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("query,better,worse\n")
-    with pytest.raises(DataError, match=r"log.txt: the name of a table ends in .csv, .tsv or .parquet"):
+    with pytest.raises(DataError, match=r"log.txt: the name of a table must end in .csv, .tsv or .parquet"):
         scan_triples(tmp_path / "log.txt")
     with pytest.raises(DataError, match=r"no.tsv: no such file"):
         scan_clicks(tmp_path / "no.tsv")

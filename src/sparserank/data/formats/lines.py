@@ -17,7 +17,7 @@ _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 def read_fields(path: PathLike, layout: str, separator: str | None = None) -> Iterator[tuple[str, list[str]]]:
     """Yield (`file:line`, fields) for every line that is not blank.
 
-    layout : the names of the fields, separated by blanks; a line has so many. separator : by default white space.
+    layout : the names of the fields, separated by blanks. separator : by default white space.
     """
     n_fields, kind = len(layout.split()), "tab-separated " if separator == "\t" else ""
     for number, line in numbered_lines(path):

@@ -51,7 +51,7 @@ class Table:
     def __post_init__(self) -> None:
         if not is_table(self.path):
             raise DataError(
-                f"{self.path}: the name of a table ends in .csv, .tsv or .parquet (and may go on with .gz, .xz or .zst)"
+                f"{self.path}: the name of a table must end in .csv, .tsv or .parquet (and optionally .gz, .xz, .zst)"
                 if self.path.is_file()
                 else f"{self.path}: no such file"
             )

@@ -19,7 +19,7 @@ from ...preferences.clicks import BY_RANK, ClickLog
 from ..feedback import Feedback, normalize_query
 
 HELD_OUT_ONE_IN, HELD_OUT_ONE_IN_ALONE = 20, 5
-"""One query in so many is held out: next to held-out judgments, and without any."""
+"""One query of this many is held out: with held-out judgments, and without them."""
 SKIP_GRADE = 0.3
 """Largest negative grade of a skipped document, where a click counts 1."""
 VISIT_GAP = timedelta(minutes=30)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROUND_NICENESS = 10
 ROUND_TIMEOUT_S = 900.0
 MAX_BACKOFF_DOUBLINGS = 7
-"""The interval doubles after each failed round, so many times."""
+"""The interval doubles after each failed round, at most this many times."""
 STOP_GRACE_S = 1.0
 """A round and its service may get the same signal; within this time the end of the round is no error."""
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}

@@ -29,7 +29,7 @@ OUTCOME_FILE = "learner.json"
 MAX_QUERIES_PER_ROUND = 500
 """The next round continues after these queries."""
 RECENT_FEEDBACK = 20_000
-"""The held-out queries among so many latest feedback entries make up the gate."""
+"""The gate uses the held-out queries among this many latest feedback entries."""
 MIN_QUERIES_FOR_FIRST_PAIRS = 20
 MAX_WORSE_QUERIES = 10
 """Held-out queries with a loss that an outcome lists."""
