@@ -61,7 +61,7 @@ class Trainer:
         D = matrices.lists.D
         words = int(np.count_nonzero(np.bincount(matrices.lists.Q.indices, minlength=1))), int(D.shape[1])
         plan = MemoryPlan.of(D.nnz, matrices.lists.grades.shape, words, budget.pairs, self.memory_limit)
-        self.callback(f"training will hold about {plan}")
+        self.callback(f"training needs about {plan}")
         learner = replace(
             self.learner, budget=budget, constraints=self.constraints.index(vocabulary), max_size=plan.max_size
         )
