@@ -16,6 +16,10 @@ class ConfigError(SparseRankError, ValueError):
     """A setting is out of its range, or two settings contradict each other."""
 
 
+class FilterError(SparseRankError, ValueError):
+    """A filter of a search has a syntax error, or names a field that no document has."""
+
+
 class ModelError(SparseRankError, ValueError):
     """A model or index file is truncated, damaged, of another version or another kind of file."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,13 +24,11 @@ def test_parts_give_the_bytes_of_the_whole(tmp_path_factory, seed, part_size, me
     ids = tuple(f"{i:x}ä" for i in rng.permutation(n))
     matrix = csr_array(full.astype(np.float32))
     documents = Documents(ids, tuple(f"title {i}" for i in ids), tuple("é" * int(i) for i in rng.integers(0, 5, n)))
-    parts = (
-        (
-            matrix[at : at + part_size],
-            Documents(*(c[at : at + part_size] for c in (ids, documents.titles, documents.texts))),
-        )
-        for at in range(0, n, part_size)
-    )
+    if seed % 2:  # the first documents have none, so that some parts have none
+        metadata = [{"n": int(k), "tags": ["é", "b"][: k % 3]} if k > 90 else {} for k in rng.integers(0, 100, n)]
+        documents = replace(documents, metadata=({},) * (n // 2) + tuple(metadata[n // 2 :]))
+    starts = range(0, n, part_size)
+    parts = ((matrix[at : at + part_size], documents.take(range(n)[at : at + part_size])) for at in starts)
     messages = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builder, "MERGED_POSTINGS", merged)

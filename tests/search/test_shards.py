@@ -19,15 +19,11 @@ from sparserank.versions import VersionRegistry
 from .test_index import world
 
 
-def part_of(documents, rows):
-    return type(documents)(*(tuple(column[i] for i in rows) for column in vars(documents).values()))
-
-
 def save_shards(path, D, documents, bounds, made_for=""):
     with write_shards(path) as folder:
         for number, rows in enumerate(np.split(np.arange(len(documents)), bounds)):
             if len(rows):
-                Index.build(D[rows], part_of(documents, rows), made_for).save(folder / shard_name(number))
+                Index.build(D[rows], documents.take(rows), made_for).save(folder / shard_name(number))
 
 
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 40), min_size=0, max_size=4))
@@ -87,7 +83,7 @@ def test_a_folder_that_is_not_complete_raises_an_error(tmp_path):
     with pytest.raises(ModelError, match="shard-00000"):
         Index.load(path)
     first.write_bytes(content)
-    Index.build(D[:20], part_of(documents, range(20)), "another").save(first)
+    Index.build(D[:20], documents.take(range(20)), "another").save(first)
     manifest = json.loads((path / MANIFEST).read_text())
     for text, words in (("{", "damaged"), ('{"format": 9, "shards": {"a": "b"}}', "not a manifest of this version")):
         (path / MANIFEST).write_text(text)

@@ -302,3 +302,10 @@ def search(
         for i in range(n_columns):
             seen[columns[i]] = 0
             expanded[columns[i] * lanes : (columns[i] + 1) * lanes] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def score_all(columns, query, starts, docs, weights, n_docs, total):
+    """Add the scores of an expanded query, whose columns ascend, to the sums of all documents."""
+    for i in range(len(columns)):
+        _add(query[i], docs, weights, starts[columns[i]], starts[columns[i] + 1], n_docs, total)

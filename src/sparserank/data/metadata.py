@@ -64,7 +64,7 @@ def value_text(value: object) -> str:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else repr(value)
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     return str(value)
 
 

@@ -2,15 +2,16 @@
 
 Each part becomes a segment in a temporary folder. Then the segments are merged into one, some terms at a time, and the
 file is assembled from the merged arrays. The result has the bytes of `Index.build(…).save(…)` for the whole collection.
-Memory holds one part, the ids and offsets of all documents, and MERGED_POSTINGS postings.
+Memory holds one part, the ids, offsets and metadata values of all documents, and MERGED_POSTINGS postings.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from ..data.records import Documents
 from ..errors import DataError
 from .block_maxima import BlockMaxima
 from .index_file import arrays_digest
+from .metadata_columns import MetadataColumns
 from .segment import Segment, inverse_order, read_only
 from .string_array import StringArray
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 MERGED_POSTINGS = 1 << 22
 """Postings that are merged at a time."""
+_RECORDS = "metadata.records"
 
 
 def build_index_file(
@@ -94,12 +97,15 @@ class StoredPart:
     @classmethod
     def write(cls, prefix: Path, segment: Segment) -> StoredPart:
         """Write the postings and the strings of a segment."""
-        for name, array in (("docs", segment.docs), ("weights", segment.weights)):
-            array.tofile(f"{prefix}.{name}")
-        for name in ("titles", "texts"):
-            getattr(segment, name).utf8.tofile(f"{prefix}.{name}")
+        segment.docs.tofile(f"{prefix}.docs")
+        segment.weights.tofile(f"{prefix}.weights")
+        strings = {"titles": segment.titles, "texts": segment.texts}
+        if segment.metadata is not None:
+            strings[_RECORDS] = segment.metadata.records
+        for name, array in strings.items():
+            array.utf8.tofile(f"{prefix}.{name}")
         ids = [segment.ids[i] for i in range(len(segment))]
-        ends = {name: getattr(segment, name).ends for name in ("titles", "texts")}
+        ends = {name: array.ends for name, array in strings.items()}
         return cls(prefix, segment.starts, ids, ends, segment.live_in_input_order)
 
     def postings(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -128,22 +134,41 @@ def _merge(
     ]
     for name in ("titles", "texts"):
         arrays[f"0.{name}.utf8"], arrays[f"0.{name}.ends"] = _merge_strings(folder / name, name, parts, part_of)
+    if any(_RECORDS in part.ends for part in parts):
+        arrays |= _merge_metadata(folder / _RECORDS, parts, part_of)
     return arrays | _merge_postings(folder, parts, rank, report)
 
 
 def _merge_strings(
     path: Path, name: str, parts: Sequence[StoredPart], part_of: NDArray[np.int64]
 ) -> tuple[FileArray, NDArray[np.int64]]:
-    """Merge the strings of parts, each of which is in the final order."""
-    lengths = [iter(np.diff(part.ends[name]).tolist()) for part in parts]
+    """Merge the strings of parts, each of which is in the final order; a part without them has empty strings."""
+    lengths = [iter(np.diff(part.ends[name]).tolist()) if name in part.ends else repeat(0) for part in parts]
     ends = np.zeros(len(part_of) + 1, np.int64)
     with ExitStack() as stack:
-        files = [stack.enter_context(Path(f"{part.prefix}.{name}").open("rb")) for part in parts]
+        names = [f"{part.prefix}.{name}" if name in part.ends else os.devnull for part in parts]
+        files = [stack.enter_context(Path(path).open("rb")) for path in names]
         out = stack.enter_context(path.open("wb"))
         for at, part in enumerate(part_of.tolist(), start=1):
             ends[at] = next(lengths[part])
             out.write(files[part].read(int(ends[at])))
     return FileArray(path, np.dtype(np.uint8)), np.cumsum(ends)
+
+
+def _merge_metadata(
+    path: Path, parts: Sequence[StoredPart], part_of: NDArray[np.int64]
+) -> dict[str, NDArray[Any] | FileArray]:
+    """Merge the records of metadata and index their values."""
+    utf8, ends = _merge_strings(path, _RECORDS, parts, part_of)
+    arrays: dict[str, NDArray[Any] | FileArray] = {}
+    arrays |= MetadataColumns.from_records(_read_strings(path, ends)).arrays("0.")
+    return arrays | {f"0.{_RECORDS}.utf8": utf8, f"0.{_RECORDS}.ends": ends}
+
+
+def _read_strings(path: Path, ends: NDArray[np.int64]) -> Iterator[str]:
+    with path.open("rb") as file:
+        for length in np.diff(ends).tolist():
+            yield file.read(length).decode("utf-8", "surrogatepass")
 
 
 def _merge_postings(

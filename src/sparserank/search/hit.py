@@ -2,25 +2,58 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from .top_k import TopK
 
 
-class Hit(NamedTuple):
-    """A search result.
-
-    Attributes
-    ----------
-    id, title : str
-        The document.
-    score : float
-        Its score.
-    """
-
+class _Result(NamedTuple):
     id: str
     score: float
     title: str
+
+
+class Hit(_Result):
+    """A search result: the tuple (id, score, title), with the metadata of the document.
+
+    Parameters
+    ----------
+    id : str
+        The document.
+    score : float
+        Its score.
+    title : str
+        Its title.
+    metadata : dict, or a callable that returns it, default={}
+        {field: value} of the document; a callable is called on first use.
+
+    Examples
+    --------
+    >>> hit = Hit("d1", 1.25, "Apples", {"year": 1999})
+    >>> hit, hit.metadata
+    (Hit(id='d1', score=1.25, title='Apples'), {'year': 1999})
+    """
+
+    _metadata: dict[str, Any] | Callable[[], dict[str, Any]]
+
+    def __new__(
+        cls, id: str, score: float, title: str, metadata: dict[str, Any] | Callable[[], dict[str, Any]] | None = None
+    ) -> Hit:
+        """Return a hit."""
+        hit = super().__new__(cls, id, score, title)
+        hit._metadata = {} if metadata is None else metadata
+        return hit
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """{field: value} of the document."""
+        if callable(self._metadata):
+            self._metadata = self._metadata()
+        return self._metadata
+
+    def __reduce__(self) -> tuple[type[Hit], tuple[Any, ...]]:
+        return Hit, (*self, self.metadata)
 
 
 def result_rows(top: TopK) -> list[list[tuple[int, float]]]:

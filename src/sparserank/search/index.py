@@ -7,10 +7,12 @@ file of the old one stays readable.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,18 +24,22 @@ from ..deprecated import renamed_parameters
 from ..errors import DataError, ModelError
 from .encoded_query import EncodedQuery
 from .expansion import Expansion
+from .filters import FilterLike, parse_filter
 from .hit import Hit, result_rows
 from .index_file import MAX_SEGMENTS, check_index, index_state, read_index
+from .metadata_columns import check_field, check_fields, matching
 from .segment import Segment
 from .shards import load_shards, replace_folder
 from .stored_documents import StoredDocuments
-from .top_k import TopK, search_segment
+from .top_k import TopK, scores_of_all, search_segment
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 MAX_CHECKED_BYTES = 1 << 27
 """`load` reads and checks a whole file up to this size, which takes a tenth of a second."""
+MAX_FILTER_BYTES = 1 << 26
+"""The results of the last filters are cached within this size."""
 MAX_DELETED_SHARE = 0.5
 """A segment with a larger share of deleted documents is rebuilt."""
 
@@ -198,16 +204,97 @@ class Index(StoredDocuments):
             out.docs[query, : len(best)] = [number for _, _, number in best]
         return out
 
-    def search(self, queries: csr_array | EncodedQuery, k: int = 10, n_jobs: int | None = None) -> list[list[Hit]]:
+    def search(
+        self, queries: csr_array | EncodedQuery, k: int = 10, n_jobs: int | None = None, offset: int = 0
+    ) -> list[list[Hit]]:
         """Return the best k documents of every query, best first.
 
         Parameters
         ----------
         queries, k, n_jobs : EncodedQuery or csr_array, int and int
             As in `top`.
+        offset : int, default=0
+            Leave out so many of the best documents, and return the k after them.
         """
-        rows = result_rows(self.top(queries, k, n_jobs=n_jobs))
-        return [[Hit(self.id_at(number), score, self.title_at(number)) for number, score in row] for row in rows]
+        offset = validation.count("offset", offset, low=0)
+        rows = result_rows(self.top(queries, validation.count("k", k, low=1) + offset, n_jobs=n_jobs))
+        return [[self._hit(number, score) for number, score in row[offset:]] for row in rows]
+
+    def _hit(self, number: int, score: float) -> Hit:
+        segment, at = self._locate(number)
+        metadata = None if segment.metadata is None else partial(segment.metadata_at, at)
+        return Hit(segment.ids[at], score, segment.titles[at], metadata)
+
+    def filtered(self, filter: FilterLike) -> Index:
+        """Return an index of the documents that match a filter; the last filters are cached.
+
+        Parameters
+        ----------
+        filter : str or mapping
+            A filter by metadata, such as "kind:function AND year>=2000" or {"kind": "function", "year": {">=": 2000}}.
+            A syntax error or an unknown field raises FilterError.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_array
+        >>> docs = Documents.of({"a": {"metadata": {"n": 1}}, "b": {"metadata": {"n": 2}}, "c": ""})
+        >>> index = Index.build(csr_array([[1.0], [1.0], [1.0]]), docs)
+        >>> [hit.id for hit in index.filtered("n>=2").search(csr_array([[1.0]]))[0]]
+        ['b']
+        """
+        key = filter if isinstance(filter, str) else parse_filter(filter)
+        found = self._filtered.pop(key, None)
+        if found is None:
+            expression = parse_filter(key) if isinstance(key, str) else key
+            check_fields(expression, self.fields)
+            parts = [(one, matching(expression, one.metadata, len(one))) for one in self.segments]
+            found = replace(self, segments=tuple(segment.restrict(matches) for segment, matches in parts))
+            n_cached = max(1, MAX_FILTER_BYTES // max(8 * sum(map(len, self.segments)), 1))
+            for old in list(self._filtered)[: max(0, len(self._filtered) + 1 - n_cached)]:
+                self._filtered.pop(old, None)
+        self._filtered[key] = found  # the last one is the newest
+        return found
+
+    @cached_property
+    def _filtered(self) -> dict[Any, Index]:
+        return {}
+
+    def facets(self, query: csr_array | EncodedQuery, fields: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Count the values of metadata fields among all documents that match a query: those with a score.
+
+        Parameters
+        ----------
+        query : csr_array of shape (1, n_terms), or EncodedQuery
+            One query vector.
+        fields : iterable of str
+            The fields. An unknown one raises FilterError.
+
+        Returns
+        -------
+        dict
+            {field: {value: number of documents}}, the most frequent value first, without values of no document.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_array
+        >>> docs = Documents.of({"a": {"metadata": {"n": 1}}, "b": {"metadata": {"n": [1, 2]}}, "c": ""})
+        >>> index = Index.build(csr_array([[1.0], [1.0], [1.0]]), docs)
+        >>> index.facets(csr_array([[1.0]]), ["n"])
+        {'n': {'1': 2, '2': 1}}
+        """
+        fields = list(dict.fromkeys(fields))
+        for name in fields:
+            check_field("facets", name, self.fields)
+        queries = query if isinstance(query, EncodedQuery) else EncodedQuery(query)
+        counts = {name: Counter[str]() for name in fields}
+        for segment in self.segments if fields else ():
+            if segment.metadata is not None:
+                matches = (scores_of_all(segment.postings, queries) != 0.0) & segment.is_live
+                for name, counter in counts.items():
+                    counter.update(segment.metadata.count(name, matches))
+        return {
+            name: dict(sorted(counter.items(), key=lambda one: (-one[1], one[0]))) for name, counter in counts.items()
+        }
 
     @renamed_parameters({"drop_self": "exclude_self"})
     def run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ..parameters import html_table
@@ -11,7 +12,15 @@ if TYPE_CHECKING:
 
 
 class SearchResults(list["Hit"]):
-    """The hits of one query, best first: an ordinary list of `Hit` with `id`, `score` and `title`.
+    """The hits of one query, best first: an ordinary list of `Hit` with `id`, `score`, `title` and `metadata`.
+
+    Parameters
+    ----------
+    hits : iterable of Hit
+        The hits.
+    facets : mapping, default={}
+        For each requested field {value: number of documents}, the most frequent value first. All documents that match
+        the query and the filter count, not only the hits.
 
     Examples
     --------
@@ -19,6 +28,10 @@ class SearchResults(list["Hit"]):
     >>> SearchResults([Hit("d1", 1.25, "Apples"), Hit("d2", 0.5, "")])
     [1. d1 (1.25) Apples, 2. d2 (0.5)]
     """
+
+    def __init__(self, hits: Iterable[Hit] = (), facets: Mapping[str, Mapping[str, int]] | None = None) -> None:
+        super().__init__(hits)
+        self.facets = {} if facets is None else facets
 
     def __repr__(self) -> str:
         lines = (f"{rank}. {hit.id} ({hit.score:.4g}) {hit.title}" for rank, hit in enumerate(self, start=1))

@@ -19,6 +19,7 @@ from ..data.formats.tensors import Tensors
 from ..data.records import Documents
 from ..errors import DataError, ModelError
 from .block_maxima import BlockMaxima
+from .metadata_columns import MetadataColumns
 from .string_array import StringArray
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Segment:
     deleted: NDArray[np.int32]
     blocks: BlockMaxima | None = None
     input_order: NDArray[np.int32] | None = None
+    metadata: MetadataColumns | None = None
 
     def __post_init__(self) -> None:
         for name in _ARRAYS.values():
@@ -83,7 +85,8 @@ class Segment:
         lists = by_term.indptr.astype(np.int64), by_term.indices.astype(np.int32), by_term.data.astype(np.float32)
         starts, docs, weights = map(read_only, lists)
         blocks = BlockMaxima.build(starts, docs, weights, len(documents))
-        return cls(ids, titles, texts, *lists, np.zeros(0, np.int32), blocks, inverse_order(order))
+        metadata = MetadataColumns.build([documents.metadata[i] for i in order] if documents.metadata else [])
+        return cls(ids, titles, texts, *lists, np.zeros(0, np.int32), blocks, inverse_order(order), metadata)
 
     @classmethod
     def merge(cls, segments: Sequence[Segment]) -> Segment:
@@ -112,7 +115,14 @@ class Segment:
     @cached_property
     def live(self) -> NDArray[np.int64]:
         """Positions of the documents that are not deleted."""
-        return np.setdiff1d(np.arange(len(self), dtype=np.int64), self.deleted)
+        return np.flatnonzero(self.is_live)
+
+    @cached_property
+    def is_live(self) -> NDArray[np.bool_]:
+        """Which documents are not deleted."""
+        out = np.ones(len(self), np.bool_)
+        out[self.deleted] = False
+        return out
 
     @property
     def live_in_input_order(self) -> NDArray[np.int64]:
@@ -128,9 +138,20 @@ class Segment:
         at = np.searchsorted(self.deleted, position)
         return -1 if at < len(self.deleted) and self.deleted[at] == position else position
 
+    def metadata_at(self, position: int) -> dict[str, Any]:
+        """Return the metadata of a document."""
+        return {} if self.metadata is None else self.metadata[position]
+
     def delete(self, positions: Sequence[int]) -> Segment:
         """Return a segment with these documents marked as deleted."""
         return replace(self, deleted=np.union1d(self.deleted, np.asarray(positions, np.int32)).astype(np.int32))
+
+    def restrict(self, matches: NDArray[np.bool_]) -> Segment:
+        """Return the segment with all documents that do not match marked as deleted."""
+        is_live = matches & self.is_live
+        out = replace(self, deleted=np.flatnonzero(~is_live).astype(np.int32))
+        out.__dict__.update(is_live=is_live, postings=self.postings._replace(deleted=out.deleted))
+        return out
 
     def matrix(self) -> csr_array:
         """Return documents × terms, with the deleted documents."""
@@ -154,6 +175,8 @@ class Segment:
             out |= getattr(self, name).arrays(f"{prefix}{name}")
         if self.input_order is not None:
             out[f"{prefix}input_order"] = self.input_order
+        if self.metadata is not None:
+            out |= self.metadata.arrays(prefix)
         return out if self.blocks is None else out | self.blocks.arrays(prefix)
 
     @classmethod
@@ -177,7 +200,8 @@ class Segment:
         order = file.raw(f"{prefix}input_order", "int32") if f"{prefix}input_order" in file.arrays else None
         if order is not None and len(order) != len(ids):
             raise ModelError(f"{file.path}: '{prefix}input_order' must have {len(ids)} entries; got {len(order)}")
-        return cls(ids, titles, texts, starts, docs, weights, file.indices(f"{prefix}gone", len(ids)), blocks, order)
+        deleted, metadata = file.indices(f"{prefix}gone", len(ids)), MetadataColumns.from_file(file, prefix, len(ids))
+        return cls(ids, titles, texts, starts, docs, weights, deleted, blocks, order, metadata)
 
     def check(self, file: Tensors, prefix: str) -> None:
         """Read everything and raise ModelError if a value is invalid."""
@@ -195,13 +219,15 @@ class Segment:
             order = file.indices(f"{prefix}input_order", len(ids))
             if len(np.unique(order)) < len(ids):
                 raise ModelError(f"{file.path}: a document occurs twice in the input order")
+        if self.metadata is not None:
+            self.metadata.check(file, prefix)
 
 
 def documents_at(positions: Iterable[tuple[Segment, int]]) -> Documents:
     """Read documents by segment and position."""
-    rows = [(segment.ids[at], segment.titles[at], segment.texts[at]) for segment, at in positions]
-    ids, titles, texts = zip(*rows, strict=True) if rows else ((), (), ())
-    return Documents(ids, titles, texts)
+    rows = [(seg.ids[at], seg.titles[at], seg.texts[at], seg.metadata_at(at)) for seg, at in positions]
+    ids, titles, texts, metadata = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return Documents(ids, titles, texts, metadata)
 
 
 def inverse_order(order: NDArray[np.int64]) -> NDArray[np.int32]:

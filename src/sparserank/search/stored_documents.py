@@ -1,10 +1,10 @@
-"""The documents of an index: their numbers, ids, titles, texts and rows."""
+"""The documents of an index: their numbers, ids, titles, texts, metadata and rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +104,33 @@ class StoredDocuments:
         """
         segment, position = self._locate(self.number(doc_id))
         return segment.texts[position]
+
+    def metadata_at(self, number: int) -> dict[str, Any]:
+        """Return the metadata of a document.
+
+        Parameters
+        ----------
+        number : int
+            Its number.
+        """
+        segment, position = self._locate(number)
+        return segment.metadata_at(position)
+
+    def metadata_of(self, doc_id: str) -> dict[str, Any]:
+        """Return the metadata of a document.
+
+        Parameters
+        ----------
+        doc_id : str
+            Its id.
+        """
+        return self.metadata_at(self.number(doc_id))
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """The metadata fields of the documents, in alphabetical order."""
+        columns = [segment.metadata for segment in self.segments if segment.metadata is not None]
+        return tuple(sorted({name for column in columns for name in column.field_numbers}))
 
     def weights_of(self, doc_id: str, terms: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the weight of each term in a document, 0 for a term that the document lacks.

@@ -136,6 +136,18 @@ def _search_pruned(
         )  # fmt: skip
 
 
+def scores_of_all(postings: Postings, queries: EncodedQuery) -> NDArray[np.float32]:
+    """Return the score of every document for the first query."""
+    from .._kernels.inverted import expand_queries, score_all
+
+    arrays = (*csr_arrays(queries), float(queries.pair_weight), queries.pair_offset)
+    seen, columns, expanded, _ = _buffers(len(postings.starts) - 1, postings.n_docs, 1)
+    _, terms, weights = expand_queries(0, 1, *arrays, seen, columns, expanded)
+    total = np.zeros(postings.n_docs)
+    score_all(terms, weights, *postings[:3], postings.n_docs, total)
+    return total.astype(np.float32)
+
+
 def run_in_threads(work: Callable[[tuple[int, int]], None], bounds: list[tuple[int, int]]) -> None:
     """Run each block in a thread of its own."""
     if len(bounds) == 1:

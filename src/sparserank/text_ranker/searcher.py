@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache
 from time import process_time
 from typing import Any, Self
 
@@ -21,11 +20,12 @@ from ..search import Explanation, Index
 from ..search.comparison import Comparison, compare
 from ..search.expansion import MAX_EXPANSION_BYTES, Expansion
 from ..search.explanation import Contribution
+from ..search.filters import FilterLike
 from ..search.results import SearchResults
-from ..text import Analyzer
 from .explain import QueryExplainer
 from .lexical import LexicalModel
 from .model import PairTable, TextModel
+from .unknown_words import unknown_words
 
 Docs = Documents | Mapping[str, "str | Mapping[str, Any]"]
 
@@ -42,7 +42,9 @@ class TextSearcher:
 
     # ---- search
 
-    def search(self, text: str, k: int = 10) -> SearchResults:
+    def search(
+        self, text: str, k: int = 10, filter: FilterLike | None = None, offset: int = 0, facets: Sequence[str] = ()
+    ) -> SearchResults:
         """Return the best documents for a query, best first.
 
         A result shares a word with the query, or has a word that a learned pair looks for.
@@ -53,6 +55,14 @@ class TextSearcher:
             The query.
         k : int, default=10
             The largest number of results.
+        filter : str, mapping or None, default=None
+            Only documents with this metadata are results: "kind:function AND year>=2000", or
+            {"kind": ["function", "struct"], "year": {">=": 2000}}. A mistake raises FilterError with its position.
+        offset : int, default=0
+            Leave out so many of the best documents, and return the k after them.
+        facets : sequence of str, default=()
+            Fields of metadata whose values to count among all documents that match the query and the filter; the
+            counts are the `facets` of the result.
 
         Examples
         --------
@@ -60,10 +70,18 @@ class TextSearcher:
         >>> ranker = TextRanker().fit({"d1": "red apple", "d2": "pear"})
         >>> [hit.id for hit in ranker.search("apples")], ranker.search("plum")
         (['d1'], [])
+        >>> docs = {"d1": {"text": "red apple", "metadata": {"year": 1999}}, "d2": "apple pie"}
+        >>> results = TextRanker().fit(docs).search("apples", filter="year<2000", facets=["year"])
+        >>> [hit.id for hit in results], results.facets
+        (['d1'], {'year': {'1999': 1}})
         """
-        return self.search_many([text], k)[0]
+        index = self._filtered_index(filter)
+        query = self.model_.encode_queries([text])
+        return SearchResults(index.search(query, k, offset=offset)[0], index.facets(query, facets) if facets else None)
 
-    def search_many(self, texts: Iterable[str], k: int = 10, n_jobs: int | None = None) -> list[SearchResults]:
+    def search_many(
+        self, texts: Iterable[str], k: int = 10, n_jobs: int | None = None, filter: FilterLike | None = None
+    ) -> list[SearchResults]:
         """Search for many queries at once.
 
         Parameters
@@ -74,20 +92,24 @@ class TextSearcher:
             The largest number of results of each query.
         n_jobs : int or None, default=None
             The number of threads; None uses all cores.
+        filter : str, mapping or None, default=None
+            As in `search`.
         """
-        index = self._require_index()
+        index = self._filtered_index(filter)
         return [SearchResults(hits) for hits in index.search(self.model_.encode_queries(texts), k, n_jobs)]
 
-    def search_lexical(self, text: str, k: int = 10) -> SearchResults:
+    def search_lexical(
+        self, text: str, k: int = 10, filter: FilterLike | None = None, offset: int = 0
+    ) -> SearchResults:
         """Search by the lexical score alone, without learned pairs.
 
         Parameters
         ----------
-        text, k : str and int
+        text, k, filter, offset : str, int, filter and int
             As in `search`.
         """
-        index = self._require_index()
-        return SearchResults(index.search(self.model_.encode_lexical_query(text), k)[0])
+        index = self._filtered_index(filter)
+        return SearchResults(index.search(self.model_.encode_lexical_query(text), k, offset=offset)[0])
 
     @renamed_parameters({"drop_self": "exclude_self"})
     def run(self, queries: Mapping[str, str], k: int = 1000, exclude_self: bool = False) -> dict[str, dict[str, float]]:
@@ -193,14 +215,7 @@ class TextSearcher:
         >>> TextRanker().fit({"d1": "apples"}).unknown("The Plums and the apple")
         ['Plums']
         """
-        analyzer = self.lexical_.analyzer
-        spelling: dict[str, str] = {}
-        for word in _without_normalization(analyzer).tokens(text):
-            for form in _forms(analyzer, word):
-                spelling.setdefault(form, word)
-        columns, index = self.lexical_.features.vocabulary_, getattr(self, "index_", None)
-        known = {form for form in spelling if form in columns and (index is None or index.has_term(columns[form]))}
-        return list(dict.fromkeys(word for form, word in spelling.items() if form not in known))
+        return unknown_words(self.lexical_, getattr(self, "index_", None), text)
 
     # ---- learned pairs
 
@@ -372,6 +387,10 @@ class TextSearcher:
             raise NotFitted("this ranker is not fitted; call fit first")
         return self.model_
 
+    def _filtered_index(self, filter: FilterLike | None) -> Index:
+        index = self._require_index()
+        return index if filter is None else index.filtered(filter)
+
     def _require_index(self) -> Index:
         self.fitted_model()
         if not hasattr(self, "index_"):
@@ -379,14 +398,3 @@ class TextSearcher:
                 "this ranker has no index; build it with `sparserank index MODEL DATA --output MODEL.index`"
             )
         return self.index_
-
-
-@lru_cache(maxsize=4)
-def _without_normalization(analyzer: Analyzer) -> Analyzer:
-    return replace(analyzer, ngrams=1, lowercase=False, stem=None, stop_words=None)
-
-
-@lru_cache(maxsize=4096)
-def _forms(analyzer: Analyzer, word: str) -> tuple[str, ...]:
-    """The stems of a word; cached, because queries share words."""
-    return tuple(replace(analyzer, ngrams=1).tokens(word))
