@@ -24,8 +24,8 @@ def _writable(folder: Path) -> bool:
 def _users_cache() -> Path:
     """Numba's folder in the cache of the user."""
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - where there is no home, Path.home() fails
-    kept = home / "Library/Caches" if sys.platform == "darwin" else os.environ.get("XDG_CACHE_HOME", home / ".cache")
-    return Path(kept, "numba")
+    cache = home / "Library/Caches" if sys.platform == "darwin" else os.environ.get("XDG_CACHE_HOME", home / ".cache")
+    return Path(cache, "numba")
 
 
 def _provide_cache() -> None:

@@ -39,11 +39,11 @@ def demo(as_json: Json = False) -> None:
     qrels = collection.split(SPLIT)
     with progress() as report:
         bm25 = fit_bm25(collection)
-        learned = TextRanker(max_pairs=MAX_PAIRS).fit(
+        ranker = TextRanker(max_pairs=MAX_PAIRS).fit(
             collection.documents, collection.queries, collection.split("train"), exclude_self=True, callback=report
         )
         report("measuring")
-        rankers = {"BM25": bm25, "learned": learned}
+        rankers = {"BM25": bm25, "learned": ranker}
         runs = {name: rank_queries(ranker, collection, qrels, 1000) for name, ranker in rankers.items()}
         measures = {name: evaluate_run(run, qrels, MEASURES).to_dict() for name, run in runs.items()}
         reverses = Reverses.between(qrels, collection.split("train"))
@@ -54,11 +54,11 @@ def demo(as_json: Json = False) -> None:
         "documents": len(collection.documents),
         "split": SPLIT,
         "queries": len(qrels),
-        "pairs": learned.model_.n_pairs,
+        "pairs": ranker.model_.n_pairs,
         "measures": measures,
         "reverse_in_training": reverses.to_dict()
         | {"measures_without": {name: one and one.to_dict() for name, one in without.items()}},
-        "searches": _rescued_searches(learned, collection, qrels, runs),
+        "searches": _rescued_searches(ranker, collection, qrels, runs),
     }
     if as_json:
         print_json(summary)
@@ -67,7 +67,7 @@ def demo(as_json: Json = False) -> None:
 
 
 def _rescued_searches(
-    learned: TextRanker, collection: Collection, qrels: Qrels, runs: dict[str, dict[str, dict[str, float]]]
+    ranker: TextRanker, collection: Collection, qrels: Qrels, runs: dict[str, dict[str, dict[str, float]]]
 ) -> list[dict[str, Any]]:
     """Return queries with a relevant document first in the learned ranking and none among BM25's first ten."""
     cases = []
@@ -81,7 +81,7 @@ def _rescued_searches(
     out = []
     for _, query, best, before, first in sorted(cases, key=lambda case: case[:2])[:SHOWN]:
         text = collection.queries[query]
-        pairs = [pair for pair in learned.explain(text, best).pairs if pair.query != pair.document][:SHOWN]
+        pairs = [pair for pair in ranker.explain(text, best).pairs if pair.query != pair.document][:SHOWN]
         out.append(
             {
                 "query": text,

@@ -191,12 +191,12 @@ class DominationRanker(LinearRanker):
         True
         """
         with self._refitting():
-            made = self._make_solver(solver)
+            chosen_solver = self._make_solver(solver)
             if is_topic_matrix(y):
-                self._fit_topics(made, X, y, qid, weights)
+                self._fit_topics(chosen_solver, X, y, qid, weights)
             else:
                 X, queries = self._validate(X, y, qid, weights)
-                self._train(X, queries.require_pairs(), made)
+                self._train(X, queries.require_pairs(), chosen_solver)
         return self
 
     def _train(self, X: Any, queries: Queries, solver: DominationSolver | None = None) -> None:

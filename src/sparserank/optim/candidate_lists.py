@@ -38,17 +38,17 @@ class CandidateLists:
 
     @classmethod
     def build(
-        cls, lists: ListProblem, excluded: NDArray[np.int64], found: NDArray[np.int64], n_random: int, seed: int = 0
+        cls, lists: ListProblem, excluded: NDArray[np.int64], retrieved: NDArray[np.int64], n_random: int, seed: int = 0
     ) -> CandidateLists:
-        """Lists of the relevant documents, of those in the rows of `found` (-1 is none) and of random ones.
+        """Lists of the relevant documents, of those in the rows of `retrieved` (-1 is none) and of random ones.
 
         The excluded document of a query, if it is not -1, is in no list. Base scores are 0.
         """
         n, m = lists.grades.shape
         rng, relevant = np.random.default_rng(seed), lists.relevant
         drawn = rng.integers(0, max(m, 1), (n, n_random if m else 0))
-        query = np.concatenate([_rows(relevant), np.repeat(np.arange(n), found.shape[1] + drawn.shape[1])])
-        document = np.concatenate([relevant.indices, np.hstack([found, drawn]).ravel()])
+        query = np.concatenate([_rows(relevant), np.repeat(np.arange(n), retrieved.shape[1] + drawn.shape[1])])
+        document = np.concatenate([relevant.indices, np.hstack([retrieved, drawn]).ravel()])
         usable = (document >= 0) & (document != excluded[query])
         key = np.sort(query[usable] * np.int64(m) + document[usable])
         key = key[np.diff(key, prepend=-1) > 0]

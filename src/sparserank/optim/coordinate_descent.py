@@ -231,14 +231,14 @@ class Descent:
 
         The importance of a weight is |w_r| ‖x_r‖^½, halfway between its size and its share in the scores.
         """
-        found = self.minimize(penalty)
-        while found.info["nonzeros"] > max_features:
-            kept = max(max_features, int(KEPT_SHARE * found.info["nonzeros"]))
+        solution = self.minimize(penalty)
+        while solution.info["nonzeros"] > max_features:
+            n_kept = max(max_features, int(KEPT_SHARE * solution.info["nonzeros"]))
             importance = np.abs(self.w) * np.sqrt(self._columns.lengths)
-            self._open[np.argsort(-importance, kind="stable")[kept:]] = False
+            self._open[np.argsort(-importance, kind="stable")[n_kept:]] = False
             self.w[~self._open] = 0.0
-            found = self.minimize(penalty)
-        return found
+            solution = self.minimize(penalty)
+        return solution
 
     def search_alpha(self, penalty: L1, max_features: int) -> Solution:
         """The minimum for the smallest alpha that leaves at most `max_features` weights, by a warm-started path.
@@ -250,11 +250,11 @@ class Descent:
         best = self.minimize(replace(penalty, alpha=high))
         while best.info["nonzeros"] < max_features and high > SMALLEST_ALPHA * self.scale and low < 0.999 * high:
             middle = high * PATH_FACTOR if low == 0.0 else (high * low) ** 0.5
-            found = self.minimize(replace(penalty, alpha=middle))
-            if found.info["nonzeros"] > max_features:
+            solution = self.minimize(replace(penalty, alpha=middle))
+            if solution.info["nonzeros"] > max_features:
                 low, self.w[:] = middle, best.weights
             else:
-                high, best = middle, found
+                high, best = middle, solution
         return best
 
 

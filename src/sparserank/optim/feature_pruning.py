@@ -75,24 +75,24 @@ def prune_features(
     norms = np.sqrt(np.asarray(columns.multiply(columns).sum(axis=0)).ravel())
     strength = ridge * float(norms @ norms) / max(columns.shape[0], 1)
     with ThreadPoolExecutor(validation.threads(n_jobs)) as pool:
-        found = np.stack(list(pool.map(lambda w: _prune(columns, norms, w, max_features, strength), models)))
-    return found[0] if np.ndim(coef) == 1 else csr_array(found)
+        weights = np.stack(list(pool.map(lambda w: _prune(columns, norms, w, max_features, strength), models)))
+    return weights[0] if np.ndim(coef) == 1 else csr_array(weights)
 
 
 def _prune(X: Any, norms: Floats, full: Floats, max_features: int, strength: float) -> Floats:
     scores = X @ full
-    kept = np.argsort(-np.abs(full) * np.sqrt(norms), kind="stable")[: FIRST_MULTIPLE * max_features]
-    kept = kept[full[kept] != 0.0]
-    w = full[kept]
+    features = np.argsort(-np.abs(full) * np.sqrt(norms), kind="stable")[: FIRST_MULTIPLE * max_features]
+    features = features[full[features] != 0.0]
+    w = full[features]
     while True:
-        w = _fit(X[:, kept], scores, strength, w)
-        if len(kept) <= max_features:
+        w = _fit(X[:, features], scores, strength, w)
+        if len(features) <= max_features:
             break
-        importance = np.abs(w) * (norms[kept] ** 2 + strength) ** 0.25
-        best = np.argsort(-importance, kind="stable")[: max(max_features, int(KEPT_SHARE * len(kept)))]
-        kept, w = kept[best], w[best]
+        importance = np.abs(w) * (norms[features] ** 2 + strength) ** 0.25
+        best = np.argsort(-importance, kind="stable")[: max(max_features, int(KEPT_SHARE * len(features)))]
+        features, w = features[best], w[best]
     out = np.zeros_like(full)
-    out[kept] = w
+    out[features] = w
     return out
 
 

@@ -117,11 +117,11 @@ class _PatternSearch:
             middle = float(np.sqrt(under * over))
             if W.nnz >= CLOSE * pairs:
                 break
-            tried = self.minimize(self._descend(_union(W, more), middle), middle)
-            if tried.nnz <= pairs:
-                W, under = tried, middle
+            candidate = self.minimize(self._descend(_union(W, more), middle), middle)
+            if candidate.nnz <= pairs:
+                W, under = candidate, middle
             else:
-                more, over = tried, middle
+                more, over = candidate, middle
         return self.finish(W, under)
 
     def minimize(self, W: csr_array, l1: float) -> csr_array:
@@ -137,12 +137,12 @@ class _PatternSearch:
         """The pairs outside W's pattern that are furthest beyond l1 h_ij, and the largest |G_ij| / h_ij of them."""
         inverse = Importance(1.0 / self._scale.rows, 1.0 / self._scale.columns)
         most = replace(self._budget, max_pairs=pairs * JOINING, pairs_per_word=None)
-        found = prune_rows(self._gradient_rows(W), self._problem.shape, inverse, most, self._forbidden)
-        row = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
-        size = np.abs(found.data) * inverse.rows[row] * inverse.columns[found.indices]
-        found.data = np.where(size > l1 * (1.0 + self._effort.tol), size, 0.0).astype(np.float32)
-        found.eliminate_zeros()
-        return found, float(size.max(initial=0.0))
+        violating = prune_rows(self._gradient_rows(W), self._problem.shape, inverse, most, self._forbidden)
+        row = np.repeat(np.arange(violating.shape[0]), np.diff(violating.indptr))
+        ratio = np.abs(violating.data) * inverse.rows[row] * inverse.columns[violating.indices]
+        violating.data = np.where(ratio > l1 * (1.0 + self._effort.tol), ratio, 0.0).astype(np.float32)
+        violating.eliminate_zeros()
+        return violating, float(ratio.max(initial=0.0))
 
     def _gradient_rows(self, W: csr_array) -> Iterator[tuple[NDArray[np.intp], Matrix]]:
         """The rows of G = Qᵀ V Y D - (QᵀVQ + a) W (DᵀD + b); 0 on the pattern of W."""

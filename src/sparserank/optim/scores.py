@@ -84,9 +84,9 @@ class Bilinear:
 
         A score that float32 cannot hold raises DataError with its place.
         """
-        found = np.asarray(((self.queries @ W) @ self.items.T).toarray(), dtype=np.float32)
-        if np.isfinite(found).all():
-            return found
+        scores = np.asarray(((self.queries @ W) @ self.items.T).toarray(), dtype=np.float32)
+        if np.isfinite(scores).all():
+            return scores
         # a product of three float32 factors fits into a float64, so only true overflows remain
         exact = ((self.queries.astype(np.float64) @ W) @ self.items.T).toarray()
         return in_float32(exact)

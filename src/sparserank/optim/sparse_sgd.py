@@ -254,8 +254,8 @@ class Training(TrainingState):
 
     def _settle_if_due(self, pool: Pool, last: bool) -> bool:
         """Apply the pending threshold if it is time; return whether it was."""
-        T, held = self.solver.shrink_every, self.holds_back and last
-        if self.steps % T == 0 and self._settles() and not held:
+        T, is_delayed = self.solver.shrink_every, self.holds_back and last
+        if self.steps % T == 0 and self._settles() and not is_delayed:
             self._settle(pool)
             return True
         if len(self._pending) == self._settle_every:
@@ -284,7 +284,7 @@ class Training(TrainingState):
                 self._settle(pool)
 
     @property
-    def held(self) -> float:
+    def delayed_threshold(self) -> float:
         """The delayed threshold, by which W is shrunk before the next triples."""
         return self._held
 

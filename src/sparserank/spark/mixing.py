@@ -126,7 +126,7 @@ class PartitionTraining:
         else:
             triples = shard.preferences.first(steps, skip=first)
         training.advance(triples, every=end)
-        threshold = training.held if isinstance(training, Training) else 0.0
+        threshold = training.delayed_threshold if isinstance(training, Training) else 0.0
         last_error = training.controller.last_error if training.controller is not None else 0.0
         report = PartitionReport(
             steps, training.alpha, last_error, threshold, training.curve.total_violations,

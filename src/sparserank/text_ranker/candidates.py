@@ -65,7 +65,7 @@ class CandidateSearch:
         if W is not None:
             queries = EncodedQuery(terms, data.lists.Q, W, pair_weight, int(self.lexical_rows.shape[1]))
         docs, _, counts = self._index.top(queries, k + 1, n_jobs=self.n_jobs)
-        found = np.where(np.arange(docs.shape[1]) < counts[:, None], docs, -1)
-        found[found == data.excluded[:, None]] = -1
-        order = np.argsort(found < 0, axis=1, kind="stable")[:, :k]  # the excluded one goes to the end
-        return np.take_along_axis(found, order, axis=1)
+        ranked = np.where(np.arange(docs.shape[1]) < counts[:, None], docs, -1)
+        ranked[ranked == data.excluded[:, None]] = -1
+        order = np.argsort(ranked < 0, axis=1, kind="stable")[:, :k]  # the excluded one goes to the end
+        return np.take_along_axis(ranked, order, axis=1)

@@ -38,7 +38,8 @@ def hold_out(groups: NDArray[np.int64], random_state: int) -> list[tuple[NDArray
     n, order = len(groups), np.random.default_rng(random_state).permutation(len(groups))
     _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)
     if len(first) < 2:
-        raise DataError(f"the {n} judged queries are near-duplicates of each other; at least two groups are needed")
+        few = "all judged queries are near-duplicates of each other" if n > 1 else f"there are {n} judged queries"
+        raise DataError(f"{few}; at least two different queries are needed")
     n_parts = min(len(first), max(HELD_OUT_PARTS, n // MAX_HELD_OUT))
     part_of, part_sizes = {}, np.zeros(n_parts, np.int64)
     for at in np.argsort(first).tolist():
@@ -63,11 +64,11 @@ class HeldOut:
     n_jobs: int | None = None
 
     @classmethod
-    def of(cls, queries: TrainingMatrices, found: NDArray[np.int64] | None, n_jobs: int | None = None) -> HeldOut:
-        """Held-out queries with the documents in the rows of `found` and all relevant ones; None: all documents."""
-        if found is None:
-            found = np.tile(np.arange(queries.lists.D.shape[0]), (len(queries), 1))
-        lists = CandidateLists.build(queries.lists, queries.excluded, found, n_random=0)
+    def of(cls, queries: TrainingMatrices, documents: NDArray[np.int64] | None, n_jobs: int | None = None) -> HeldOut:
+        """Held-out queries with the documents in the rows of `documents` and all relevant ones; None: all documents."""
+        if documents is None:
+            documents = np.tile(np.arange(queries.lists.D.shape[0]), (len(queries), 1))
+        lists = CandidateLists.build(queries.lists, queries.excluded, documents, n_random=0)
         return cls(queries, queries.with_lexical_scores(lists, n_jobs), n_jobs)
 
     @classmethod
@@ -75,10 +76,10 @@ class HeldOut:
         """Held-out queries with a pool of the best documents by the lexical score and by the pairs W."""
         if queries.lists.D.shape[0] <= ALL_DOCUMENTS:
             return cls.of(queries, None, search.n_jobs)
-        found = search.top(queries, POOL_DEPTH)
+        documents = search.top(queries, POOL_DEPTH)
         if W is not None:
-            found = np.hstack([found, search.top(queries, POOL_DEPTH, W, 1.0, lexical=False)])
-        return cls.of(queries, found, search.n_jobs)
+            documents = np.hstack([documents, search.top(queries, POOL_DEPTH, W, 1.0, lexical=False)])
+        return cls.of(queries, documents, search.n_jobs)
 
     @property
     def groups(self) -> NDArray[np.int64]:
@@ -109,10 +110,10 @@ def searched_ndcg(
     queries: TrainingMatrices, search: CandidateSearch, W: csr_array, pair_weight: float
 ) -> NDArray[np.float64]:
     """Return nDCG@10 of every query that has a relevant document, of a search with pairs in all documents."""
-    found = search.top(queries, 10, W, pair_weight)
-    lists = CandidateLists.build(queries.lists, queries.excluded, found, n_random=0)
+    documents = search.top(queries, 10, W, pair_weight)
+    lists = CandidateLists.build(queries.lists, queries.excluded, documents, n_random=0)
     scores = np.full(len(lists.document), -np.inf, np.float32)
-    query, rank = np.nonzero(found >= 0)
-    place = lists.find(query, found[query, rank])
+    query, rank = np.nonzero(documents >= 0)
+    place = lists.find(query, documents[query, rank])
     scores[place] = -rank
     return ndcg(lists.start, scores, lists.grade)[0]

@@ -134,22 +134,22 @@ class PairLearner:
         Lists that are too large for dense matrices are divided by queries. Each part starts from the result
         of the parts before it, and uses the judged documents and an even sample of the others.
         """
-        importance, limits, learned = Importance.of(lists, ridge), self.constraints, empty_pattern(lists.shape)
+        importance, limits, change = Importance.of(lists, ridge), self.constraints, empty_pattern(lists.shape)
         for part in _dense_parts(replace(lists, query_normalization=query_normalization)):
-            W = (before + learned).tocsr()
+            W = (before + change).tocsr()
             residual = part.dense_targets() - (part.D @ (part.Q @ W).T).toarray().T
             if rows is not None:
                 part = replace(part, Q=_only_columns(part.Q, rows))
             form = ClosedForm(part.D, max(MAX_PART, *part.grades.shape))
             blocks = form.iterate_rows(part, ridge, np.asarray(residual, dtype=np.float32))
             added = prune_rows(blocks, part.shape, importance, self.budget, limits.forbidden, limits.barred)
-            learned = added if not learned.nnz else prune((learned + added).tocsr(), importance, self.budget)
-        return learned
+            change = added if not change.nnz else prune((change + added).tocsr(), importance, self.budget)
+        return change
 
     def candidate_lists(self, data: TrainingMatrices, search: CandidateSearch) -> CandidateLists:
         """Return the lists that `loss` compares, with their lexical scores."""
-        found = search.top(data, HARD_NEGATIVES)
-        lists = CandidateLists.build(data.lists, data.excluded, found, RANDOM_NEGATIVES, self.random_state)
+        negatives = search.top(data, HARD_NEGATIVES)
+        lists = CandidateLists.build(data.lists, data.excluded, negatives, RANDOM_NEGATIVES, self.random_state)
         return data.with_lexical_scores(lists, self.n_jobs)
 
     def refit_by_loss(
