@@ -24,13 +24,18 @@ def test_pruned_search_equals_the_exhaustive_search(monkeypatch, signed):
     own = csr_array(rng.integers(0, 2, (4, 2 * terms)).astype(np.float32))
     queries = EncodedQuery(own, csr_array(rng.random((4, words)).astype(np.float32)), W, 0.5, terms)
     ids = tuple(f"{i:03d}" for i in range(n_docs))
-    index = Index.build(csr_array(weights), Documents(ids, ids, ids)).without(ids[100:110])
+    metadata = tuple({"n": i} for i in range(n_docs))
+    index = Index.build(csr_array(weights), Documents(ids, ids, ids, metadata)).without(ids[100:110])
     (blocks,) = (segment.blocks for segment in index.segments)
     assert len(blocks.entries) > 0
     assert len(blocks.levels) > 0
     for k in (1, 7):
         pruned, wanted = (index.top(queries, k, skip=["650"] * 4, plan=plan) for plan in ("query", "exhaustive"))
         assert all(np.array_equal(a, b) for a, b in zip(pruned, wanted, strict=True))
+    found, wanted = (
+        index.filtered("n<15").top(queries, 7, skip=["003"] * 4, plan=plan) for plan in ("auto", "exhaustive")
+    )
+    assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
 
 
 def test_the_nth_largest_value_counts_positive_values_only():

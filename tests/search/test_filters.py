@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from sparserank.data.metadata import value_texts
 from sparserank.data.records import Documents
 from sparserank.errors import FilterError, ModelError
-from sparserank.search import Index, metadata_columns
+from sparserank.search import Index, metadata_columns, top_k
 from sparserank.search.filters import (
     And,
     Equals,
@@ -149,11 +149,12 @@ def rows_by_id(documents: Documents) -> dict[str, dict[str, Any]]:
     return {doc_id: dict(metadata) for doc_id, (_, _, metadata) in documents.rows().items()}
 
 
-@pytest.fixture(scope="module", params=[1, 32])
+@pytest.fixture(scope="module", params=[(1, 1), (32, 1000)], ids=["lists", "bitmaps"])
 def bits_per_position(request: pytest.FixtureRequest) -> Iterator[None]:
-    """1 makes lists of nearly all values, 32 makes bitmaps of most values of a few documents."""
+    """1 makes lists of nearly all values, 32 bitmaps of most; a share of 1 scores the selected documents alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(metadata_columns, "BITS_PER_POSITION", request.param)
+        patch.setattr(metadata_columns, "BITS_PER_POSITION", request.param[0])
+        patch.setattr(top_k, "FEW_SHARE", request.param[1])
         yield
 
 

@@ -81,6 +81,27 @@ def test_deleted_and_skipped_documents_and_several_segments(seed, k, coarse):
     assert_same_bits(index, queries, k, [None if i % 4 == 0 else str(rng.choice(ids)) for i in range(len(queries))])
 
 
+@given(
+    st.integers(0, 10**6), st.sampled_from([0.001, 0.01, 0.1, 0.5, 0.99]), st.sampled_from([1, 5, 40]), st.booleans()
+)
+def test_every_plan_gives_the_exhaustive_ranking_of_the_documents_that_a_filter_selects(seed, share, k, signed):
+    rng = np.random.default_rng(seed)
+    index, queries = world(seed, signed=signed, coarse=seed % 2 == 0)
+    ids = index.documents.ids
+    selected = {doc_id for doc_id, chance in zip(ids, rng.random(len(ids)), strict=True) if chance < share} | {ids[0]}
+    metadata = tuple({"kind": "a" if doc_id in selected else "b"} for doc_id in ids)
+    index = Index.build(index.matrix(), replace(index.documents, metadata=metadata))
+    skip = [None if i % 4 == 0 else str(rng.choice(ids)) for i in range(len(queries))]
+    everything = index.top(queries, len(ids), skip, plan="exhaustive")
+    for plan in ("auto", "query", "exhaustive"):
+        found = index.filtered("kind:a").top(queries, k, skip, plan=plan)
+        for query, n_all in enumerate(everything.counts):
+            every = zip(everything.docs[query, :n_all], everything.scores[query], strict=False)
+            wanted = [(doc, score) for doc, score in every if index.id_at(doc) in selected][:k]
+            n = int(found.counts[query])
+            assert list(zip(found.docs[query, :n], found.scores[query, :n], strict=True)) == wanted
+
+
 @pytest.mark.parametrize("scale", [1e-22, 1e-18, 1e-10, 1e10, 1e12])
 def test_weights_at_the_limits_of_float32(scale):
     assert_same_bits(*world(7, scale=np.float32(scale)), 5)

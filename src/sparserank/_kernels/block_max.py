@@ -214,8 +214,8 @@ def insert(score, doc, scores, docs, size):
 
 
 @njit(cache=True, nogil=True)
-def select(blocks, n_docs, deleted, skip, total, scores, found, size):
-    """Insert the scores of the documents of `blocks` and clear the sums; return the number of results."""
+def select(blocks, n_docs, allowed, skip, total, scores, found, size):
+    """Insert the scores of the allowed documents of `blocks` and clear the sums; return the number of results."""
     for block in blocks:
         for doc in range(block << SHIFT, (block + 1) << SHIFT):
             value = total[doc]
@@ -224,8 +224,7 @@ def select(blocks, n_docs, deleted, skip, total, scores, found, size):
                 score = np.float32(value)
                 if score == np.float32(0.0) or (size == len(scores) and score < scores[size - 1]):
                     continue
-                at = np.searchsorted(deleted, doc)
-                if doc != skip and not (at < len(deleted) and deleted[at] == doc):
+                if doc != skip and (len(allowed) == 0 or (allowed[block] >> (doc & (BLOCK - 1))) & 1):
                     size = insert(score, doc, scores, found, size)
     return size
 
@@ -269,7 +268,7 @@ def blocks_from(least, bounds, tops, limit, live, out):
 
 @njit(cache=True, nogil=True)
 def _search_pruned(
-    query, lists, units, docs, weights, n_docs, deleted, skip, postings, entries, masks, levels, dense_masks, groups,
+    query, lists, units, docs, weights, n_docs, allowed, skip, postings, entries, masks, levels, dense_masks, groups,
     total, bounds, tops, live, blocks, scores, found,
 ):  # fmt: skip
     """Find the best documents of one query; return their number, or -1 if the exhaustive search must find them.
@@ -279,11 +278,14 @@ def _search_pruned(
     """
     k, n = len(scores), len(query)
     add_bounds(query, lists, units, docs, weights, entries, levels, bounds)
+    for block in range(len(allowed)):
+        if allowed[block] == 0:
+            bounds[block] = 0.0
     chunk_maxima(bounds, tops)
     least = nth_largest(tops, k + EXTRA_CHUNKS)
     first = blocks[: blocks_from(least, bounds, tops, SEEDS_PER_CHUNK * (k + EXTRA_CHUNKS), live, blocks)]
     score_blocks(query, lists, docs, weights, entries, masks, dense_masks, groups, live, first, total)
-    size = select(first, n_docs, deleted, skip, total, scores, found, 0)
+    size = select(first, n_docs, allowed, skip, total, scores, found, 0)
     for block in first:
         live[block], bounds[block] = 0, -1.0
     if size == k and scores[k - 1] > SMALLEST:
@@ -292,7 +294,7 @@ def _search_pruned(
         size = -1
         if len(others) * n * BLOCK_COST <= postings:
             score_blocks(query, lists, docs, weights, entries, masks, dense_masks, groups, live, others, total)
-            size = select(others, n_docs, deleted, skip, total, scores, found, k)
+            size = select(others, n_docs, allowed, skip, total, scores, found, k)
         for block in others:
             live[block] = 0
     else:
@@ -303,15 +305,16 @@ def _search_pruned(
 
 @njit(cache=True, nogil=True)
 def search_pruned(
-    first, e_starts, e_columns, e_weights, starts, docs, weights, n_docs, deleted, skip,
+    first, e_starts, e_columns, e_weights, starts, docs, weights, n_docs, allowed, skip,
     b_starts, entries, masks, rows, levels, dense_masks, groups, peaks, min_postings, min_per_term,
     total, bounds, tops, live, blocks, out_scores, out_docs, counts,
 ):  # fmt: skip
     """Find the best documents of queries first, first + 1, …, which are expanded; set counts[query], if possible.
 
     The count of a query is not set if the exhaustive search must answer it, or if it reads fewer than
-    min_postings + min_per_term * terms postings. Columns ascend within a query. `deleted` documents and skip[query] are
-    left out (-1: none). total, bounds, tops, live and blocks are work arrays, 0 before; total has room for 8 · blocks.
+    min_postings + min_per_term * terms postings. Columns ascend within a query. Bit doc & 7 of allowed[doc >> 3] says
+    whether a document may be a result; all may if `allowed` is empty. skip[query] is left out (-1: none). total,
+    bounds, tops, live and blocks are work arrays, 0 before; total has room for 8 · blocks.
     """
     for i in range(len(e_starts) - 1):
         columns, query = e_columns[e_starts[i] : e_starts[i + 1]], e_weights[e_starts[i] : e_starts[i + 1]]
@@ -319,7 +322,7 @@ def search_pruned(
         postings, n, at = (lists[:, 1] - lists[:, 0]).sum(), len(query), first + i
         if n > 0 and postings >= min_postings + min_per_term * n and units.max() < LARGEST:
             size = _search_pruned(
-                query, lists, units, docs, weights, n_docs, deleted, skip[at], postings, entries, masks, levels,
+                query, lists, units, docs, weights, n_docs, allowed, skip[at], postings, entries, masks, levels,
                 dense_masks, groups, total, bounds, tops, live, blocks, out_scores[at], out_docs[at],
             )  # fmt: skip
             if size >= 0:

@@ -10,6 +10,8 @@ from numba import njit
 
 LANES = 8
 """Queries that are scored in one pass over the postings: one cache line of sums per document."""
+FEW_COST = 8
+"""Cost of searching a document in a list of postings, in postings read."""
 BATCH_COST = 3
 """Cost of reading a posting for eight queries at once, in postings read for one query."""
 
@@ -309,3 +311,54 @@ def score_all(columns, query, starts, docs, weights, n_docs, total):
     """Add the scores of an expanded query, whose columns ascend, to the sums of all documents."""
     for i in range(len(columns)):
         _add(query[i], docs, weights, starts[columns[i]], starts[columns[i] + 1], n_docs, total)
+
+
+@njit(cache=True, nogil=True)
+def _add_few(weight, docs, weights, begin, end, few, total):
+    """Add the postings of the documents `few`, which ascend: exponential search for each, from the last one on."""
+    for doc in few:
+        step = 1
+        while begin + step < end and docs[begin + step] < doc:
+            begin += step
+            step *= 2
+        high = min(begin + step, end)
+        while begin < high:
+            middle = (begin + high) // 2
+            if docs[middle] < doc:
+                begin = middle + 1
+            else:
+                high = middle
+        if begin >= end:
+            break
+        if docs[begin] == doc:
+            total[doc] += weight * np.float64(weights[begin])
+
+
+@njit(cache=True, nogil=True)
+def search_few(
+    first, e_starts, e_columns, e_weights, starts, docs, weights, few, is_allowed, skip, total,
+    out_scores, out_docs, counts,
+):  # fmt: skip
+    """Find the best of the documents `few` for queries first, first + 1, …, which are expanded; set counts[query].
+
+    `few` ascend, and is_allowed[doc] says which documents they are. `total` is a work array, 0 before and after.
+    """
+    for i in range(len(e_starts) - 1):
+        query = first + i
+        for c in range(e_starts[i], e_starts[i + 1]):
+            weight, begin, end = e_weights[c], starts[e_columns[c]], starts[e_columns[c] + 1]
+            if end - begin > FEW_COST * len(few):
+                _add_few(weight, docs, weights, begin, end, few, total)
+                continue
+            for j in range(begin, end):
+                doc = docs[j]
+                if doc < len(is_allowed) and is_allowed[doc]:
+                    total[doc] += weight * np.float64(weights[j])
+        size, scores, found = 0, out_scores[query], out_docs[query]
+        for doc in few:
+            value = total[doc]
+            total[doc] = 0.0
+            if value > -np.inf and np.float32(value) != np.float32(0.0) and doc != skip[query]:
+                size = _push(np.float32(value), doc, scores, found, size)
+        _sort_heap(scores, found, size)
+        counts[query] = size

@@ -7,7 +7,6 @@ file of the old one stays readable.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -27,7 +26,7 @@ from .expansion import Expansion
 from .filters import FilterLike, parse_filter
 from .hit import Hit, result_rows
 from .index_file import MAX_SEGMENTS, check_index, index_state, read_index
-from .metadata_columns import check_field, check_fields, matching
+from .metadata_columns import add_counts, check_field, check_fields, matching
 from .segment import Segment
 from .shards import load_shards, replace_folder
 from .stored_documents import StoredDocuments
@@ -286,15 +285,13 @@ class Index(StoredDocuments):
         for name in fields:
             check_field("facets", name, self.fields)
         queries = query if isinstance(query, EncodedQuery) else EncodedQuery(query)
-        counts = {name: Counter[str]() for name in fields}
+        parts: dict[str, list[dict[str, int]]] = {name: [] for name in fields}
         for segment in self.segments if fields else ():
             if segment.metadata is not None:
                 matches = (scores_of_all(segment.postings, queries) != 0.0) & segment.is_live
-                for name, counter in counts.items():
-                    counter.update(segment.metadata.count(name, matches))
-        return {
-            name: dict(sorted(counter.items(), key=lambda one: (-one[1], one[0]))) for name, counter in counts.items()
-        }
+                for name in fields:
+                    parts[name].append(segment.metadata.count(name, matches))
+        return {name: counts[0] if len(counts) == 1 else add_counts(counts) for name, counts in parts.items()}
 
     @renamed_parameters({"drop_self": "exclude_self"})
     def run(

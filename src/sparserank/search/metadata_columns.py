@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -136,7 +137,7 @@ class MetadataColumns:
         elif isinstance(leaf, Exists):
             selected = np.arange(first, last)
         else:
-            selected = first + np.flatnonzero(self._in_range(first, last, leaf))
+            selected = first + np.flatnonzero(self._in_range(leaf))
         if len(selected) <= MAX_SLICES:
             for value in selected.tolist():
                 out[self._list(int(starts[value]), int(starts[value + 1]))] = True
@@ -147,9 +148,9 @@ class MetadataColumns:
             out |= np.unpackbits(self._bitmap(row), count=len(self), bitorder="little").view(np.bool_)
         return out
 
-    def _in_range(self, first: int, last: int, wanted: Range) -> NDArray[np.bool_]:
+    def _in_range(self, wanted: Range) -> NDArray[np.bool_]:
         """Return which values of a field lie between the ends: as numbers, as dates, or as texts."""
-        texts, (with_low, with_high) = self._texts(first, last), wanted.includes
+        texts, (with_low, with_high) = self._texts(wanted.field), wanted.includes
         ends = [end for end in (wanted.low, wanted.high) if end is not None]
         out = np.ones(len(texts), np.bool_)
         if not ends:
@@ -175,13 +176,20 @@ class MetadataColumns:
             out &= np.asarray(keys <= high if with_high else keys < high, np.bool_)
         return out
 
-    def _texts(self, first: int, last: int) -> list[str]:
-        return [self.values[i] for i in range(first, last)]
+    def _texts(self, name: str) -> list[str]:
+        """Return the values of a field, which are kept: to decode them takes longer than to count."""
+        if name not in self._decoded:
+            self._decoded[name] = [self.values[i] for i in range(*self._field(name))]
+        return self._decoded[name]
+
+    @cached_property
+    def _decoded(self) -> dict[str, list[str]]:
+        return {}
 
     # ---- facets
 
     def count(self, name: str, matches: NDArray[np.bool_]) -> dict[str, int]:
-        """Return {value: number of matching documents} of a field, without values of none."""
+        """Return {value: number of matching documents} of a field, the largest number first, without values of none."""
         first, last = self._field(name)
         starts, rows = self._layout
         begin, end = int(starts[first]), int(starts[last])
@@ -190,7 +198,9 @@ class MetadataColumns:
         packed = np.packbits(matches, bitorder="little")
         for value in np.flatnonzero(rows[first:last] >= 0).tolist():
             counts[value] = int(np.bitwise_count(self._bitmap(int(rows[first + value])) & packed).sum())
-        return {self.values[first + i]: int(counts[i]) for i in np.flatnonzero(counts).tolist()}
+        texts, found = self._texts(name), np.flatnonzero(counts)[::-1]  # values descend, and equal numbers ascend
+        order = found[np.argsort(-counts[found], kind="stable")]
+        return dict(zip(map(texts.__getitem__, order.tolist()), counts[order].tolist(), strict=True))
 
     # ---- files
 
@@ -259,6 +269,14 @@ def matching(expression: Filter, columns: MetadataColumns | None, n_docs: int) -
         join = np.logical_and if isinstance(expression, And) else np.logical_or
         return np.asarray(join.reduce([matching(part, columns, n_docs) for part in expression.parts]))
     return np.zeros(n_docs, np.bool_) if columns is None else columns.matches(expression)
+
+
+def add_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Add the counts of segments; the largest number first, equal ones by value."""
+    total = Counter[str]()
+    for part in parts:
+        total.update(part)
+    return dict(sorted(total.items(), key=lambda one: (-one[1], one[0])))
 
 
 def check_fields(expression: Filter, known: Collection[str]) -> None:

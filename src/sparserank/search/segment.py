@@ -115,14 +115,14 @@ class Segment:
     @cached_property
     def live(self) -> NDArray[np.int64]:
         """Positions of the documents that are not deleted."""
-        return np.flatnonzero(self.is_live)
+        return read_only(np.flatnonzero(self.is_live))
 
     @cached_property
     def is_live(self) -> NDArray[np.bool_]:
         """Which documents are not deleted."""
         out = np.ones(len(self), np.bool_)
         out[self.deleted] = False
-        return out
+        return read_only(out)
 
     @property
     def live_in_input_order(self) -> NDArray[np.int64]:
@@ -131,6 +131,12 @@ class Segment:
             return self.live
         order = self.input_order.astype(np.int64)
         return order[~np.isin(order, self.deleted)]
+
+    @cached_property
+    def allowed(self) -> NDArray[np.uint8]:
+        """Bit d & 7 of allowed[d >> 3] is 1 if document d is not deleted; empty if no document is."""
+        bits = np.packbits(self.is_live, bitorder="little") if len(self.deleted) else np.zeros(0, np.uint8)
+        return read_only(bits)
 
     def position(self, doc_id: str) -> int:
         """Return the position of a document, or -1 if it is missing or deleted."""
@@ -148,7 +154,7 @@ class Segment:
 
     def restrict(self, matches: NDArray[np.bool_]) -> Segment:
         """Return the segment with all documents that do not match marked as deleted."""
-        is_live = matches & self.is_live
+        is_live = read_only(matches & self.is_live)
         out = replace(self, deleted=np.flatnonzero(~is_live).astype(np.int32))
         out.__dict__.update(is_live=is_live, postings=self.postings._replace(deleted=out.deleted))
         return out

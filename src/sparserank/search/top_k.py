@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _BUFFERS = local()
 """Work arrays of a thread, kept between searches: to clear them would cost more than a small search."""
 _NOTHING = read_only(np.zeros(0, np.int32)), read_only(np.zeros(0, np.float32))
+_ALL_ALLOWED = read_only(np.zeros(0, np.uint8))
+FEW_SHARE = 32
+"""If at most one document in so many is not deleted, these documents alone are scored."""
 MAX_BUFFER_BYTES = 1 << 27
 EXPANDED_QUERIES = 256
 """Queries that are expanded at a time for a pruned search."""
@@ -70,13 +73,15 @@ def search_segment(
 ) -> TopK:  # fmt: skip
     """Search by the given plan; "auto" takes for each query the plan that reads fewer postings."""
     postings, blocks = segment.postings, None if plan == "exhaustive" else segment.blocks
+    if plan == "auto" and len(segment.deleted) and FEW_SHARE * (len(segment) - len(segment.deleted)) <= len(segment):
+        return _search_few(segment, queries, k, skip, threads)
     if expanded is None or plan in ("query", "exhaustive"):
-        return search_postings(postings, queries, k, skip, threads, blocks)
+        return search_postings(postings, queries, k, skip, threads, blocks, segment.allowed)
     cost = 1.0 if blocks is None else PRUNED_COST
     by_documents = expanded.is_cheaper(segment, queries, cost) if plan == "auto" else np.ones(len(queries), np.bool_)
     rows = np.flatnonzero(by_documents)
     if not len(rows):
-        return search_postings(postings, queries, k, skip, threads, blocks)
+        return search_postings(postings, queries, k, skip, threads, blocks, segment.allowed)
     selected = queries if by_documents.all() else queries.take(rows)
     top, uncertain = expanded.search(postings, selected, k, skip[rows], threads)
     by_documents[rows] = ~uncertain
@@ -85,15 +90,18 @@ def search_segment(
     out = TopK.empty(len(queries), k)
     out.put(rows, top)
     rows = np.flatnonzero(~by_documents)
-    out.put(rows, search_postings(postings, queries.take(rows), k, skip[rows], threads, blocks))
+    out.put(rows, search_postings(postings, queries.take(rows), k, skip[rows], threads, blocks, segment.allowed))
     return out
 
 
 def search_postings(
     postings: Postings, queries: EncodedQuery, k: int, skip: NDArray[np.int64], threads: int,
-    blocks: BlockMaxima | None = None,
+    blocks: BlockMaxima | None = None, allowed: NDArray[np.uint8] = _ALL_ALLOWED,
 ) -> TopK:  # fmt: skip
-    """Return the best k documents of every query, expanded through W; with `blocks`, by a pruned search."""
+    """Return the best k documents of every query, expanded through W; with `blocks`, by a pruned search.
+
+    allowed : the documents that are not deleted, as in `Segment.allowed`.
+    """
     from .._kernels.inverted import LANES, search
 
     n, n_columns = len(queries), len(postings.starts) - 1
@@ -107,7 +115,7 @@ def search_postings(
     def search_part(bound: tuple[int, int]) -> None:
         out.counts[slice(*bound)] = -1
         if blocks is not None and k <= MAX_PRUNED_K:
-            _search_pruned(bound, arrays, (*lists, *exclude), blocks, out)
+            _search_pruned(bound, arrays, (*lists, postings.n_docs, allowed, skip), blocks, out)
         rows = np.flatnonzero(out.counts[slice(*bound)] < 0) + bound[0]
         if len(rows):
             buffers = _buffers(n_columns, postings.n_docs, lanes)
@@ -134,6 +142,36 @@ def _search_pruned(
             first, *queries, *lists, *blocks.kernel_arrays, *limits, total, *_block_buffers(n_docs),
             out.scores, out.docs, out.counts,
         )  # fmt: skip
+
+
+def _search_few(segment: Segment, queries: EncodedQuery, k: int, skip: NDArray[np.int64], threads: int) -> TopK:
+    """Return the best k documents of every query in a segment with few documents that are not deleted."""
+    from .._kernels.inverted import expand_queries, search_few
+
+    n, postings, out = len(queries), segment.postings, TopK.empty(len(queries), k)
+    arrays = (*csr_arrays(queries), float(queries.pair_weight), queries.pair_offset)
+    workers = min(threads, max(1, n // EXPANDED_QUERIES))
+
+    def search_part(bound: tuple[int, int]) -> None:
+        seen, columns, expanded, total = _buffers(segment.n_terms, len(segment), 1)
+        for first in range(*bound, EXPANDED_QUERIES):
+            last = min(first + EXPANDED_QUERIES, bound[1])
+            rows = expand_queries(first, last, *arrays, seen, columns, expanded)
+            search_few(
+                first,
+                *rows,
+                *postings[:3],
+                segment.live,
+                segment.is_live,
+                skip,
+                total,
+                out.scores,
+                out.docs,
+                out.counts,
+            )
+
+    run_in_threads(search_part, [(n * i // workers, n * (i + 1) // workers) for i in range(workers)])
+    return out
 
 
 def scores_of_all(postings: Postings, queries: EncodedQuery) -> NDArray[np.float32]:
