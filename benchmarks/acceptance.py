@@ -1,8 +1,8 @@
-"""The decision to keep word pairs: which test finds real gains most often and seldom mistakes noise for one.
+"""The decision to keep word pairs: compare tests by the real gains that they find and the noise that they pass.
 
-Real gains: draws of training queries of pydocs and NFCorpus; their dev and test queries are not used. Noise: made-up
-collections with random judgments, of seeds that `never_worse` does not report. Every test is made on the gains of
-held-out queries in nDCG@10 and in nDCG@100, under all penalties and pair weights that `TextRanker.fit` tries.
+Real gains come from samples of training queries of pydocs and NFCorpus; their dev and test queries are not used. Noise
+is synthetic collections with random judgments, with other seeds than those of `never_worse`. Every test uses the gains
+of held-out queries in nDCG@10 and in nDCG@100, for all ridges and pair weights that `TextRanker.fit` tries.
 
 The rule, fixed before the script was run with these draws: of the tests and levels that at most 3 % of the noise
 passes, take those that find the most real gains; of several, the one that the least noise passes; of several still, the

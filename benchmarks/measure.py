@@ -1,4 +1,4 @@
-"""How benchmarks measure: the contestants take turns in one run, the best time of each counts, and peak memory."""
+"""Measurements of benchmarks: programs take turns in one run, and the best time of each counts; peak memory."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""How time, memory and quality of training grow with the collection, beside bm25s on the same documents.
+"""How time, memory and quality of training grow with the collection, compared with bm25s on the same documents.
 
 The collections are synthetic (`benchmarks/synthetic.py` says how they are made): one training query for ten documents,
-and 500 other queries to measure nDCG@10. Every point runs in a process of its own, so that its peak memory is its own,
-and is kept in reports/scale: a second run goes on where the first one ended. The last row for each number of documents
+and 500 other queries to measure nDCG@10. Every point runs in its own process, which gives its peak memory, and is
+stored in reports/scale, so a second run continues where the first one ended. The last row for each number of documents
 has twice the queries, for the growth with queries. `closed form` compares W from the heaviest words with the exact one.
 
-`python -m benchmarks.scale --full` goes on to a million documents and 100,000 queries.
+`python -m benchmarks.scale --full` continues to a million documents and 100,000 queries.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""How the constants of the text ranker were chosen: each is varied alone, on training queries that were set aside.
+"""How the constants of the text ranker were chosen: each is varied alone, on held-out training queries.
 
     python -m benchmarks.text_defaults [--collections nfcorpus pydocs] [--turns 1] [--only idf]
 
-prints a Markdown table: nDCG@10 of every value, and how far it is from the default's on the same queries, with the
+prints a Markdown table: nDCG@10 of every value, and its difference from the default on the same queries, with the
 standard error of that difference. Defaults are chosen by the mean over NFCorpus and pydocs; Cranfield, which has no
-train split, is measured with `--collections cranfield`. The first block has W uncut and the penalty on the query side
-chosen; the second has W at `PAIRS` pairs and a fixed penalty, and ends with the losses that go on from there.
+train split, is measured with `--collections cranfield`. In the first block W is not pruned and the query ridge
+is tuned; in the second W has `PAIRS` pairs and a fixed ridge, and the last rows are the losses that start from it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Training of word pairs on real collections: seconds, peak memory and nDCG@10 on dev queries, beside BM25.
+"""Training of word pairs on real collections: seconds, peak memory and nDCG@10 on dev queries, compared with BM25.
 
-Every row is a process of its own. Hyperparameters are tuned on training queries alone. Japanese has no spaces between
-words; mdn-ja is therefore given as pairs of neighbouring characters, made here.
+Every row runs in its own process. Hyperparameters are tuned on training queries alone. Japanese has no spaces between
+words, so this script splits mdn-ja into pairs of neighbouring characters.
 """
 
 from __future__ import annotations

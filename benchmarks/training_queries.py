@@ -1,8 +1,8 @@
-"""Training queries that are set aside, and nDCG@10 on them for one part of the text ranker's recipe at a time.
+"""Held-out training queries, and nDCG@10 on them for one change of the text ranker at a time.
 
-A quarter of the judged training queries is set aside, near-duplicates together, and W is learned from the others. What
-is still to choose (the weight of the pairs, the penalty on the query side, rate and epochs of a loss) is chosen on one
-half of the quarter and measured on the other, and the other way round. No other split is read.
+A quarter of the judged training queries is held out, near-duplicates together, and W is learned from the others. The
+pair weight, the query ridge, and the rate and epochs of a loss are tuned on one half of the quarter and measured on the
+other half, and vice versa. No other split is read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Algorithm 1 as far as Vowpal Wabbit can run it: one example a triple, quadratic features of q and Δ = d⁺ − d⁻.
+"""Algorithm 1 as far as Vowpal Wabbit can run it: one example per triple, quadratic features of q and Δ = d⁺ − d⁻.
 
 The same in both: the triples and their order, the hinge with margin 1, the rate η_t = C/√t, λ, plain steps
 (`--sgd` turns adaptive, normalized and importance-aware updates off), no constant, no linear features.

@@ -1,4 +1,4 @@
-"""What users of a collection ask: searches, explanations of what was found, clicks and judgments."""
+"""The requests of simulated users: searches, explanations of results, clicks and judgments."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`make fuzz`: 100,000 hostile requests; no 5xx, no hang, no broken answer.
+"""`make fuzz`: 100,000 hostile requests; no 5xx, no hang, no invalid response.
 
-Most are generated from the OpenAPI document by schemathesis, right ones and wrong ones, answered in the process that
-made them and checked against the document. The rest are bytes over a socket to a real service: requests that Hypothesis
-has cut, doubled, swapped and spoilt. Exit code 1 at the first answer that is not as it should be.
+Schemathesis generates most of them from the OpenAPI document, valid and invalid ones; they are answered in the same
+process and checked against the document. The rest are bytes over a socket to a real service: requests that Hypothesis
+has truncated, duplicated, swapped and corrupted. The exit code is 1 after the first wrong response.
 """
 
 from __future__ import annotations

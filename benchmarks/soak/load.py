@@ -1,8 +1,8 @@
-"""Clients that ask whether or not they have been answered: an open loop.
+"""Clients that send requests independent of earlier responses: an open loop.
 
-Requests arrive at random moments that are drawn before (a Poisson process of the given rate), and wait for one of the
-connections; their time counts from when they arrived, not from when they were sent, so that every queue shows. The
-clients share the machine with the service: `lag` is how late they themselves were, and it is part of the times.
+Requests arrive at random times that are drawn in advance (a Poisson process of the given rate) and wait for a free
+connection. Latency counts from arrival, not from sending, so it includes every queue. The clients share the machine
+with the service: `lag` is the delay of the clients themselves, which is part of the latency.
 """
 
 from __future__ import annotations

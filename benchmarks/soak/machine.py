@@ -1,4 +1,4 @@
-"""What the machine is, and what it gave while something ran."""
+"""The machine, and the processor time that it gave to a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that are not as they should be, as bytes: right ones that have been cut, doubled, swapped and spoilt."""
+"""Invalid requests as bytes: valid ones that have been truncated, duplicated, swapped and corrupted."""
 
 from __future__ import annotations
 

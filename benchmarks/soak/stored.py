@@ -1,4 +1,4 @@
-"""What is on the disk after a fault: every acknowledged feedback once, as it was said, and files that can be read."""
+"""Checks after a fault: every acknowledged feedback is stored once and unchanged, and all files can be read."""
 
 from __future__ import annotations
 
