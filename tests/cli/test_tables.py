@@ -143,7 +143,7 @@ def test_documents_in_a_table_are_indexed_and_judgments_in_one_measured(world, t
 
 def test_a_lexical_ranker_needs_the_documents_alone(world, tables, tmp_path, capsys):
     printed(capsys, "train", tables("docs"), "--ranker", "bm25", "-o", tmp_path / "m")
-    given = {"lexical": sr.BM25(), "analyzer": sr.Analyzer(stem="english", stop_words="english")}
+    given = {"lexical": sr.BM25(), "analyzer": sr.Analyzer("english")}
     sr.TextRanker("bm25", **given).fit(world.documents).save(tmp_path / "n")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
     assert call("train", tables("docs"), "-o", tmp_path / "m") == 0

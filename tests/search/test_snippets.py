@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from sparserank.search.snippets import MAX_CHARACTERS, Mark, WordCache, passage
 from sparserank.text import Analyzer
+from sparserank.text.compounds import Compounds
 
+FILE_NAME = Compounds({"datei": 9, "name": 9})
 ENGLISH = Analyzer(stem="english", stop_words="english")
 WORDS = st.sampled_from(
     ["rank", "Ranking", "ranked", "the", "İstanbul", "ΟΔΟΣ", "a_b", "x", "sort.", "of", "naïve", "\n"]
@@ -124,3 +126,27 @@ def test_what_is_kept_of_documents_is_bounded_by_their_length_and_the_last_ones_
     long = "longer " * 1000
     assert len(read.words(ENGLISH, long).forms) == 1000
     assert read.characters <= 1000
+
+
+@pytest.mark.parametrize(
+    ("analyzer", "text", "words", "marked"),
+    [
+        (Analyzer("japanese"), "ＣＳＳの値。日本語を学ぶ", ["日本", "本語", "css"], ["ＣＳＳ", "日本語"]),
+        (Analyzer("chinese"), "层叠样式表属性", ["样式", "属性"], ["样式", "属性"]),
+        (Analyzer("german"), "Die Straßen und Bäume", ["strass", "baum"], ["Straßen", "Bäume"]),
+        (Analyzer("french"), "Les élèves", ["elev"], ["élèves"]),
+        (Analyzer("german", compounds=FILE_NAME), "Dateiname", ["nam", "dateinam"], ["Dateiname"]),
+        (Analyzer("russian+english"), "Программы running", ["программ", "run"], ["Программы", "running"]),
+    ],
+)  # fmt: skip
+def test_marks_cover_words_of_every_language_and_do_not_overlap(analyzer, text, words, marked):
+    snippet = passage(analyzer, text, [(word, 1.0) for word in words])
+    assert [snippet.text[mark.start : mark.end] for mark in snippet.marks] == marked
+    assert sorted(number for mark in snippet.marks for number in mark.pairs) == list(range(len(words)))
+
+
+def test_a_passage_without_blanks_is_as_long_as_it_may_be():
+    text = "日本語の文章" * 100 + "値" + "日本語の文章" * 100
+    snippet = passage(Analyzer("japanese"), text, [("章値", 1.0)], length=100)
+    assert 90 <= len(snippet.text.replace("…", "").strip()) <= 100
+    assert [snippet.text[mark.start : mark.end] for mark in snippet.marks] == ["章値"]

@@ -168,3 +168,21 @@ def count_tokens(tokens, stops, columns):
                 n += 1
         indptr[doc + 1] = n
     return indptr, indices[:n].copy(), counts[:n].copy(), unseen
+
+
+@njit(cache=True, nogil=True)
+def expand_tokens(tokens, stops, ends, ids):
+    """Replace every token t by ids[ends[t]:ends[t + 1]]; returns the new tokens and stops."""
+    n = 0
+    for token in tokens:
+        n += ends[token + 1] - ends[token]
+    out, out_stops = np.empty(n, np.int32), np.empty_like(stops)
+    n, at = 0, 0
+    for doc in range(len(stops)):
+        while at < stops[doc]:
+            for i in range(ends[tokens[at]], ends[tokens[at] + 1]):
+                out[n] = ids[i]
+                n += 1
+            at += 1
+        out_stops[doc] = n
+    return out, out_stops

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.formats.tensors import Tensors, pack_csr
-from ..errors import ConfigError, ModelError, SparseRankError
+from ..errors import ConfigError, ModelError, NotInstalled, SparseRankError
 
 Arrays = dict[str, NDArray[Any]]
 T = TypeVar("T")
@@ -104,11 +104,15 @@ def unpack(stored: Mapping[str, Any], file: Tensors) -> dict[str, Any]:
     ------
     ModelError
         A value is not what `pack` writes; the message names the file.
+    NotInstalled
+        A parameter needs a package that is not there, such as a segmenter.
     """
     try:
         return {name: _unpacked(value, file) for name, value in stored.items()}
     except ModelError:
         raise
+    except NotInstalled as error:
+        raise NotInstalled(f"{file.path}: {error}") from None
     except (SparseRankError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ModelError(f"{file.path}: its settings do not fit: {error}") from None
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..data.files import PathLike
 from ..data.formats.tensors import Tensors, write_tensors
-from ..errors import ConfigError, ModelError, SparseRankError
+from ..errors import ConfigError, ModelError, NotInstalled, SparseRankError
 from ..parameters import Parameters
 from .parameters_file import pack, unpack
 
@@ -77,7 +77,7 @@ class Ranker(Parameters):
         try:
             ranker = cls(**cls._file_params(file))
             ranker._restore(file)
-        except ModelError:
+        except (ModelError, NotInstalled):
             raise
         except (SparseRankError, TypeError, KeyError, ValueError) as error:
             raise ModelError(f"{file.path}: its settings do not fit: {error}") from None

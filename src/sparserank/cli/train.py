@@ -97,8 +97,26 @@ def train(
     b: Annotated[float, typer.Option(help="BM25: normalization of the document length, 0 to 1.")] = 0.4,
     title_weight: Annotated[float, typer.Option(help="The weight of a word in the title.")] = 1.0,
     text_weight: Annotated[float, typer.Option(help="The weight of a word in the text.")] = 1.0,
-    stem: Annotated[str, typer.Option(help="Snowball language for word stems, or 'none'.")] = "english",
-    stop_words: Annotated[str, typer.Option(help="'english' drops 33 common words; or 'none'.")] = "english",
+    language: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|auto",
+            help="The language of the texts, such as german, japanese or japanese+english; auto detects it.",
+        ),
+    ] = "english",
+    segmenter: Annotated[
+        str | None,
+        typer.Option(help="How Chinese, Japanese and Thai are split into words: bigrams, jieba, fugashi or icu."),
+    ] = None,
+    compounds: Annotated[
+        bool, typer.Option(help="Count the parts of compounds too, as in German; they are learned from the documents.")
+    ] = False,
+    stem: Annotated[
+        str | None, typer.Option(help="Snowball language for word stems, or 'none'; by default --language.")
+    ] = None,
+    stop_words: Annotated[
+        str | None, typer.Option(help="The language whose stop words are dropped, or 'none'; by default --language.")
+    ] = None,
     ngrams: Annotated[int, typer.Option(help="2 adds pairs of neighbouring words to the vocabulary.")] = 1,
     vali: Annotated[Path | None, typer.Option(help="LETOR: tune on this file instead of held-out queries.")] = None,
     folds: FoldsFolder = None,
@@ -201,9 +219,12 @@ def train(
         max_pairs=max_pairs, megabytes=megabytes, nonnegative=nonnegative,
         lexical=Cosine(*fields) if ranker is Ranker.cosine else BM25(k1, b, *fields),
         analyzer=Analyzer(
-            stem=None if stem == "none" else stem,
-            stop_words=None if stop_words == "none" else stop_words,
+            language,
+            stem=None if stem == "none" else stem or "auto",
+            stop_words=None if stop_words == "none" else stop_words or "auto",
+            segmenter=segmenter or "auto",
             ngrams=ngrams,
+            compounds=compounds,
         ),
         random_state=seed, memory_limit=memory,
     )  # fmt: skip

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..text.analyzer import as_analyzer
+from ..text.languages import AUTO
 from ..text_ranker import TextRanker, index_path
 from .output import print_json
 
@@ -23,6 +25,7 @@ def print_training(
         "ranker": ranker.ranker,
         "documents": features.documents_,
         "words": len(features.words_),
+        "language": features.analyzer_.language,
         "pairs": model.n_pairs,
         "left_out": n_dropped,
         "exclude_self": exclude_self,
@@ -37,7 +40,9 @@ def print_training(
         f"in {seconds:.1f} s: {output}{'' if index is None else f', {index}'}"
     )
     dropped = [f"{n_dropped:,} rows dropped: they name unknown documents or queries"] if n_dropped else []
+    found = features.analyzer_.language
+    detected = [f"detected language: {found or 'none'}"] if as_analyzer(ranker.analyzer).language == AUTO else []
     other_name = output.suffix not in ("", ".safetensors")
     suffix = [f"{output} is a safetensors file; other tools expect the name {output.with_suffix('.safetensors')}"]
-    for note in (*dropped, *notes, *suffix * other_name):
+    for note in (*dropped, *detected, *notes, *suffix * other_name):
         print(note)

@@ -17,7 +17,8 @@ from typing import Any
 
 from .. import validation
 from ..errors import ModelError
-from ..text.analyzer import tokenize
+from ..text.segmentation import SEGMENTED
+from ..text.tokens import tokenize
 from .folder import Folder
 from .lucene import bulk
 from .vectors import Vectors
@@ -46,7 +47,7 @@ def _escape(word: str) -> str:
 def spellings(vectors: Vectors) -> dict[str, list[str]]:
     """Return {word of the vocabulary: its spellings in the documents, the commonest first}."""
     analyzer = replace(vectors.model.lexical.analyzer, ngrams=1)
-    unstemmed = replace(analyzer, stem=None, stop_words=None)
+    unstemmed = replace(analyzer, stem=None, stop_words=None, accents="keep")
     counts: Counter[str] = Counter()
     for texts in (vectors.index.documents.titles, vectors.index.documents.texts):
         for names, tokens, _ in tokenize(unstemmed, texts):
@@ -65,6 +66,11 @@ def rules(vectors: Vectors, max_words: int = MAX_WORDS, min_weight: float = MIN_
     validation.number("min_weight", min_weight, low=0.0, high=1.0)
     if vectors.model.W is None:
         raise ModelError("this model has no word pairs, so it has no synonyms to export")
+    if vectors.model.lexical.analyzer.splits_scripts and any(map(SEGMENTED.search, vectors.model.lexical.words)):
+        raise ModelError(
+            "a synonym file cannot hold words of scripts without blanks, which an engine splits in its own way; export "
+            "the vectors instead"
+        )
     by_word = spellings(vectors)
     paired: dict[str, list[tuple[float, str]]] = {}
     pairs = {pair: weight for pair, weight in vectors.model.named_pairs().items() if pair[0] != pair[1]}
@@ -83,7 +89,7 @@ def rules(vectors: Vectors, max_words: int = MAX_WORDS, min_weight: float = MIN_
 
 def matching_rules(rules: Iterable[Rule], vectors: Vectors, text: str) -> list[Rule]:
     """Return the rules that match a query."""
-    analyzer = replace(vectors.model.lexical.analyzer, ngrams=1, stem=None, stop_words=None)
+    analyzer = replace(vectors.model.lexical.analyzer, ngrams=1, stem=None, stop_words=None, accents="keep")
     words = set(analyzer.tokens(text))
     return [rule for rule in rules if words.intersection(rule.words)]
 
@@ -104,11 +110,17 @@ def index_body(vectors: Vectors) -> dict[str, Any]:
     if analyzer.stemmer:
         filters["stems"] = {"type": "snowball", "language": analyzer.stemmer.capitalize()}
         after.append("stems")
-    tokens = {"word": {"type": "pattern", "pattern": r"[^\p{L}\p{N}_]+"}}
+    if analyzer.folds_accents:
+        after.append("asciifolding")
+    marks, characters = (r"\p{M}", {"char_filter": ["folded"]}) if analyzer.normalizes else ("", {})
+    tokens = {"word": {"type": "pattern", "pattern": rf"[^\p{{L}}\p{{N}}{marks}_]+"}}
     kinds = {"document": [*before, *after], "query": [*before, "pairs", *after]}
-    analyzers = {name: {"type": "custom", "tokenizer": "word", "filter": chain} for name, chain in kinds.items()}
+    custom = {"type": "custom", "tokenizer": "word", **characters}
+    analyzers = {name: custom | {"filter": chain} for name, chain in kinds.items()}
     content = {"type": "text", "analyzer": "document", "search_analyzer": "query"}
     analysis = {"tokenizer": tokens, "filter": filters, "analyzer": analyzers}
+    if analyzer.normalizes:  # needs the engine's plugin analysis-icu
+        analysis["char_filter"] = {"folded": {"type": "icu_normalizer", "name": "nfkc_cf"}}
     stored = {"type": "text", "index": False, "copy_to": "content"}
     properties = {"id": {"type": "keyword"}, "title": stored, "text": stored, "content": content}
     return {"settings": {"analysis": analysis}, "mappings": {"dynamic": "strict", "properties": properties}}

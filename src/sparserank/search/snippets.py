@@ -15,13 +15,14 @@ from threading import Lock
 from typing import NamedTuple
 
 from ..text import Analyzer
+from ..text.segmentation import SEGMENTED
 
 MAX_CHARACTERS = 100_000
 """Characters of a document that are read, so that the time of a request is bounded."""
 CACHE_CHARACTERS = 12_000_000
 """Characters of the documents whose words are cached, about 64 MB."""
 _WORD = re.compile(r"\w+")
-_SENTENCE = re.compile(r"[.!?:;]\s")
+_SENTENCE = re.compile(r"[.!?:;]\s|[。！？]")
 _ELLIPSIS = "…"
 
 
@@ -90,8 +91,19 @@ def passage(analyzer: Analyzer, text: str, pairs: Iterable[tuple[str, float]], l
             for a, b in match.tokens:
                 if start <= a and b <= end:
                     marked.setdefault((a, b), set()).update(numbers[match.word])
-    marks = tuple(Mark(a + shift, b + shift, tuple(sorted(found))) for (a, b), found in sorted(marked.items()))
+    marks = tuple(Mark(a + shift, b + shift, tuple(sorted(found))) for a, b, found in _disjoint(marked))
     return Passage(before + line[start:end] + after, marks)
+
+
+def _disjoint(marked: dict[tuple[int, int], set[int]]) -> list[tuple[int, int, set[int]]]:
+    """Return the marks from left to right; those that overlap, such as bigrams, become one."""
+    out: list[tuple[int, int, set[int]]] = []
+    for (start, end), found in sorted(marked.items()):
+        if out and start < out[-1][1]:
+            first, last, numbers = out.pop()
+            start, end, found = first, max(last, end), numbers | found
+        out.append((start, end, found))
+    return out
 
 
 class WordCache:
@@ -125,6 +137,8 @@ _cache = WordCache(CACHE_CHARACTERS)
 
 def _split(analyzer: Analyzer, text: str) -> _Words:
     """Find the words of a text and their normal forms, without stop words."""
+    if not analyzer.is_plain:
+        return _as_words(analyzer.spans(text))
     lowered = text.lower() if analyzer.lowercase else text
     forms = _normal_forms(analyzer)
     new = [word for word in set(_WORD.findall(lowered)) if word not in forms]
@@ -136,6 +150,10 @@ def _split(analyzer: Analyzer, text: str) -> _Words:
     if len(lowered) != len(text):  # a letter may become two in lower case: map back to the original positions
         original = [i for i, letter in enumerate(text) for _ in letter.lower()]
         words = [(original[a], original[b - 1] + 1, form) for a, b, form in words]
+    return _as_words(words)
+
+
+def _as_words(words: list[tuple[int, int, str]]) -> _Words:
     starts, ends, normal = zip(*words, strict=True) if words else ((), (), ())
     return _Words(array("i", starts), array("i", ends), list(normal))
 
@@ -193,14 +211,14 @@ def _extend(text: str, start: int, end: int, length: int) -> tuple[int, int]:
         lowest = len(text) - length
         first = next((at for at in sentences if at >= lowest), _next_word(text, lowest, start))
     last = min(max(first + length, end), len(text))
-    if last < len(text) and text[last] != " ":
+    if last < len(text) and text[last] != " " and not SEGMENTED.match(text[last]):
         last = max(text.rfind(" ", end, last), end)
     return first, last
 
 
 def _next_word(text: str, at: int, latest: int) -> int:
     """Return the start of the first word from `at` on, at most `latest`."""
-    if at == 0 or text[at - 1] == " ":
+    if at == 0 or text[at - 1] == " " or SEGMENTED.match(text[at]):
         return at
     blank = text.find(" ", at, latest)
     return latest if blank < 0 else blank + 1

@@ -8,6 +8,7 @@ sums are exact.)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from itertools import islice
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import ConfigError
-from ..text import TextFeatures
+from ..text import Analyzer, TextFeatures
+from ..text.analyzer import as_analyzer
+from ..text.languages import AUTO
 from .errors import executor_errors
 from .frames import check_no_nulls, select_columns
 
@@ -100,9 +103,13 @@ class SparkTextFeatures:
         texts = select_columns(frame, dict.fromkeys(fields, "text"), "texts")
         copy(self.features).fit([])  # validates the settings here, not on an executor
         check_no_nulls(texts, "texts")
+        settings = copy(self.features)
         with executor_errors():
-            words, df, documents, length = _count_words(texts, self.features, weights)
-        return self.features.restore(words, df, documents, length / max(documents, 1))
+            settings.analyzer = _detected(texts, as_analyzer(self.features.analyzer))
+            words, df, documents, length = _count_words(texts, settings, weights)
+        self.features.restore(words, df, documents, length / max(documents, 1))
+        self.features.analyzer_ = settings.analyzer
+        return self.features
 
     def rows(
         self,
@@ -149,6 +156,16 @@ def _blocks(
     while block := list(islice(remaining, size)):
         ids, *parts = zip(*block, strict=True)
         yield list(ids), features.apply_weights(features.field_counts(*parts, field_weights=weights))
+
+
+def _detected(texts: DataFrame, analyzer: Analyzer) -> Analyzer:
+    """Return the analyzer with the languages of all texts; the same as that of a local fit."""
+    if analyzer.compounds is True:
+        raise ConfigError("compounds=True learns the parts of compounds on one machine; train without --engine spark")
+    if analyzer.language != AUTO:
+        return analyzer
+    counted = texts.rdd.mapPartitions(lambda rows: [analyzer.evidence(text for row in rows for text in row)])
+    return analyzer.with_evidence(counted.fold(Counter(), lambda one, other: one + other))
 
 
 def _fields(columns: str | Sequence[str], weights: Sequence[float] | None) -> tuple[list[str], list[float]]:

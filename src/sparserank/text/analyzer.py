@@ -1,41 +1,37 @@
-"""Split texts into words: `Analyzer`, and `tokenize`, which reads many texts at once.
-
-Every text is read once; stop words and stems are looked up once for each distinct word, not once for each token.
-"""
+"""What a word is: `Analyzer`. `tokens.tokenize` applies it to many texts at once."""
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import validation
 from ..deprecated import renamed_attribute
-from ..errors import ConfigError, DataError
+from ..errors import ConfigError
 from ..parameters import Parameters
+from .compounds import Compounds
+from .languages import (
+    ACCENTS_OPTIONAL,
+    AUTO,
+    count_evidence,
+    detect_language,
+    listed_stop_words,
+    script_of,
+    split_names,
+    stemmers,
+    stop_words,
+    word_script,
+)
+from .normalization import fold, fold_with_positions, strip_accents, word_pattern
+from .segmentation import SEGMENTED, SEGMENTERS, segment, segmenter_version
 
-CHUNK_CHARACTERS = 1 << 23
-"""Characters read at a time; this limits the memory that the integer form of the texts takes."""
-
-ENGLISH_STOP_WORDS = frozenset({
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
-    "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
-})  # fmt: skip
-"""The short list of Lucene's English analyzer. It has no words with a topic, so "fire" stays a word."""
-
-
-class Tokens(NamedTuple):
-    """A chunk of texts: text i consists of names[t] for t in tokens[stops[i - 1]:stops[i]]."""
-
-    names: list[str]
-    tokens: NDArray[np.int32]
-    stops: NDArray[np.int64]
+if TYPE_CHECKING:
+    from .tokens import Tokens
 
 
 @dataclass(unsafe_hash=True, repr=False)
@@ -43,28 +39,42 @@ class Analyzer(Parameters):
     """Split texts into words. It is a scikit-learn transformer without state.
 
     A word is a run of letters, digits and underscores. Stop words are removed before stemming; n-grams consist of the
-    words that are left, joined by a blank.
+    words that are left, joined by a blank. Every language but English also folds compatibility forms, width and case
+    (NFKC), keeps combining marks in words, and segments scripts that write no blanks.
 
     Parameters
     ----------
     language : str or None, default=None
-        A Snowball language, such as "english" or "german". It selects the stemmer and, for English, the stop words.
-        None selects neither.
+        A language, such as "english", "german" or "japanese", or several of different scripts, such as
+        "japanese+english". It selects the stemmer, the stop words and the normalization. "auto" segments by script;
+        a fit then detects the languages of the collection (`detect`). None selects nothing.
     stem : str or None, default="auto"
         The Snowball language of the stemmer, or None for no stemming. "auto" is `language`.
-    stop_words : "english", collection of str or None, default="auto"
-        Words to remove. "auto" is "english" if `language` is "english", else None.
+    stop_words : str, collection of str or None, default="auto"
+        Words to remove, or the language whose stop words are removed. "auto" is `language`.
     ngrams : int, default=1
         The longest sequence of neighbouring words to add; 2 adds pairs.
     lowercase : bool, default=True
         Whether to convert texts to lower case.
     shortest : int, default=2
-        The smallest number of characters of a word.
+        The smallest number of characters of a word; words of segmented scripts may be shorter.
+    segmenter : {"auto", "bigrams", "jieba", "fugashi", "icu"} or None, default="auto"
+        How Han, kana, Thai, Lao, Khmer and Myanmar are split: overlapping bigrams, or the words of a package
+        (`pip install 'sparserank[segmenters]'`). "auto" is "bigrams" if texts are normalized, else None.
+    normalize : bool or "auto", default="auto"
+        Whether to fold compatibility forms and width (NFKC). "auto" does so for every language but English.
+    accents : {"auto", "keep", "fold"}, default="auto"
+        Whether stems lose the accents of Latin and Greek letters. "auto" folds them in Catalan, French, Greek,
+        Italian, Portuguese and Spanish.
+    compounds : bool or Compounds, default=False
+        Whether the parts of a compound count too, as in German. A fit learns the parts from the collection (`resolve`).
 
     Examples
     --------
     >>> Analyzer("english", ngrams=2).tokens("The ranking of documents")
     ['rank', 'document', 'rank document']
+    >>> Analyzer("japanese").tokens("ＣＳＳの値")
+    ['css', 'の値']
     >>> Analyzer().fit_transform(["The ranking", "of documents"])
     [['the', 'ranking'], ['of', 'documents']]
     """
@@ -75,6 +85,10 @@ class Analyzer(Parameters):
     ngrams: int = 1
     lowercase: bool = True
     shortest: int = 2
+    segmenter: str | None = "auto"
+    normalize: bool | str = "auto"
+    accents: str = "auto"
+    compounds: bool | Compounds = False
 
     stopped = renamed_attribute("stopped", "stop_word_set")
 
@@ -82,30 +96,135 @@ class Analyzer(Parameters):
         validation.flag("lowercase", self.lowercase)
         validation.count("shortest", self.shortest, low=1, high=1000)
         validation.count("ngrams", self.ngrams, low=1, high=8)
+        if self.language is not None and self.language != AUTO:
+            split_names(self.language)
         if isinstance(self.stop_words, str):
-            validation.choice("stop_words", self.stop_words, ("auto", "english"))
+            if self.stop_words not in (AUTO, "english"):
+                validation.choice("stop_words", self.stop_words, (AUTO, *sorted(listed_stop_words())))
         elif self.stop_words is not None:
             self.stop_words = tuple(self.stop_words)
             if not all(isinstance(word, str) for word in self.stop_words):
                 raise ConfigError(f"The 'stop_words' parameter must hold words. Got {self.stop_words!r:.100} instead.")
-        for name, value in (("language", self.language), ("stem", self.stem)):
-            if value is not None and value != "auto":
-                import Stemmer
+        if self.stem is not None and self.stem != AUTO:
+            validation.choice("stem", self.stem, sorted(stemmers()))
+        if self.segmenter is not None:
+            validation.choice("segmenter", self.segmenter, (AUTO, *SEGMENTERS))
+            segmenter_version(self.segmenter)
+        if self.normalize != AUTO:
+            validation.flag("normalize", self.normalize)
+        validation.choice("accents", self.accents, (AUTO, "keep", "fold"))
+        if not isinstance(self.compounds, Compounds):
+            validation.flag("compounds", self.compounds)
 
-                validation.choice(name, value, Stemmer.algorithms())
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages by name; none if they are not known."""
+        return () if self.language in (None, AUTO) else tuple(self.language.split("+"))
+
+    @property
+    def stemmers(self) -> tuple[str, ...]:
+        """The Snowball languages of the stemmers; each stems the words of its script."""
+        if self.stem == AUTO:
+            return tuple(name for name in self.languages if name in stemmers())
+        return () if self.stem is None else (self.stem,)
 
     @property
     def stemmer(self) -> str | None:
-        """The Snowball language of the stemmer, or None."""
-        return self.language if self.stem == "auto" else self.stem
+        """The Snowball language of the first stemmer, or None."""
+        return next(iter(self.stemmers), None)
 
     @property
     def stop_word_set(self) -> frozenset[str]:
         """The words that are removed."""
-        chosen = self.language if self.stop_words == "auto" else self.stop_words
-        if isinstance(chosen, str | None):
-            return ENGLISH_STOP_WORDS if chosen == "english" else frozenset()
-        return frozenset(chosen)
+        return _stop_word_set(self.language, self.stop_words, self.normalizes)
+
+    @property
+    def normalizes(self) -> bool:
+        """Whether texts are normalized (NFKC)."""
+        return self.language not in (None, "english", "porter") if self.normalize == AUTO else bool(self.normalize)
+
+    @property
+    def splits_scripts(self) -> str | None:
+        """The segmenter of scripts without blanks, or None."""
+        return ("bigrams" if self.normalizes else None) if self.segmenter == AUTO else self.segmenter
+
+    @property
+    def folds_accents(self) -> bool:
+        """Whether stems lose their accents."""
+        return self.accents == "fold" or (self.accents == AUTO and not ACCENTS_OPTIONAL.isdisjoint(self.languages))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every run of word characters is one word: no normalization, segmentation or accents."""
+        return not (self.normalizes or self.splits_scripts or self.folds_accents or self.compounds)
+
+    def resolve(self, *fields: Iterable[str]) -> Analyzer:
+        """Return the analyzer with what texts tell: the detected languages, and the parts of compounds.
+
+        Parameters
+        ----------
+        *fields : iterables of str
+            The texts.
+        """
+        found = self.detect(*fields)
+        if found.compounds is not True:
+            return found
+        documents: Counter[str] = Counter()
+        for texts in fields:
+            for names, tokens, stops in found._words_of(texts):
+                text_of = np.repeat(np.arange(len(stops)), np.diff(stops, prepend=0))
+                distinct = np.unique(text_of * np.int64(len(names)) + tokens) % max(len(names), 1)
+                documents.update(dict(zip(names, np.bincount(distinct, minlength=len(names)).tolist(), strict=True)))
+        removed = found.stop_word_set
+        return replace(found, compounds=Compounds({w: n for w, n in documents.items() if w not in removed}))
+
+    def _words_of(self, texts: Iterable[str]) -> Iterator[Tokens]:
+        """Yield the words of texts as they are spelled, in chunks."""
+        from .tokens import tokenize
+
+        plain = replace(self, segmenter=None, stem=None, stop_words=None, ngrams=1, accents="keep", compounds=False)
+        return tokenize(plain, texts)
+
+    def detect(self, *fields: Iterable[str]) -> Analyzer:
+        """Return an analyzer with the languages of the texts if `language` is "auto", else this one.
+
+        Parameters
+        ----------
+        *fields : iterables of str
+            The texts.
+
+        Examples
+        --------
+        >>> Analyzer("auto").detect(["Der Baum und die Blätter", "Das ist ein Haus"]).language
+        'german'
+        """
+        if self.language != AUTO:
+            return self
+        return self.with_evidence(sum((self.evidence(texts) for texts in fields), Counter()))
+
+    def evidence(self, texts: Iterable[str]) -> Counter[str]:
+        """Count what tells the language of texts; counts of several collections add up.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The texts.
+        """
+        out = Counter[str]()
+        for names, tokens, _ in self._words_of(texts):
+            out += count_evidence(zip(names, np.bincount(tokens, minlength=len(names)).tolist(), strict=True))
+        return out
+
+    def with_evidence(self, evidence: Counter[str]) -> Analyzer:
+        """Return an analyzer of the detected languages; it normalizes texts even if they are English.
+
+        Parameters
+        ----------
+        evidence : Counter
+            What `evidence` returned.
+        """
+        normalize = True if self.normalize == AUTO else self.normalize
+        return replace(self, language=detect_language(evidence), normalize=normalize)
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters; see `Analyzer` for their names.
@@ -131,6 +250,8 @@ class Analyzer(Parameters):
         >>> Analyzer("english").tokens("Red apples")
         ['red', 'appl']
         """
+        from .tokens import tokenize
+
         return [names[token] for names, tokens, _ in tokenize(self, [text]) for token in tokens]
 
     def fit(self, texts: Any = None, y: Any = None) -> Self:
@@ -151,7 +272,9 @@ class Analyzer(Parameters):
         texts : iterable of str
             The texts.
         """
-        return [self.tokens(text) for text in _checked_texts(texts)]
+        from .tokens import checked_texts
+
+        return [self.tokens(text) for text in checked_texts(texts)]
 
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> list[list[str]]:
         """Return the tokens of every text; the same as `transform`.
@@ -173,12 +296,71 @@ class Analyzer(Parameters):
         """
         removed = self.stop_word_set
         forms: list[str | None] = [None if word in removed else word for word in words]
-        if self.stemmer is None:
-            return forms
-        import Stemmer
+        for language in self.stemmers:
+            import Stemmer
 
-        stems = Stemmer.Stemmer(self.stemmer, maxCacheSize=0).stemWords([word or "" for word in forms])
-        return [stem or None for stem in stems]
+            stemmer = Stemmer.Stemmer(language, maxCacheSize=0)
+            chosen = range(len(forms)) if len(self.stemmers) == 1 else _in_script(forms, script_of(language))
+            stems = stemmer.stemWords([forms[i] or "" for i in chosen])
+            for i, stem in zip(chosen, stems, strict=True):
+                forms[i] = stem or None
+        return [form and strip_accents(form) for form in forms] if self.folds_accents else forms
+
+    def split_runs(self, runs: list[str]) -> list[list[tuple[int, int, str]]]:
+        """Return start, end and normal form of each word of each run of word characters.
+
+        Parameters
+        ----------
+        runs : list of str
+            Runs, as a normalized text has them.
+
+        Examples
+        --------
+        >>> Analyzer("chinese").split_runs(["css属性值"])
+        [[(0, 3, 'css'), (3, 5, '属性'), (4, 6, '性值')]]
+        """
+        segmenter, shortest = self.splits_scripts, self.shortest
+        bounds: list[tuple[int, int, int]] = []
+        for number, run in enumerate(runs):
+            if segmenter is None or run.isascii() or not SEGMENTED.search(run):
+                bounds += [(number, 0, len(run))] if len(run) >= shortest else []
+                if isinstance(self.compounds, Compounds):
+                    bounds += [(number, start, end) for start, end in self.compounds.split(run)]
+            else:
+                found = segment(segmenter, run)
+                bounds += [(number, a, b) for a, b, segmented in found if segmented or b - a >= shortest]
+        out: list[list[tuple[int, int, str]]] = [[] for _ in runs]
+        forms = self.normal_forms([runs[number][start:end] for number, start, end in bounds])
+        for (number, start, end), form in zip(bounds, forms, strict=True):
+            if form is not None:
+                out[number].append((start, end, form))
+        return out
+
+    def spans(self, text: str) -> list[tuple[int, int, str]]:
+        """Return start and end of each word in the text as it is, and its normal form; no n-grams.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+
+        Examples
+        --------
+        >>> text = "Ｒｅｄ apples"
+        >>> [(text[start:end], form) for start, end, form in Analyzer("english", normalize=True).spans(text)]
+        [('Ｒｅｄ', 'red'), ('apples', 'appl')]
+        """
+        if self.normalizes:
+            folded, at = fold_with_positions(text, self.lowercase)
+        elif self.lowercase and len(folded := text.lower()) != len(text):  # a letter may become two in lower case
+            at = [i for i, letter in enumerate(text) for _ in letter.lower()] + [len(text)]
+        else:
+            folded, at = text.lower() if self.lowercase else text, None
+        runs = [(match[0], match.start()) for match in word_pattern(self.normalizes).finditer(folded)]
+        distinct = list(dict.fromkeys(run for run, _ in runs))
+        words = dict(zip(distinct, self.split_runs(distinct), strict=True))
+        found = [(first + start, first + end, form) for run, first in runs for start, end, form in words[run]]
+        return found if at is None else [(at[a], max(at[b], at[b - 1] + 1), form) for a, b, form in found]
 
     def __sklearn_is_fitted__(self) -> bool:
         """An analyzer needs no fit."""
@@ -194,122 +376,13 @@ def as_analyzer(value: Any) -> Analyzer:
     return value
 
 
-def tokenize(analyzer: Analyzer, texts: Iterable[str]) -> Iterator[Tokens]:
-    """Yield the tokens of the texts, chunk by chunk; every chunk numbers its own names."""
-    from .._kernels.words import keep_tokens
-
-    for chunk in _chunks(texts, analyzer.lowercase):
-        words, tokens, stops = _find_words(chunk, analyzer.shortest)
-        if analyzer.stemmer is not None or analyzer.stop_word_set:
-            places: dict[str, int] = {}
-            forms = analyzer.normal_forms(words)
-            target = [-1 if form is None else places.setdefault(form, len(places)) for form in forms]
-            tokens, stops = keep_tokens(tokens, stops, np.array(target, np.int32))
-            words = list(places)
-        result = Tokens(words, tokens, stops)
-        yield _with_grams(result, analyzer.ngrams) if analyzer.ngrams > 1 else result
+@lru_cache(maxsize=64)
+def _stop_word_set(language: str | None, chosen: str | tuple[str, ...] | None, normalize: bool) -> frozenset[str]:
+    if chosen is None or isinstance(chosen, str):
+        names = (language or "").split("+") if chosen == AUTO else [chosen or ""]
+        chosen = tuple(word for name in names for word in stop_words(name))
+    return frozenset(fold(word, lowercase=True) for word in chosen) if normalize else frozenset(chosen)
 
 
-def short_text_tokens(analyzer: Analyzer, text: str) -> list[str]:
-    """Return the tokens of one short text, as `tokenize` does; several times as fast for a query."""
-    found = re.findall(r"\w+", text.lower() if analyzer.lowercase else text)
-    words, removed = [word for word in found if len(word) >= analyzer.shortest], analyzer.stop_word_set
-    if removed:
-        words = [word for word in words if word not in removed]
-    if (stemmer := analyzer.stemmer) is not None:
-        words = [stem for word in words if (stem := _stem(stemmer, word))]
-    grams = list(words)
-    for size in range(2, analyzer.ngrams + 1):
-        grams += [" ".join(words[i : i + size]) for i in range(len(words) - size + 1)]
-    return grams
-
-
-@lru_cache(maxsize=1 << 16)
-def _stem(language: str, word: str) -> str:
-    """Return the stem of a word; cached, because queries share words."""
-    import Stemmer
-
-    return str(Stemmer.Stemmer(language, maxCacheSize=0).stemWord(word))
-
-
-def _checked_texts(texts: Iterable[str]) -> Iterator[str]:
-    if isinstance(texts, str):
-        raise DataError("texts must be a list of texts; got one text. Put it in a list.")
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise DataError(f"text {position} is not a text but {type(text).__name__}: {text!r:.60}")
-        yield text
-
-
-def _chunks(texts: Iterable[str], lowercase: bool) -> Iterator[list[str]]:
-    chunk: list[str] = []
-    size = 0
-    for text in _checked_texts(texts):
-        chunk.append(text.lower() if lowercase else text)
-        size += len(text)
-        if size >= CHUNK_CHARACTERS:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
-
-
-@cache
-def _word_characters() -> NDArray[np.bool_]:
-    r"""table[code point] = whether the regular expression \w matches it."""
-    table = np.zeros(0x110000, np.bool_)
-    table[[ord(c) for c in re.findall(r"\w", "".join(map(chr, range(0x110000))))]] = True
-    return table
-
-
-def code_points(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the code points of all texts, one after another, and where each text ends."""
-    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-    return codes, np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
-
-
-def _find_words(texts: list[str], shortest: int) -> Tokens:
-    from .._kernels.words import find_words, rehash
-
-    codes, ends = code_points(texts)
-    size = min(1 << 16, max(16, 1 << len(codes).bit_length()))
-    slots, hashes = np.full(size, -1, np.int32), np.empty(size // 2, np.uint64)
-    starts, pool = np.zeros(size // 2 + 1, np.int64), np.empty(max(4 * size, 256), np.uint32)
-    tokens, stops = np.empty(len(codes), np.int32), np.zeros(len(texts), np.int64)
-    at = doc = n_words = n_tokens = 0
-    while True:
-        at, doc, n_words, n_tokens = find_words(
-            codes, at, ends, doc, _word_characters(), shortest,
-            slots, hashes, starts, pool, n_words, tokens, n_tokens, stops,
-        )  # fmt: skip
-        if doc == len(texts):
-            break
-        hashes, starts = np.resize(hashes, 2 * len(hashes)), np.resize(starts, 2 * len(hashes) + 1)
-        pool = np.resize(pool, max(2 * len(pool), len(pool) + len(texts[doc])))
-        slots = np.full(2 * len(slots), -1, np.int32)
-        rehash(hashes, n_words, slots)
-    letters = pool[: starts[n_words]].tobytes().decode("utf-32-le", "surrogatepass")
-    bounds = starts[: n_words + 1].tolist()
-    return Tokens([letters[a:b] for a, b in pairwise(bounds)], tokens[:n_tokens].copy(), stops)
-
-
-def _with_grams(words_of_texts: Tokens, longest: int) -> Tokens:
-    """Add the n-grams of 2 to `longest` neighbouring tokens after the words of each text."""
-    from .._kernels.words import join_grams
-
-    words, tokens, stops = words_of_texts
-    names, levels, level_stops = list(words), [tokens], [stops]
-    left, left_stops, left_names = tokens, stops, words
-    for size in range(2, longest + 1):
-        slots = np.full(1 << (2 * len(left) + 2).bit_length(), -1, np.int32)
-        pairs = np.empty(len(left), np.int64)
-        left, left_stops, distinct = join_grams(left, left_stops, tokens, stops, size, slots, pairs)
-        heads, tails = (pairs[:distinct] >> 32).tolist(), (pairs[:distinct] & 0xFFFFFFFF).tolist()
-        left_names = [f"{left_names[a]} {words[b]}" for a, b in zip(heads, tails, strict=True)]
-        levels.append(left + np.int32(len(names)))
-        level_stops.append(left_stops)
-        names += left_names
-    texts = np.arange(len(stops))
-    text_of = np.concatenate([np.repeat(texts, np.diff(ends, prepend=0)) for ends in level_stops])
-    merged = np.concatenate(levels)[np.argsort(text_of, kind="stable")]
-    return Tokens(names, merged, np.sum(level_stops, axis=0))
+def _in_script(words: list[str | None], script: str) -> list[int]:
+    return [i for i, word in enumerate(words) if word and word_script(word) == script]

@@ -17,7 +17,10 @@ from .. import validation
 from ..deprecated import renamed_attribute
 from ..errors import ConfigError, DataError, NotFitted
 from ..parameters import Parameters
-from .analyzer import Analyzer, as_analyzer, code_points, short_text_tokens, tokenize
+from .analyzer import Analyzer, as_analyzer
+from .languages import AUTO
+from .spellings import Spellings
+from .tokens import code_points, short_text_tokens, tokenize
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -74,6 +77,10 @@ class TextFeatures(Parameters):
         The column of each word.
     idf_ : array of shape (n_columns,)
         The inverse document frequency of each column.
+    analyzer_ : Analyzer
+        The analyzer, with the detected languages if its language is "auto".
+    spellings_ : dict of str to str
+        The most frequent spelling of each word that is a stem.
 
     Examples
     --------
@@ -149,7 +156,12 @@ class TextFeatures(Parameters):
             The weight of each field's counts; 1 by default.
         """
         self._validate()
-        collected = [_collect(self, field) for field in fields]
+        analyzer = as_analyzer(self.analyzer)
+        if analyzer.language == AUTO or analyzer.compounds is True:  # the texts are read twice
+            fields = tuple(map(list, fields))
+        self.analyzer_ = analyzer.resolve(*fields)
+        spellings = Spellings()
+        collected = [_collect(self, field, spellings) for field in fields]
         names = sorted(set().union(*(words for words, _ in collected))) if self.hashing is None else []
         self._set_vocabulary(tuple(names))
         total = _sum([self._aligned(words, raw) for words, raw in collected], field_weights)
@@ -158,6 +170,8 @@ class TextFeatures(Parameters):
             if len(frequent) < len(names):
                 total = total[:, frequent]
                 self._set_vocabulary(tuple(names[i] for i in frequent))
+        known = self.vocabulary_
+        self.spellings_ = {word: form for word, form in spellings.most_frequent().items() if word in known}
         df = np.bincount(total.indices, minlength=total.shape[1]).astype(np.int64)
         documents = int(total.shape[0])
         self._set_statistics(df, documents, float(total.sum(dtype=np.float64)) / max(documents, 1))
@@ -183,7 +197,7 @@ class TextFeatures(Parameters):
         """Count the words of a query without the arrays that pay for many texts only."""
         from scipy.sparse import csr_array
 
-        found = [self.vocabulary_.get(word, -1) for word in short_text_tokens(as_analyzer(self.analyzer), text)]
+        found = [self.vocabulary_.get(word, -1) for word in short_text_tokens(self.analyzer_, text)]
         counted = Counter(column for column in found if column >= 0)
         columns = sorted(counted)
         data = np.array([counted[column] for column in columns], np.float32)
@@ -250,6 +264,7 @@ class TextFeatures(Parameters):
             The number of documents, and their mean number of tokens.
         """
         self._validate()
+        self.analyzer_, self.spellings_ = as_analyzer(self.analyzer), {}
         self._set_vocabulary(words)
         if len(df) != self.n_columns_:
             raise DataError(f"{len(df)} document frequencies for {self.n_columns_} columns")
@@ -328,10 +343,11 @@ def _sum(parts: list[csr_array], weights: Sequence[float] | None) -> csr_array:
     return _sorted(total)
 
 
-def _collect(features: TextFeatures, texts: Iterable[str]) -> tuple[list[str], csr_array]:
+def _collect(features: TextFeatures, texts: Iterable[str], spellings: Spellings) -> tuple[list[str], csr_array]:
     """Counts with one column per word, in order of first appearance; hashing gives all columns."""
     growing: dict[str, int] = {}
-    parts = [counts.matrix for counts in _count_chunks(features, texts, growing, grow=True)]
+    counted = None if features.hashing is not None else spellings
+    parts = [counts.matrix for counts in _count_chunks(features, texts, growing, grow=True, spellings=counted)]
     width = len(growing) if features.hashing is None else 1 << features.hashing
     for part in parts:
         part.resize((part.shape[0], width))
@@ -347,14 +363,15 @@ def _stack(parts: list[csr_array], width: int) -> csr_array:
 
 
 def _count_chunks(
-    features: TextFeatures, texts: Iterable[str], vocabulary: dict[str, int], grow: bool = False
-) -> Iterator[Counts]:
+    features: TextFeatures, texts: Iterable[str], vocabulary: dict[str, int], grow: bool = False,
+    spellings: Spellings | None = None,
+) -> Iterator[Counts]:  # fmt: skip
     """Yield counts chunk by chunk; with `grow`, a new word gets the next free column."""
     from scipy.sparse import csr_array
 
     from .._kernels.words import count_tokens
 
-    for names, tokens, stops in tokenize(as_analyzer(features.analyzer), texts):
+    for names, tokens, stops in tokenize(features.analyzer_, texts, spellings):
         if features.hashing is not None:
             columns = (_hashes(names) & np.uint64((1 << features.hashing) - 1)).astype(np.int32)
             width = 1 << features.hashing

@@ -16,9 +16,11 @@ from .. import deprecated, validation
 from ..base.parameters_file import storable
 from ..data.formats.tensors import Tensors, pack_strings
 from ..data.records import Documents
-from ..errors import ConfigError, DataError, ModelError, SparseRankError
+from ..errors import ConfigError, DataError, ModelError, NotInstalled, SparseRankError
 from ..text import Analyzer, TextFeatures
 from ..text.analyzer import as_analyzer
+from ..text.segmentation import segmenter_version
+from .analyzer_file import analyzer_settings, pack_compounds, stored_analyzer, warn_other_segmenter
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -105,17 +107,23 @@ class LexicalModel:
 
     def __init__(self, scoring: BM25 | Cosine | None = None, analyzer: Analyzer | None = None) -> None:
         self.scoring = BM25() if scoring is None else scoring
-        self.analyzer = Analyzer() if analyzer is None else analyzer
+        analyzer = Analyzer() if analyzer is None else analyzer
         if isinstance(self.scoring, BM25):
             k1, b = self.scoring.k1, self.scoring.b
-            self.features = TextFeatures("bm25", unit=False, analyzer=self.analyzer, k1=k1, b=b)
+            self.features = TextFeatures("bm25", unit=False, analyzer=analyzer, k1=k1, b=b)
         else:
-            self.features = TextFeatures("sublinear", unit=True, analyzer=self.analyzer)
+            self.features = TextFeatures("sublinear", unit=True, analyzer=analyzer)
+        self.segmenter_version = segmenter_version(analyzer.segmenter)
 
     @property
     def kind(self) -> str:
         """'bm25' or 'cosine'."""
         return "bm25" if isinstance(self.scoring, BM25) else "cosine"
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """The analyzer; after a fit with the languages that were detected."""
+        return getattr(self.features, "analyzer_", None) or as_analyzer(self.features.analyzer)
 
     @property
     def field_weights(self) -> tuple[float, float]:
@@ -149,18 +157,15 @@ class LexicalModel:
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return settings and arrays for a model file; `TextRanker.fingerprint` depends on every byte of them."""
         scoring = self.scoring if isinstance(self.scoring, BM25) else BM25()
-        analyzer, stop_words = self.analyzer, self.analyzer.stop_words
-        if stop_words == "auto":
-            stop_words = "english" if analyzer.language == "english" else None
-        shared = {name: getattr(analyzer, name) for name in ("lowercase", "shortest", "ngrams")}
         settings = {
             "kind": self.kind,
             **vars(scoring) | vars(self.scoring),
-            "analyzer": shared | {"stop_words": stop_words, "stem": analyzer.stemmer},
+            "analyzer": analyzer_settings(self.analyzer, self.segmenter_version),
             "documents": self.features.documents_,
             "mean_length": self.features.mean_length_,
         }
-        return settings, pack_strings("words", self.words) | {"df": self.features.df_}
+        arrays = pack_strings("words", self.words) | {"df": self.features.df_}
+        return settings, arrays | pack_compounds(self.analyzer.compounds)
 
     @classmethod
     def from_file(cls, file: Tensors) -> LexicalModel:
@@ -169,7 +174,7 @@ class LexicalModel:
         df = file.array("df", "int64", len(words))
         settings = file.settings
         try:
-            analyzer = Analyzer(**{"stem": None, "stop_words": None} | file.setting("analyzer", dict))
+            analyzer, made_by = stored_analyzer(file)
             fields = {name: settings.get(name) for name in BM25.__dataclass_fields__}
             bm25 = BM25(**fields)  # type: ignore[arg-type]
             cosine = Cosine(bm25.title_weight, bm25.text_weight)
@@ -178,8 +183,13 @@ class LexicalModel:
             )
             documents = validation.count("documents", settings.get("documents"), low=1, high=2**53)
             mean_length = validation.number("mean_length", settings.get("mean_length"), low=0, open_low=True)
+        except NotInstalled as error:
+            raise NotInstalled(f"{file.path}: {error}") from None
         except (SparseRankError, TypeError) as error:
             raise ModelError(f"{file.path}: invalid settings: {error}") from None
+        if made_by != model.segmenter_version:
+            warn_other_segmenter(file.path, analyzer.segmenter, made_by, model.segmenter_version)
+            model.segmenter_version = made_by  # as the index of the model has it
         if len(df) and (df.min() < 1 or df.max() > documents):
             raise ModelError(f"{file.path}: a document frequency is outside [1, {documents}]")
         model.features.restore(words, df, documents, mean_length)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ..data.formats.tensors import Tensors, pack_strings
 from ..text import Analyzer, TextFeatures
-from ..text.analyzer import as_analyzer
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -63,7 +62,7 @@ class QueryVocabulary:
 
     @property
     def _analyzer(self) -> Analyzer:
-        analyzer = as_analyzer(self.documents.analyzer)
+        analyzer = self.documents.analyzer_
         return replace(analyzer, ngrams=max(2, analyzer.ngrams))
 
     @cached_property

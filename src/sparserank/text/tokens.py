@@ -1,0 +1,176 @@
+"""Split many texts into words at once: `tokenize`; and one short text: `short_text_tokens`.
+
+Every text is read once; stop words and stems are looked up once for each distinct word, not once for each token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from .analyzer import Analyzer
+from .normalization import fold, word_characters, word_pattern
+from .spellings import Spellings
+
+CHUNK_CHARACTERS = 1 << 23
+"""Characters read at a time; this limits the memory that the integer form of the texts takes."""
+
+
+class Tokens(NamedTuple):
+    """A chunk of texts: text i consists of names[t] for t in tokens[stops[i - 1]:stops[i]]."""
+
+    names: list[str]
+    tokens: NDArray[np.int32]
+    stops: NDArray[np.int64]
+
+
+def tokenize(analyzer: Analyzer, texts: Iterable[str], spellings: Spellings | None = None) -> Iterator[Tokens]:
+    """Yield the tokens of the texts, chunk by chunk; every chunk numbers its own names.
+
+    `spellings` counts how the words of every normal form are spelled.
+    """
+    from .._kernels.words import expand_tokens, keep_tokens
+
+    for chunk in _chunks(texts, analyzer):
+        shortest = analyzer.shortest if analyzer.is_plain else 1
+        words, tokens, stops = _find_words(chunk, shortest, analyzer.normalizes)
+        places: dict[str, int] = {}
+        if not analyzer.is_plain:
+            runs = analyzer.split_runs(words)
+            if spellings is not None:
+                spellings.add_runs(words, runs, tokens)
+            ids = [places.setdefault(form, len(places)) for run in runs for _, _, form in run]
+            ends = np.cumsum([0, *map(len, runs)])
+            tokens, stops = expand_tokens(tokens, stops, ends, np.array(ids, np.int32))
+            words = list(places)
+        elif analyzer.stemmers or analyzer.stop_word_set:
+            forms = analyzer.normal_forms(words)
+            if spellings is not None:
+                spellings.add(words, forms, tokens)
+            target = [-1 if form is None else places.setdefault(form, len(places)) for form in forms]
+            tokens, stops = keep_tokens(tokens, stops, np.array(target, np.int32))
+            words = list(places)
+        result = Tokens(words, tokens, stops)
+        yield _with_grams(result, analyzer.ngrams) if analyzer.ngrams > 1 else result
+
+
+def short_text_tokens(analyzer: Analyzer, text: str) -> list[str]:
+    """Return the tokens of one short text, as `tokenize` does; several times as fast for a query."""
+    if not analyzer.is_plain:
+        folded = _folded(text, analyzer)
+        found = word_pattern(analyzer.normalizes).findall(folded)
+        words = [form for run in found for form in _run_forms(analyzer, run)]
+    else:
+        found = re.findall(r"\w+", text.lower() if analyzer.lowercase else text)
+        words, removed = [word for word in found if len(word) >= analyzer.shortest], analyzer.stop_word_set
+        if removed:
+            words = [word for word in words if word not in removed]
+        if (stemmer := analyzer.stemmer) is not None:
+            words = [stem for word in words if (stem := _stem(stemmer, word))]
+    grams = list(words)
+    for size in range(2, analyzer.ngrams + 1):
+        grams += [" ".join(words[i : i + size]) for i in range(len(words) - size + 1)]
+    return grams
+
+
+@lru_cache(maxsize=1 << 16)
+def _run_forms(analyzer: Analyzer, run: str) -> tuple[str, ...]:
+    """Return the words of a run; cached, because queries share them."""
+    return tuple(form for _, _, form in analyzer.split_runs([run])[0])
+
+
+@lru_cache(maxsize=1 << 16)
+def _stem(language: str, word: str) -> str:
+    """Return the stem of a word; cached, because queries share words."""
+    import Stemmer
+
+    return str(Stemmer.Stemmer(language, maxCacheSize=0).stemWord(word))
+
+
+def checked_texts(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the texts; raises DataError at one that is not a text."""
+    if isinstance(texts, str):
+        raise DataError("texts must be a list of texts; got one text. Put it in a list.")
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise DataError(f"text {position} is not a text but {type(text).__name__}: {text!r:.60}")
+        yield text
+
+
+def _folded(text: str, analyzer: Analyzer) -> str:
+    if analyzer.normalizes:
+        return fold(text, analyzer.lowercase)
+    return text.lower() if analyzer.lowercase else text
+
+
+def _chunks(texts: Iterable[str], analyzer: Analyzer) -> Iterator[list[str]]:
+    chunk: list[str] = []
+    size = 0
+    for text in checked_texts(texts):
+        chunk.append(_folded(text, analyzer))
+        size += len(text)
+        if size >= CHUNK_CHARACTERS:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def code_points(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the code points of all texts, one after another, and where each text ends."""
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+    return codes, np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+
+
+def _find_words(texts: list[str], shortest: int, marks: bool) -> Tokens:
+    from .._kernels.words import find_words, rehash
+
+    codes, ends = code_points(texts)
+    size = min(1 << 16, max(16, 1 << len(codes).bit_length()))
+    slots, hashes = np.full(size, -1, np.int32), np.empty(size // 2, np.uint64)
+    starts, pool = np.zeros(size // 2 + 1, np.int64), np.empty(max(4 * size, 256), np.uint32)
+    tokens, stops = np.empty(len(codes), np.int32), np.zeros(len(texts), np.int64)
+    at = doc = n_words = n_tokens = 0
+    while True:
+        at, doc, n_words, n_tokens = find_words(
+            codes, at, ends, doc, word_characters(marks), shortest,
+            slots, hashes, starts, pool, n_words, tokens, n_tokens, stops,
+        )  # fmt: skip
+        if doc == len(texts):
+            break
+        hashes, starts = np.resize(hashes, 2 * len(hashes)), np.resize(starts, 2 * len(hashes) + 1)
+        pool = np.resize(pool, max(2 * len(pool), len(pool) + len(texts[doc])))
+        slots = np.full(2 * len(slots), -1, np.int32)
+        rehash(hashes, n_words, slots)
+    letters = pool[: starts[n_words]].tobytes().decode("utf-32-le", "surrogatepass")
+    bounds = starts[: n_words + 1].tolist()
+    return Tokens([letters[a:b] for a, b in pairwise(bounds)], tokens[:n_tokens].copy(), stops)
+
+
+def _with_grams(words_of_texts: Tokens, longest: int) -> Tokens:
+    """Add the n-grams of 2 to `longest` neighbouring tokens after the words of each text."""
+    from .._kernels.words import join_grams
+
+    words, tokens, stops = words_of_texts
+    names, levels, level_stops = list(words), [tokens], [stops]
+    left, left_stops, left_names = tokens, stops, words
+    for size in range(2, longest + 1):
+        slots = np.full(1 << (2 * len(left) + 2).bit_length(), -1, np.int32)
+        pairs = np.empty(len(left), np.int64)
+        left, left_stops, distinct = join_grams(left, left_stops, tokens, stops, size, slots, pairs)
+        heads, tails = (pairs[:distinct] >> 32).tolist(), (pairs[:distinct] & 0xFFFFFFFF).tolist()
+        left_names = [f"{left_names[a]} {words[b]}" for a, b in zip(heads, tails, strict=True)]
+        levels.append(left + np.int32(len(names)))
+        level_stops.append(left_stops)
+        names += left_names
+    texts = np.arange(len(stops))
+    text_of = np.concatenate([np.repeat(texts, np.diff(ends, prepend=0)) for ends in level_stops])
+    merged = np.concatenate(levels)[np.argsort(text_of, kind="stable")]
+    return Tokens(names, merged, np.sum(level_stops, axis=0))
