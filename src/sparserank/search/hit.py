@@ -17,7 +17,7 @@ class _Result(NamedTuple):
 class Hit(_Result):
     """A search result: the tuple (id, score, title), with the metadata of the document.
 
-    Parameters
+    Attributes
     ----------
     id : str
         The document.
@@ -25,8 +25,8 @@ class Hit(_Result):
         Its score.
     title : str
         Its title.
-    metadata : dict, or a callable that returns it, default={}
-        {field: value} of the document; a callable is called on first use.
+    metadata : dict
+        {field: value} of the document. The constructor also takes a callable, which is called on first use.
 
     Examples
     --------
