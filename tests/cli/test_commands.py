@@ -22,8 +22,8 @@ from .calling import call, printed, unexpected
 def folder(tmp_path_factory):
     documents = Documents.of(
         {
-            "d1": {"title": "Apples", "text": "red apples are sweet"},
-            "d2": {"title": "Pears", "text": "green pears are sour"},
+            "d1": {"title": "Apples", "text": "red apples are sweet", "metadata": {"kind": "pome", "year": 1999}},
+            "d2": {"title": "Pears", "text": "green pears are sour", "metadata": {"kind": "pome", "year": 2004}},
             "d3": {"title": "", "text": "plums are blue and apples are red"},
         }
     )
@@ -75,9 +75,31 @@ def test_judgments_without_a_relevant_document_are_one_line(capsys, folder, tmp_
 def test_search_prints_what_the_contract_says(capsys, model):
     said = printed(capsys, "search", model, "red apples zebra", "-k", "5")
     assert [row["id"] for row in said["results"]] == ["d1", "d3"]
-    assert said["results"][0].keys() == {"id", "score", "title"}
+    assert said["results"][0].keys() == {"id", "score", "title", "text", "metadata"}
     assert said["unknown"] == ["zebra"]
     assert len(printed(capsys, "search", model, "red apples", "-k", "1")["results"]) == 1
+
+
+def test_search_is_filtered_counted_and_continued(capsys, model):
+    words = ["search", model, "red apples are sweet and sour"]
+    said = printed(capsys, *words, "--filter", "year<2000", "--facets", "kind,year")
+    (result,) = said["results"]
+    assert {name: value for name, value in result.items() if name != "score"} == {
+        "id": "d1",
+        "title": "Apples",
+        "text": "red apples are sweet",
+        "metadata": {"kind": "pome", "year": 1999},
+    }
+    assert said["facets"] == {"kind": {"pome": 1}, "year": {"1999": 1}}
+    every = [result["id"] for result in printed(capsys, *words)["results"]]
+    assert len(every) == 3
+    assert [result["id"] for result in printed(capsys, *words, "--offset", "1", "-k", "1")["results"]] == every[1:2]
+    assert call(*words, "--facets", "kind", "--offset", "1") == 0
+    out = capsys.readouterr().out
+    assert "kind: pome (2)" in out
+    assert [line.split()[0] for line in out.splitlines() if every[1] in line] == ["2"]
+    assert call(*words, "--filter", "kind:stone") == 0
+    assert "no document matches the words and the filter" in capsys.readouterr().out
 
 
 def test_explain_sums_to_the_score_of_the_search(capsys, model):
@@ -263,6 +285,8 @@ def test_people_get_tables(capsys, model, folder, tmp_path):
     [
         (["search", "none.safetensors", "x"], "none.safetensors: no such file"),
         (["search", "MODEL", "x", "-k", "0"], "-k"),
+        (["search", "MODEL", "x", "--filter", "kind:"], "filter: expected a value after 'kind:' at position 5"),
+        (["search", "MODEL", "x", "--facets", "knd"], "facets: there is no field 'knd'; the fields are kind, year"),
         (["search", "FOLDER", "x"], "is a folder"),
         (["search", "FOLDER/corpus.jsonl", "x"], "truncated, damaged or not a model file"),
         (["explain", "MODEL", "x", "d9"], "no document 'd9'"),

@@ -34,7 +34,8 @@ def world():
     docs, queries, qrels = {}, {}, {}
     for number, colour in enumerate(COLOURS):
         for thing, other in (("automobile", "wheel"), ("bicycle", "chain"), ("boat", "sail")):
-            docs[f"{thing}-{colour}"] = {"title": f"{colour} {thing}", "text": f"It has a {other} number{number}."}
+            text, metadata = f"It has a {other} number{number}.", {"thing": thing, "number": number}
+            docs[f"{thing}-{colour}"] = {"title": f"{colour} {thing}", "text": text, "metadata": metadata}
         for asked, thing in (("car", "automobile"), ("bike", "bicycle"), ("ship", "boat")):
             queries[f"{asked}-{colour}"] = f"{colour} {asked}"
             qrels[f"{asked}-{colour}"] = {f"{thing}-{colour}": 1}

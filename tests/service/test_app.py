@@ -27,15 +27,58 @@ def test_a_search_answers_what_the_ranker_finds(service, ranker):
     assert found["query"] == "purple car zzz"
     assert found["version"] == 1
     assert set(found["unknown"]) == {"purple", "zzz", "car"}
-    assert set(found["results"][0]) == {"id", "score", "title"}
+    assert set(found["results"][0]) == {"id", "score", "title", "metadata"}
     assert "lexical" not in found
     assert found["milliseconds"] > 0
 
 
 def test_a_search_shows_the_lexical_ranking_beside_the_learned_one(service, ranker):
     found = post(service, "/search", query="red car", lexical=True)
-    assert [tuple(one.values()) for one in found["lexical"]] == ranker.search_lexical("red car", 10)
+    wanted = ranker.search_lexical("red car", 10)
+    assert found["lexical"] == [{**hit._asdict(), "metadata": hit.metadata} for hit in wanted]
     assert found["lexical"] != found["results"]
+
+
+def test_a_search_is_filtered_counted_and_continued(service, ranker):
+    asked = {"query": "red car", "filter": "number<4 AND NOT thing:boat", "facets": ["thing"], "lexical": True}
+    found = post(service, "/search", **asked, k=3)
+    wanted = ranker.search("red car", 3, filter=asked["filter"], facets=["thing"])
+    assert found["results"] == [{**hit._asdict(), "metadata": hit.metadata} for hit in wanted]
+    assert found["facets"] == wanted.facets
+    assert all(one["metadata"]["number"] < 4 for one in found["results"] + found["lexical"])
+    mapping = {"number": {"<": 4}, "thing": ["automobile", "bicycle"]}
+    assert post(service, "/search", query="red car", filter=mapping, k=3)["results"] == found["results"]
+    assert post(service, "/search", **asked, k=2, offset=1)["results"] == found["results"][1:]
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"filter": "thing:"}, "filter: expected a value after 'thing:' at position 6"),
+        ({"filter": "thong:x"}, "filter: there is no field 'thong' at position 0; the fields are number, thing"),
+        ({"filter": {"thing": {"~": 1}}}, "filter: the comparisons of 'thing' are >=, >, <=, <; got '~'"),
+        ({"facets": ["x"]}, "facets: there is no field 'x'; the fields are number, thing"),
+        ({"facets": ["thing"] * 11}, "body, facets: list should have at most 10 items"),
+        ({"filter": "x" * 1001}, "body, filter"),
+        ({"offset": -1}, "body, offset: input should be greater than or equal to 0"),
+    ],
+)
+def test_a_bad_filter_or_facet_is_one_sentence(service, asked, sentence):
+    answer = service.client.post("/search", json={"query": "red car", **asked})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith(sentence)
+
+
+def test_a_document_is_returned_as_it_was_indexed(service):
+    answer = service.client.get("/documents/boat-red")
+    assert answer.json() == {
+        "id": "boat-red",
+        "title": "red boat",
+        "text": "It has a sail number0.",
+        "metadata": {"thing": "boat", "number": 0},
+    }
+    missing = service.client.get("/documents/no/such")
+    assert (missing.status_code, missing.json()["detail"][:31]) == (404, "there is no document 'no/such';")
 
 
 def test_a_search_explains_every_result_and_pairs_sum_to_its_score(service, ranker):

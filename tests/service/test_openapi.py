@@ -23,6 +23,7 @@ EXAMPLES = {
     "POST /feedback": 110,
     "POST /model/rollback": 40,
     "GET /related/{word}": 40,
+    "GET /documents/{id}": 40,
     "GET /changes": 40,
     "GET /model": 5,
     "GET /health": 5,

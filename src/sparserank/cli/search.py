@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from .arguments import IndexFile, Json, MaxResults, ModelFile, Words
 
@@ -10,34 +12,68 @@ if TYPE_CHECKING:
     from ..search import Hit
     from ..text_ranker import TextRanker
 
+MAX_FACET_VALUES = 100
+"""The most frequent values of a field are printed."""
+
 
 def search(
     model: ModelFile,
     words: Words,
     k: MaxResults = 10,
+    filter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILTER",
+            help='Only documents with this metadata: "kind:function AND year>=2000"; also OR, NOT, parentheses, '
+            'field:"two words", field:[1990 TO 2000] and field:*.',
+        ),
+    ] = None,
+    facets: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD", help="Count the values of this metadata field among all results; repeatable."),
+    ] = None,
+    offset: Annotated[int, typer.Option(help="Leave out so many of the best documents.", min=0)] = 0,
     index: IndexFile = None,
     as_json: Json = False,
 ) -> None:
     """Print the best documents for WORDS.
 
     Example: sparserank search pydocs.safetensors "solve a linear system"
+
+    Example: sparserank search winapi.safetensors "open a file" --filter "kind:function" --facets header
     """
+    from itertools import islice
+
     from ..text_ranker import load_text
     from .output import print_json, print_table
 
     ranker = load_text(model, index)
-    hits = ranker.search(words, k)
+    names = [name for given in facets or () for name in given.split(",")]
+    hits = ranker.search(words, k, filter=filter, offset=offset, facets=names)
+    counts = {name: dict(islice(values.items(), MAX_FACET_VALUES)) for name, values in hits.facets.items()}
     unknown = ranker.unknown(words)
     if as_json:
-        print_json({"results": [hit._asdict() for hit in hits], "unknown": unknown})
+        found: dict[str, Any] = {"results": _records(ranker, words, hits), "unknown": unknown}
+        print_json(found | ({"facets": counts} if names else {}))
         return
     if not hits:
-        print("no document has any of these words")
+        print(
+            "no document has any of these words" if filter is None else "no document matches the words and the filter"
+        )
     else:
-        rows = [(str(n), f"{hit.score:.3f}", hit.id, _summary(ranker, hit)) for n, hit in enumerate(hits, start=1)]
+        ranked = enumerate(hits, start=offset + 1)
+        rows = [(str(n), f"{hit.score:.3f}", hit.id, _summary(ranker, hit)) for n, hit in ranked]
         print_table("", ("", "score", "document", ""), rows, right=(0, 1))
+    for name, values in counts.items():
+        print(f"{name}: " + ", ".join(f"{value} ({count:,})" for value, count in values.items()))
     if unknown:
         print("in no document: " + ", ".join(unknown))
+
+
+def _records(ranker: TextRanker, words: str, hits: list[Hit]) -> list[dict[str, Any]]:
+    """Return the results with a passage of each text that has the words which matter."""
+    explainer = ranker.explainer(words)
+    return [{**hit._asdict(), "text": explainer.passage(hit.id).text, "metadata": hit.metadata} for hit in hits]
 
 
 def _summary(ranker: TextRanker, hit: Hit) -> str:

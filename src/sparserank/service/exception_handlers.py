@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from ..errors import DataError
+from ..errors import DataError, FilterError
 from .schemas import Problem
 from .store import Conflict, NotStored
 
@@ -52,7 +52,7 @@ def add_exception_handlers(app: FastAPI) -> None:
     """Register a handler for every expected exception; the middleware handles the others."""
     app.add_exception_handler(RequestValidationError, _handle_validation)
     app.add_exception_handler(HTTPException, _handle_http)
-    for exception, status in ((NotFound, 404), (Conflict, 409), (NotStored, 503)):
+    for exception, status in ((NotFound, 404), (Conflict, 409), (FilterError, 422), (NotStored, 503)):
         app.add_exception_handler(exception, _handler(status))
 
 

@@ -9,17 +9,19 @@ from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib import resources
+from itertools import islice
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic_core import PydanticSerializationError, to_json
 
 from ..errors import SparseRankError
+from ..search import Hit
 from ..search.snippets import passage
 from ..text_ranker.explain import QueryExplainer
 from ..versions import Version
 from . import schemas, store
-from .config import MAX_RESULTS
+from .config import MAX_FACET_VALUES, MAX_ID_CHARACTERS, MAX_RESULTS
 from .exception_handlers import NotFound, error_responses, problem
 from .feedback import Feedback
 from .learning.learner import Learner
@@ -82,7 +84,8 @@ async def search(body: schemas.SearchRequest, request: Request) -> Response:
     """Find the best documents for a query; `explain` adds why each of them is there."""
     start, model = time.perf_counter(), _model(request)
     ranker = model.ranker
-    results: list[dict[str, Any]] = [hit._asdict() for hit in ranker.search(body.query, body.k)]
+    hits = ranker.search(body.query, body.k, filter=body.filter, offset=body.offset, facets=body.facets)
+    results = [_result(hit) for hit in hits]
     content: dict[str, Any] = {"query": body.query, "version": model.version.number, "results": results}
     if body.explain:
         explainer = ranker.explainer(body.query)
@@ -91,10 +94,28 @@ async def search(body: schemas.SearchRequest, request: Request) -> Response:
             if number % RESULTS_PER_STEP == 0:
                 await asyncio.sleep(0)
     if body.lexical:
-        content["lexical"] = [hit._asdict() for hit in ranker.search_lexical(body.query, body.k)]
+        lexical = ranker.search_lexical(body.query, body.k, filter=body.filter, offset=body.offset)
+        content["lexical"] = [_result(hit) for hit in lexical]
+    if body.facets:
+        facets = hits.facets.items()
+        content["facets"] = {name: dict(islice(values.items(), MAX_FACET_VALUES)) for name, values in facets}
     content["unknown"] = ranker.unknown(body.query)
     content["milliseconds"] = round(1000.0 * (time.perf_counter() - start), 3)
     return json_response(content)
+
+
+def _result(hit: Hit) -> dict[str, Any]:
+    return {**hit._asdict(), "metadata": hit.metadata}
+
+
+@router.get("/documents/{id:path}", response_model=schemas.DocumentResponse, responses=error_responses(404, 422))
+async def document(id: Annotated[str, Path(min_length=1, max_length=MAX_ID_CHARACTERS)], request: Request) -> Response:
+    """Return a document as it was indexed."""
+    model = _model(request)
+    _require_documents(model, id)
+    index = model.ranker.index_
+    texts = {"title": index.title_of(id), "text": index.text_of(id)}
+    return json_response({"id": id, **texts, "metadata": index.metadata_of(id)})
 
 
 def _explanation(

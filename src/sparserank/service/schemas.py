@@ -6,7 +6,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .config import MAX_ID_CHARACTERS, MAX_PAIRS, MAX_QUERY_CHARACTERS, MAX_RESULTS, MAX_SHOWN
+from .config import (
+    MAX_FACET_VALUES,
+    MAX_FACETS,
+    MAX_FILTER_CHARACTERS,
+    MAX_FILTER_FIELDS,
+    MAX_ID_CHARACTERS,
+    MAX_OFFSET,
+    MAX_PAIRS,
+    MAX_QUERY_CHARACTERS,
+    MAX_RESULTS,
+    MAX_SHOWN,
+)
 
 # no database stores NUL in text
 NO_NUL = r"^[^\x00]*$"
@@ -15,6 +26,10 @@ Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARACTERS, patt
 DocumentId = Annotated[
     str, Field(min_length=1, max_length=MAX_ID_CHARACTERS, pattern=NO_NUL, description="Document id.")
 ]
+
+
+FilterText = Annotated[str, Field(max_length=MAX_FILTER_CHARACTERS)]
+FilterMapping = Annotated[dict[str, Any], Field(min_length=1, max_length=MAX_FILTER_FIELDS)]
 
 
 class RequestBody(BaseModel):
@@ -34,6 +49,18 @@ class SearchRequest(RequestBody):
         Field(ge=0, le=MAX_PAIRS, description="Maximum number of pairs per result; `rest` sums up the others."),
     ] = None
     lexical: Annotated[bool, Field(description="Add the results of the lexical score alone.")] = False
+    filter: Annotated[
+        FilterText | FilterMapping | None,
+        Field(description='Only documents with this metadata: "kind:function AND year>=2000", or a mapping.'),
+    ] = None
+    offset: Annotated[int, Field(ge=0, le=MAX_OFFSET, description="Leave out so many of the best documents.")] = 0
+    facets: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=MAX_ID_CHARACTERS)]],
+        Field(
+            max_length=MAX_FACETS,
+            description=f"Metadata fields whose {MAX_FACET_VALUES} most frequent values are counted among all results.",
+        ),
+    ] = []
 
 
 class ExplainRequest(RequestBody):
@@ -118,6 +145,7 @@ class Result(BaseModel):
     id: str
     score: float
     title: str
+    metadata: dict[str, Any]
 
 
 class ExplainedResult(Result):
@@ -135,8 +163,18 @@ class SearchResponse(BaseModel):
     version: int
     results: list[ExplainedResult]
     lexical: list[Result] | None = None
+    facets: dict[str, dict[str, int]] | None = None
     unknown: list[str]
     milliseconds: float
+
+
+class DocumentResponse(BaseModel):
+    """A document as it was indexed."""
+
+    id: str
+    title: str
+    text: str
+    metadata: dict[str, Any]
 
 
 class ExplainResponse(BaseModel):

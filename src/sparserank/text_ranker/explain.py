@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..search.explanation import Contribution, Explanation
 from ..search.index import Index
+from ..search.snippets import Passage, passage
 from .model import TextModel
 
 if TYPE_CHECKING:
@@ -83,6 +84,11 @@ class QueryExplainer:
         parts = (~negative & ~is_learned, ~negative & is_learned, negative)
         remainder = Remainder(len(others), *(float(value[others][part].sum()) for part in parts))
         return TopContributions(float(np.float32(value.sum())), pairs, remainder)
+
+    def passage(self, doc_id: str) -> Passage:
+        """Return the passage of a document that explains its score best."""
+        words = [(word, contribution) for _, word, contribution, _ in self.top(doc_id).pairs]
+        return passage(self.model.lexical.analyzer, self.index.text_of(doc_id), words)
 
     @cached_property
     def _all(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int]:
