@@ -15,6 +15,7 @@ SETTINGS = {
     "spark.default.parallelism": 3,
     "spark.shuffle.io.maxRetries": 1,  # an executor that was killed is not waited for
     "spark.shuffle.io.retryWait": "100ms",
+    "spark.rpc.message.maxSize": 1,  # megabytes; so every test shows that data do not travel in tasks
     "spark.python.daemon.module": "tests.spark.daemon",
     "spark.executorEnv.PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
 }

@@ -1,15 +1,17 @@
+"""Parts of data may be larger than a message of Spark; the cluster of the tests has messages of 1 MB."""
+
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
+import numpy as np
 import pytest
 
+import sparserank as sr
+from sparserank.data.records import Documents
+from sparserank.spark import SparkDominationRanker, SparkTextRanker
 from sparserank.spark.broadcast import BroadcastParts
-
-from .cluster import JAVA_OPTIONS
+from sparserank.spark.tables import to_frame
+from sparserank.spark.text import fit_lexical
+from sparserank.text_ranker.lexical import LexicalModel
 
 
 def test_parts_are_worked_on_in_their_order_one_partition_each(spark):
@@ -20,23 +22,40 @@ def test_parts_are_worked_on_in_their_order_one_partition_each(spark):
     sent.destroy()
 
 
-@pytest.fixture(scope="module")
-def ran(runs_spark):
-    """A cluster of its own: the size of messages is settled when it starts."""
-    command = [sys.executable, "-m", "tests.spark.large_parts"]
-    env = os.environ | {"JDK_JAVA_OPTIONS": JAVA_OPTIONS}
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, env=env)
+@pytest.fixture
+def message_bytes(spark):
+    return int(spark.conf.get("spark.rpc.message.maxSize")) << 20
 
 
-def test_a_part_may_be_larger_than_a_message_of_spark(ran):
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.split()[:-1] == ["text_rankers", "domination_rankers", "folders"]
+def test_a_task_larger_than_a_message_fails(spark, message_bytes):
+    """The tests below would show nothing on a cluster where this worked."""
+    large = bytes(2 * message_bytes)
+    with pytest.raises(Exception, match=r"maxSize"):
+        spark.sparkContext.parallelize([large], 1).map(len).collect()
 
 
-def test_a_cluster_of_this_machine_leaves_no_folder_in_sparks_own(ran):
-    import pyspark
+def test_a_text_ranker_learns_from_parts_larger_than_a_message(spark, message_bytes):
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(2000)]
+    docs = {f"d{i}": " ".join(rng.choice(words, 100)) for i in range(4000)}
+    assert sum(map(len, docs.values())) > 1.5 * message_bytes
+    queries = {f"q{i}": " ".join(f"x{word}" for word in docs[f"d{i}"].split()[:4]) for i in range(20)}
+    qrels = {query: {f"d{query[1:]}": 1} for query in queries}
+    ranker = SparkTextRanker(sr.TextRanker(loss="squared", analyzer=None), partitions=1)
+    assert len(ranker.fit(spark, docs, queries, qrels).index_) == 4000
 
-    name = ran.stdout.split()[-1]
-    assert name.startswith("app-")
-    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-    assert not (home / "work" / name).exists()
+
+def test_a_domination_ranker_learns_from_parts_larger_than_a_message(spark, message_bytes):
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(3000, 60)), rng.integers(0, 3, 3000), np.arange(3000) // 30
+    assert X.nbytes > 1.3 * message_bytes
+    settings = sr.DominationRanker(penalty="l2", tol=1e-2)
+    assert SparkDominationRanker(settings, partitions=1).fit(spark, X, y, qid).converged_
+
+
+def test_words_are_counted_in_parts_larger_than_a_message(spark, message_bytes):
+    texts = tuple(f"word{i} " * 120 for i in range(4000))
+    assert sum(map(len, texts)) > 3 * message_bytes
+    docs = Documents(tuple(map(str, range(4000))), ("",) * 4000, texts)
+    found = fit_lexical(LexicalModel(), to_frame(spark, docs), lambda _: None).features
+    assert (found.documents_, len(found.words_)) == (4000, 4000)

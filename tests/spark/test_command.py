@@ -220,20 +220,25 @@ def test_what_cannot_be_trained_is_refused_in_one_line(runs_spark, spark, wrong,
     assert not (tmp_path / "m").exists()
 
 
-def test_a_refusal_is_all_that_is_said_even_where_the_package_lies_in_a_folder_with_a_space(
-    runs_spark, wrong, tmp_path
-):
-    """A process of its own, with a Java of its own."""
-    room = tmp_path / "a folder"
+def test_a_refusal_is_all_that_is_said_and_no_folder_is_left_even_in_folders_with_a_space(runs_spark, wrong, tmp_path):
+    """A process of its own, with a Java and a cluster of its own; Spark is where it can write."""
+    import pyspark
+
+    room, spark_home = tmp_path / "a folder", tmp_path / "spark"
     shutil.copytree(Path(sr.__file__).parent, room / "sparserank", ignore=shutil.ignore_patterns("__pycache__"))
-    command = ["-m", "sparserank", "train", wrong / "mixed.parquet", "--engine", "spark", "--master", "local[1]"]
+    spark_home.mkdir()
+    for name in ("bin", "jars", "python"):
+        (spark_home / name).symlink_to(Path(pyspark.__file__).parent / name)
+    master = ("--engine", "spark", "--master", "local-cluster[1,1,1024]")
     ran = subprocess.run(
-        [sys.executable, *command, "--ranker", "bm25", "-o", tmp_path / "m"],
-        env=os.environ | {"PYTHONPATH": str(room)}, cwd=room, capture_output=True, text=True, timeout=600,
+        [sys.executable, "-m", "sparserank", "train", wrong / "mixed.parquet", *master, "--ranker", "bm25", "-o", "m"],
+        env=os.environ | {"PYTHONPATH": str(room), "SPARK_HOME": str(spark_home)},
+        cwd=room, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "mixed.parquet/b.parquet): column: [id], physicalType: INT64" in ran.stderr
     assert len(unexpected(ran.stderr)) == 1
+    assert list((spark_home / "work").iterdir()) == []
 
 
 @pytest.mark.parametrize(

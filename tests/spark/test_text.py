@@ -78,6 +78,13 @@ def test_documents_are_numbered_in_their_order(world):
     assert cluster.find(["d3", "none", "d79", "d0"]) == {"d0": 0, "d3": 3, "d79": 79}
 
 
+def test_one_python_worker_a_core_has_the_documents_open(world):
+    """Spark would take turns among more of them, and each would open all rows."""
+    cluster = world[2]
+    cluster.pair_rows.squared_norms()  # the first use of parts takes a second worker, to make them
+    assert len({pid for _ in range(4) for pid in cluster.parts.map(lambda *_: os.getpid())}) <= 2
+
+
 @pytest.mark.parametrize(("block_bytes", "is_small"), [(1 << 25, False), (3000, False), (1 << 25, True)])
 def test_sums_over_partitions_are_those_of_all_documents(world, monkeypatch, block_bytes, is_small):
     monkeypatch.setattr(cluster_documents, "BLOCK_BYTES", block_bytes)

@@ -173,7 +173,7 @@ class ClusterRows(DocumentSource):
 
     def middle(self, left: csr_array | None, targets: csr_array, words: NDArray[np.intp]) -> Matrix:
         """leftᵀ Y D at the words, or Y D, in blocks of columns."""
-        sent = self._documents.context.broadcast((None if left is None else left.tocsc(), targets.tocsc()))
+        sent = self._documents.context.broadcast((None if left is None else left.tocsc(), targets))
 
         def product(part: PairRows, number: int, first: int, last: int) -> Matrix:
             from scipy.sparse import csr_array

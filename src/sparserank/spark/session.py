@@ -179,6 +179,8 @@ def _defaults(master: str, local: bool) -> dict[str, str]:
         return out | {"spark.hadoop.yarn.resourcemanager.connect.max-wait.ms": "20000"}
     if not local:
         return out
+    if master.startswith("local-cluster"):  # more Python workers than cores would each open the same rows
+        out["spark.python.factory.idleWorkerMaxPoolSize"] = master.split(",")[1].strip()
     folder = tempfile.mkdtemp(prefix="sparserank-spark-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     package = str(Path(__file__).parents[2])
