@@ -1,15 +1,13 @@
-"""Text on Spark: words and top 10 of NFCorpus, once, 4 and 16 times; training from half and from all of winapi.
+"""Text on Spark: words and top 10 of NFCorpus, once, 4 and 16 times.
 
 Words, frequencies, mean length, ids and scores are checked to be equal to those of one process. Times on two workers of
-one core each are mostly the fixed cost of Spark's jobs; plan by the rate of one process. Trainings run in a process of
-their own, so that the peak memory of their driver is known; both have the same queries and judgments.
+one core each are mostly the fixed cost of Spark's jobs; plan by the rate of one process. `spark_scale` measures
+training, `spark_equality` compares what was learned.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -24,7 +22,6 @@ from sparserank.text import TextFeatures
 from .measure import peak_megabytes
 
 MASTER, K, QUERIES = "local-cluster[2,1,2048]", 10, 300
-TRAINING_MASTER, TRAINING_QUERIES, MEMORY_LIMIT = "local-cluster[2,1,1024]", 2000, "1GB"
 
 
 def timed(call: Any) -> tuple[Any, float]:
@@ -74,67 +71,8 @@ def row(spark: Any, folder: Path, ranker: Any, documents: Documents, queries: di
     }
 
 
-def write_half_and_whole(name: str, folder: Path) -> None:
-    """Documents as Parquet, half of them and all, with queries whose judged documents are in the half."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    collection = data.load(name)
-    documents, half = collection.documents, len(collection.documents) // 2
-    for part, size in (("half", half), ("whole", len(documents))):
-        columns = {field: getattr(documents, f"{field}s")[:size] for field in ("id", "title", "text")}
-        pq.write_table(pa.table(columns), folder / f"{part}.parquet", row_group_size=10_000)
-    known = set(documents.ids[:half])
-    qrels = {q: g for q, g in collection.split("train").items() if known.issuperset(g)}
-    qrels = dict(list(qrels.items())[:TRAINING_QUERIES])
-    queries = {q: collection.queries[q] for q in qrels}
-    (folder / "queries.json").write_text(json.dumps([queries, qrels, collection.exclude_self]))
-
-
-def train(folder: Path, part: str) -> dict[str, Any]:
-    """Train on Spark in this process; its memory and the time of each phase."""
-    from sparserank.spark import SparkTextRanker
-    from sparserank.spark.session import temporary_session
-
-    queries, qrels, exclude_self = json.loads((folder / "queries.json").read_text())
-    phases: list[tuple[str, float]] = []
-    with temporary_session(TRAINING_MASTER, **{"spark.sql.files.maxPartitionBytes": 16 << 20}) as spark:
-        frame = spark.read.parquet(str(folder / f"{part}.parquet"))
-        frame.count()
-        before, started = peak_megabytes(), perf_counter()
-        ranker = SparkTextRanker(sr.TextRanker(memory_limit=MEMORY_LIMIT)).fit(
-            spark, frame, queries, qrels, exclude_self=exclude_self, index=folder / f"{part}.index",
-            callback=lambda message: phases.append((message.split(":")[0], perf_counter() - started)),
-        )  # fmt: skip
-        seconds = perf_counter() - started
-    of_phase: dict[str, float] = {}
-    for (phase, at), (_, after) in zip(phases, [*phases[1:], ("", seconds)], strict=True):
-        of_phase[phase] = round(of_phase.get(phase, 0.0) + after - at, 1)
-    return {
-        "documents": len(ranker.index_),
-        "pairs": ranker.model_.n_pairs,
-        "seconds": round(seconds, 1),
-        "driver_before_mb": before,
-        "driver_peak_mb": peak_megabytes(),
-        "phases": of_phase,
-    }
-
-
-def trainings(name: str, folder: Path) -> list[dict[str, Any]]:
-    """Train on half of a collection and on all of it."""
-    write_half_and_whole(name, folder)
-    out = []
-    for part in ("half", "whole"):
-        code = f"import json, pathlib, benchmarks.spark_text as b; p = pathlib.Path({str(folder)!r}); "
-        command = [sys.executable, "-c", f"{code}print(json.dumps(b.train(p, {part!r})))"]
-        out.append(
-            json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[-2])
-        )
-    return out
-
-
 def run(quick: bool = False) -> dict[str, Any]:
-    """Three sizes, of which a first, small one starts the workers; then the trainings."""
+    """Three sizes, of which a first, small one starts the workers."""
     from sparserank.spark.session import temporary_session
 
     collection = data.load("nfcorpus")
@@ -147,12 +85,9 @@ def run(quick: bool = False) -> dict[str, Any]:
             row(spark, Path(folder), ranker, repeated(collection.documents, times), queries, max(2, times))
             for times in ((1,) if quick else (1, 4, 16))
         ]
-    with TemporaryDirectory() as folder:
-        trained = trainings("nfcorpus" if quick else "winapi", Path(folder))
     return {
-        "training": trained,
         "case": "text on Spark",
-        "size": f"NFCorpus, {len(queries)} queries, {MASTER}; training: {TRAINING_MASTER}",
+        "size": f"NFCorpus, {len(queries)} queries, {MASTER}",
         "peer": "one process",
         "rows": rows,
         "peak_mb": peak_megabytes(),
