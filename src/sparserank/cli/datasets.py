@@ -10,7 +10,7 @@ from .arguments import Json
 def datasets(as_json: Json = False) -> None:
     """List the named data sets, their paths on this machine, and how to get the missing ones.
 
-    A data set is read from $SPARSERANK_DATA/NAME or from the user's cache; else it is downloaded from its public home.
+    A data set is read from $SPARSERANK_DATA/NAME or from the user's cache; otherwise it is downloaded.
     """
     from ..data import list_datasets
     from .output import print_json, print_table

@@ -45,7 +45,7 @@ def evaluate(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Evaluate MODEL on one split of DATA, with 95 % intervals, beside BM25 on the same documents.
+    """Evaluate MODEL on one split of DATA, with 95 % intervals, and compare it with BM25 on the same documents.
 
     Example: sparserank evaluate model.safetensors nfcorpus --split dev --measures "nDCG@10 AP R@100"
 

@@ -1,4 +1,4 @@
-"""Evaluation of a text model beside BM25, beside another model, and without judgments whose reverse is in training."""
+"""Evaluation of a text model: against BM25 or another model, and without judgments whose reverse is in training."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def reproduce(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Reproduce the tables and figures of a paper beside the published numbers.
+    """Reproduce the tables and figures of a paper, with the published numbers for comparison.
 
     Example: sparserank reproduce chen2010 --dataset digits --steps 2000 --output reports
 
