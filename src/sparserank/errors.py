@@ -35,6 +35,15 @@ class NotInstalled(SparseRankError, ImportError):
 def count_of(n: int, noun: str) -> str:
     """Return a number with its noun, for a message.
 
+    Parameters
+    ----------
+    n : int
+        The number.
+    noun : str
+        The noun in the singular.
+
+    Examples
+    --------
     >>> count_of(1, "judged query"), count_of(2000, "judged query"), count_of(0, "document")
     ('1 judged query', '2,000 judged queries', '0 documents')
     """
