@@ -210,7 +210,7 @@ def test_no_negative_pair_where_none_is_wanted():
 @pytest.mark.parametrize("queries", [0, 1])
 def test_a_single_query_is_refused(queries):
     with pytest.raises(
-        DataError, match=f"there are {queries} judged queries; at least two different queries are needed"
+        DataError, match=f"only {queries} judged quer(y|ies); at least two different queries are needed"
     ):
         learn_pairs(learner(), world()[np.arange(queries)])
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..errors import DataError
+from ..errors import DataError, count_of
 from ..evaluation.ndcg import ndcg
 from ..optim.candidate_lists import CandidateLists
 from ..optim.problems import Matrix
@@ -38,7 +38,7 @@ def hold_out(groups: NDArray[np.int64], random_state: int) -> list[tuple[NDArray
     n, order = len(groups), np.random.default_rng(random_state).permutation(len(groups))
     _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)
     if len(first) < 2:
-        few = "all judged queries are near-duplicates of each other" if n > 1 else f"there are {n} judged queries"
+        few = "all judged queries are near-duplicates of each other" if n > 1 else f"only {count_of(n, 'judged query')}"
         raise DataError(f"{few}; at least two different queries are needed")
     n_parts = min(len(first), max(HELD_OUT_PARTS, n // MAX_HELD_OUT))
     part_of, part_sizes = {}, np.zeros(n_parts, np.int64)
