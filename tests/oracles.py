@@ -302,3 +302,21 @@ def domination_optimum(X, y, qid, l1=0.0, l2=0.0, **loss):
 
     options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 10_000, "maxfun": 100_000}
     return minimize(objective, np.zeros(2 * d), jac=True, bounds=[(0, None)] * (2 * d), options=options).fun
+
+
+def bm25f(query, document, documents, weights, k1, b):
+    """Σ_t idf(t) tf / (k1 + tf), tf = Σ_f w_f tf_f / (1 - b + b len_f / mean len_f); documents are {field: [word]}."""
+    total, n = 0.0, len(documents)
+    for word in query:
+        df = sum(any(word in words for words in one.values()) for one in documents)
+        if df == 0:
+            continue
+        tf = 0.0
+        for field, weight in weights.items():
+            mean = sum(len(one.get(field, [])) for one in documents) / n
+            words = document.get(field, [])
+            if words:
+                tf += weight * words.count(word) / (1 - b + b * len(words) / mean)
+        if tf:
+            total += math.log(1 + (n - df + 0.5) / (df + 0.5)) * tf / (k1 + tf)
+    return total

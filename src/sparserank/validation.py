@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -96,3 +96,14 @@ def installed(module: str, extra: str) -> None:
 
     if find_spec(module) is None:
         raise NotInstalled(f"this needs {module}; install it with: pip install 'sparserank[{extra}]'")
+
+
+def mapping(name: str, value: Any) -> Mapping[str, Any]:
+    """Validate a mapping of texts.
+
+    >>> mapping("field_weights", {"title": 2.0})
+    {'title': 2.0}
+    """
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise _error(name, "a mapping of names to values", value)
+    return value

@@ -54,7 +54,8 @@ def test_train_says_each_fact_once(capsys, folder, tmp_path):
     out, err = capsys.readouterr()
     assert unexpected(err) == []
     assert "pairs" not in err
-    first, reason, suffix = out.splitlines()
+    first, fields, reason, suffix = out.splitlines()
+    assert fields == "fields: title, text; metadata: kind, year"
     assert first.startswith("text on 3 documents and")
     assert reason == "no word pairs: 1 judged query: too few to learn pairs; the model keeps the lexical score alone"
     assert suffix == (

@@ -56,7 +56,7 @@ def test_documents_are_selected_and_updated_with_their_metadata() -> None:
 @pytest.mark.parametrize(
     ("docs", "sentence"),
     [
-        (["d1"], "must be a mapping of ids to texts; got list"),
+        (["d1"], "must be a mapping of ids to texts, or a table; got list"),
         ({1: "text"}, "ids must be text; got 1"),
         ({"d1": 3}, "document 'd1' must be a text or a mapping"),
     ],

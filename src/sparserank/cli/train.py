@@ -153,6 +153,21 @@ def train(
         Missing, typer.Option(help="What to do with rows of these tables that name unknown documents or queries.")
     ] = Missing.error,
     texts: Texts = None,
+    fields: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="The fields of documents to search, such as title,body,tags; by default all fields with text.",
+        ),
+    ] = None,
+    field_weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WEIGHTS",
+            help="BM25F: 'auto' tunes the weights of fields on held-out queries; or such as title=2,text=1. By default "
+            "auto, if there are more fields than title and text.",
+        ),
+    ] = None,
     exclude_self: ExcludeSelf = None,
     memory: Annotated[
         str | None,
@@ -196,6 +211,10 @@ def train(
             )
         if exclude_self is not None:
             raise ConfigError(f"--exclude-self is for rankers of texts; --ranker {ranker} reads LETOR files")
+        if fields is not None or field_weights is not None:
+            raise ConfigError(
+                f"--fields and --field-weights are for rankers of texts; --ranker {ranker} reads LETOR files"
+            )
         train_rows(data, output, str(ranker), vali, folds, settings or [], measure, seed, as_json)
         return
     if data is None:
@@ -213,11 +232,13 @@ def train(
     from .output import phase, progress
     from .training_summary import print_training
 
-    started, fields = perf_counter(), (title_weight, text_weight)
+    started, weights = perf_counter(), (title_weight, text_weight)
     model = TextRanker(
         str(ranker), loss=loss or "domination",
         max_pairs=max_pairs, megabytes=megabytes, nonnegative=nonnegative,
-        lexical=Cosine(*fields) if ranker is Ranker.cosine else BM25(k1, b, *fields),
+        lexical=Cosine(*weights)
+        if ranker is Ranker.cosine
+        else BM25(k1, b, *weights, field_weights=_parse_weights(field_weights)),
         analyzer=Analyzer(
             language,
             stem=None if stem == "none" else stem or "auto",
@@ -233,7 +254,8 @@ def train(
     if checkpoint is not None:
         check_writable(checkpoint)
     groups = None if query_groups is None else read_groups(query_groups)
-    sources = Sources(data, texts, queries, judgments, clicks, triples, missing.value)
+    names = None if fields is None else tuple(name.strip() for name in fields.split(","))
+    sources = Sources(data, texts, queries, judgments, clicks, triples, missing.value, names)
     if engine is Engine.spark:
         from .spark import train_on_spark
 
@@ -261,7 +283,8 @@ def train(
     ]
     print_training(
         model, output, f"of {collection.name}", perf_counter() - started, n_dropped, collection.exclude_self, notes,
-        as_json, reverse_in_training={name: one.to_dict() for name, one in reverses.items()} or None,
+        as_json, documents=collection.documents,
+        reverse_in_training={name: one.to_dict() for name, one in reverses.items()} or None,
     )  # fmt: skip
 
 
@@ -278,6 +301,20 @@ def _without_warnings() -> Iterator[None]:
 
 def _drop(record: logging.LogRecord) -> bool:
     return False
+
+
+def _parse_weights(option: str | None) -> dict[str, float] | str | None:
+    """Parse "auto" or "title=2,text=1".
+
+    >>> _parse_weights("title=2,text=0.5")
+    {'title': 2.0, 'text': 0.5}
+    """
+    if option is None or option == "auto":
+        return option
+    try:
+        return {name.strip(): float(weight) for name, weight in (one.split("=") for one in option.split(","))}
+    except ValueError:
+        raise ConfigError(f"--field-weights must be auto or such as title=2,text=1; got {option!r}") from None
 
 
 def _reverses(collection: Collection, training: str) -> dict[str, Reverses]:

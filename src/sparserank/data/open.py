@@ -27,7 +27,7 @@ _MARKER_COLUMNS = {"judgments": "grade", "clicks": "clicked", "triples": "better
 """The kinds of relevance tables, each with the column that identifies it."""
 
 
-def open_data(data: PathLike) -> Any:
+def open_data(data: PathLike, fields: Sequence[str] | None = None) -> Any:
     """Open a data set by path or by name.
 
     Parameters
@@ -35,6 +35,8 @@ def open_data(data: PathLike) -> Any:
     data : path or str
         A BEIR folder, a table of documents (.csv, .tsv or .parquet), a LETOR / svmlight file, a folder of LETOR folds,
         or a name that `sparserank.data.list_datasets` lists.
+    fields : sequence of str or None, default None
+        The text fields of documents in a folder or a table, beside title and text, as in `Documents.of`.
 
     Returns
     -------
@@ -53,10 +55,10 @@ def open_data(data: PathLike) -> Any:
     """
     path = Path(data)
     if is_table(path):
-        return Collection(path.name, read_documents(path), {}, {})
+        return Collection(path.name, read_documents(path, fields), {}, {})
     if path.is_dir():
         has_folds = (path / "S1.txt").exists() or any(path.glob("[Ff]old*"))
-        return read_folds(path) if has_folds and not is_beir(path) else read_beir(path)
+        return read_folds(path) if has_folds and not is_beir(path) else read_beir(path, fields=fields)
     return read_letor(path) if path.exists() else _load_named(str(data))
 
 
@@ -70,14 +72,14 @@ def _load_named(name: str) -> Any:
     return load(name)
 
 
-def open_collection(data: PathLike) -> Collection:
+def open_collection(data: PathLike, fields: Sequence[str] | None = None) -> Collection:
     """Open documents, queries and judgments; anything else raises DataError that says what to give."""
     if Path(data).is_file() and not is_table(Path(data)):
         raise DataError(
             f"{data}: a file, but text rankers need a BEIR folder with corpus.jsonl and queries.jsonl, or tables "
             "(.csv, .tsv, .parquet); to learn from a LETOR file use --ranker domination (or ranksvm, …)"
         )
-    opened = open_data(data)
+    opened = open_data(data, fields)
     if not isinstance(opened, Collection):
         raise DataError(f"{str(data)!r} is not a text collection with queries; try pydocs, nfcorpus or cranfield")
     return opened
@@ -118,6 +120,7 @@ class Sources:
 
     data : the documents, unless `texts` names them; then `data` is a table of clicks, triples or judgments.
     missing : what to do with rows about unknown documents and queries, "error" or "drop".
+    fields : the text fields of documents beside title and text; None detects them.
     """
 
     data: str
@@ -127,6 +130,7 @@ class Sources:
     clicks: str | None = None
     triples: str | None = None
     missing: Literal["error", "drop"] = "error"
+    fields: tuple[str, ...] | None = None
 
     @property
     def relevance_tables(self) -> dict[str, str]:
@@ -202,7 +206,7 @@ def open_sources(
     columns = columns_of(resolved.data) if is_table(Path(resolved.data)) else ("text",)
     if "text" not in columns and (kind := _table_kind(columns)):
         raise DataError(f"{resolved.data}: a table of {kind}; give the documents with --texts")
-    collection = open_collection(resolved.data)
+    collection = open_collection(resolved.data, resolved.fields)
     if resolved.queries:
         collection = replace(collection, queries=read_query_texts(resolved.queries))
     for kind, path in resolved.relevance_tables.items():

@@ -5,8 +5,8 @@ Judgments and runs are nested mappings, as in other tools of this field: `{query
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from ..deprecated import renamed_attribute, renamed_parameters
 from ..errors import DataError
+from .frames import frame_records, is_frame
 from .metadata import Metadata, normalize_column
+from .text_fields import field_text, split_records
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -37,6 +39,10 @@ class Documents:
         For each document {field: value}; empty if no document has metadata. A value is text, a number, a boolean, a
         date (ISO text, or a `date` or `datetime`, which becomes ISO text), or a list of these. A value of None is left
         out.
+    fields : tuple of str, default ()
+        The fields of the metadata that are searched as text, beside title and text.
+    text_field : str, default "text"
+        The name of the field in `texts`.
 
     Examples
     --------
@@ -48,6 +54,8 @@ class Documents:
     titles: tuple[str, ...]
     texts: tuple[str, ...]
     metadata: tuple[Metadata, ...] = ()
+    fields: tuple[str, ...] = ()
+    text_field: str = "text"
 
     def __post_init__(self) -> None:
         if not len(self.ids) == len(self.titles) == len(self.texts):
@@ -68,38 +76,64 @@ class Documents:
         return len(self.ids)
 
     @classmethod
-    def of(cls, docs: Documents | Mapping[str, str | Mapping[str, Any]]) -> Documents:
-        """Convert a mapping to documents.
+    def of(cls, docs: Any, fields: Sequence[str] | None = None) -> Documents:
+        """Convert a mapping or a table to documents.
 
         Parameters
         ----------
-        docs : Documents or mapping
-            `{id: text}` or `{id: {"title": …, "text": …, "metadata": {field: value}}}`; Documents are returned
-            unchanged.
+        docs : Documents, mapping, or table of pandas, polars or Arrow
+            `{id: text}` or `{id: {"title": …, "text": …, "metadata": {field: value}}}`, or a table with a column `id`.
+            Other keys and columns are text fields or metadata. Documents are returned unchanged, unless `fields` is
+            given.
+        fields : sequence of str or None, default None
+            The text fields beside title and text. None takes every field of strings, some with several words, and every
+            field of lists of strings. If no document has a `text`, one of them takes its place: `body`, `content`, …,
+            or else the longest.
 
         Returns
         -------
         Documents
             The documents in the order of the mapping.
+
+        Examples
+        --------
+        >>> docs = Documents.of({"d1": {"title": "Pears", "body": "green and sour", "tags": ["fruit"], "year": 1999}})
+        >>> docs.texts, docs.fields, docs.metadata
+        (('green and sour',), ('tags',), ({'tags': ['fruit'], 'year': 1999},))
         """
         if isinstance(docs, Documents):
-            return docs
+            named = tuple(name for name in fields or () if name not in ("title", docs.text_field))
+            return docs if fields is None else replace(docs, fields=named)
+        if is_frame(docs):
+            docs = frame_records(docs)
         if not isinstance(docs, Mapping):
-            raise DataError(f"documents must be a mapping of ids to texts; got {type(docs).__name__}")
-        titles, texts, metadata = [], [], list[Metadata]()
+            raise DataError(f"documents must be a mapping of ids to texts, or a table; got {type(docs).__name__}")
+        records = []
         for key, value in docs.items():
             if not isinstance(key, str):
                 raise DataError(f"document ids must be text; got {key!r}")
-            if isinstance(value, str):
-                title, text = "", value
-            elif isinstance(value, Mapping):
-                title, text = value.get("title") or "", value.get("text") or ""
-            else:
+            if not isinstance(value, str | Mapping):
                 raise DataError(f"document {key!r} must be a text or a mapping with 'title' and 'text'; got {value!r}")
-            titles.append(title)
-            texts.append(text)
-            metadata.append({} if isinstance(value, str) else value.get("metadata") or {})
-        return cls(tuple(docs), tuple(titles), tuple(texts), tuple(metadata))
+            record = {"text": value} if isinstance(value, str) else value
+            for name in ("title", "text"):
+                if not isinstance(record.get(name) or "", str):
+                    raise DataError(f"document {key!r}: {name!r} must be text; got {record[name]!r:.60}")
+            records.append(record)
+        return cls(tuple(docs), *split_records(records, fields))
+
+    def column(self, name: str) -> tuple[str, ...]:
+        """Return a text field of every document; a list is joined with blanks.
+
+        Parameters
+        ----------
+        name : str
+            "title", the name of the text, or a field of the metadata.
+        """
+        if name == "title":
+            return self.titles
+        if name in ("text", self.text_field):
+            return self.texts
+        return tuple(field_text(one.get(name)) for one in self.metadata) or ("",) * len(self)
 
     def take(self, places: Iterable[int]) -> Documents:
         """Select documents.
@@ -111,7 +145,8 @@ class Documents:
         """
         at = list(places)
         ids, titles, texts = (tuple(column[i] for i in at) for column in (self.ids, self.titles, self.texts))
-        return Documents(ids, titles, texts, tuple(self.metadata[i] for i in at) if self.metadata else ())
+        metadata = tuple(self.metadata[i] for i in at) if self.metadata else ()
+        return Documents(ids, titles, texts, metadata, self.fields, self.text_field)
 
     def updated(self, other: Documents) -> Documents:
         """Return these documents and those of `other`, which replace documents of the same id.
@@ -128,7 +163,8 @@ class Documents:
         """
         rows = self.rows() | other.rows()
         titles, texts, metadata = zip(*rows.values(), strict=True) if rows else ((), (), ())
-        return Documents(tuple(rows), titles, texts, metadata)
+        fields = tuple(dict.fromkeys(self.fields + other.fields))
+        return Documents(tuple(rows), titles, texts, metadata, fields, self.text_field)
 
     def rows(self) -> dict[str, tuple[str, str, Metadata]]:
         """Return {id: (title, text, metadata)}."""

@@ -59,7 +59,7 @@ def write_index(ranker: TextRanker, frame: DataFrame, path: PathLike) -> int:
             columns = list(zip(*((row["id"], row["title"], row["text"]) for row in rows), strict=True))
             if not columns:
                 return
-            documents = Documents(*columns)
+            documents = Documents(columns[0], columns[1], columns[2])
             if not Path(target).is_dir():
                 raise ConfigError(f"{path}: an executor cannot write there; give a folder that all executors share")
             index = Index.build(shared.value.encode_documents(documents), documents, made_for=made_for)

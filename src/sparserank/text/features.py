@@ -19,6 +19,7 @@ from ..errors import ConfigError, DataError, NotFitted
 from ..parameters import Parameters
 from .analyzer import Analyzer, as_analyzer
 from .languages import AUTO
+from .sparse_counts import frequent_columns, sort_columns, stack_rows, weighted_sum
 from .spellings import Spellings
 from .tokens import code_points, short_text_tokens, tokenize
 
@@ -155,6 +156,30 @@ class TextFeatures(Parameters):
         field_weights : sequence of float or None, default=None
             The weight of each field's counts; 1 by default.
         """
+        parts, spellings = self._collect_fields(fields)
+        names, total = self.words_, weighted_sum(parts, field_weights)
+        if self.hashing is None:
+            frequent = frequent_columns(total, self.columns)
+            if len(frequent) < len(names):
+                total = total[:, frequent]
+                self._set_vocabulary(tuple(names[i] for i in frequent))
+        self._learn_statistics(total, spellings)
+        return total
+
+    def fit_fields(self, *fields: Iterable[str]) -> list[csr_array]:
+        """Fit on documents with several fields and return the counts of each; a document has all words of its fields.
+
+        Parameters
+        ----------
+        *fields : iterables of str
+            One text per document, for each field.
+        """
+        parts, spellings = self._collect_fields(fields)
+        self._learn_statistics(weighted_sum(parts, None), spellings)
+        return parts
+
+    def _collect_fields(self, fields: tuple[Iterable[str], ...]) -> tuple[list[csr_array], Spellings]:
+        """Set the vocabulary of all fields; return their counts and the spellings of words."""
         self._validate()
         analyzer = as_analyzer(self.analyzer)
         if analyzer.language == AUTO or analyzer.compounds is True:  # the texts are read twice
@@ -164,18 +189,13 @@ class TextFeatures(Parameters):
         collected = [_collect(self, field, spellings) for field in fields]
         names = sorted(set().union(*(words for words, _ in collected))) if self.hashing is None else []
         self._set_vocabulary(tuple(names))
-        total = _sum([self._aligned(words, raw) for words, raw in collected], field_weights)
-        if self.hashing is None:
-            frequent = _frequent_columns(total, self.columns)
-            if len(frequent) < len(names):
-                total = total[:, frequent]
-                self._set_vocabulary(tuple(names[i] for i in frequent))
+        return [self._aligned(words, raw) for words, raw in collected], spellings
+
+    def _learn_statistics(self, counts: csr_array, spellings: Spellings) -> None:
         known = self.vocabulary_
         self.spellings_ = {word: form for word, form in spellings.most_frequent().items() if word in known}
-        df = np.bincount(total.indices, minlength=total.shape[1]).astype(np.int64)
-        documents = int(total.shape[0])
-        self._set_statistics(df, documents, float(total.sum(dtype=np.float64)) / max(documents, 1))
-        return total
+        df = np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.int64)
+        self._set_statistics(df, counts.shape[0], float(counts.sum(dtype=np.float64)) / max(counts.shape[0], 1))
 
     def counts(self, texts: Iterable[str]) -> Counts:
         """Count the known words of each text.
@@ -190,8 +210,8 @@ class TextFeatures(Parameters):
         if isinstance(single, str) and len(single) <= SHORT_TEXT:
             return self._count_short_text(single)
         rows = list(_count_chunks(self, texts, self.vocabulary_))
-        matrix = _stack([row.matrix for row in rows], self.n_columns_)
-        return Counts(_sorted(matrix), np.concatenate([np.zeros(0, np.int64), *(row.unseen for row in rows)]))
+        matrix = stack_rows([row.matrix for row in rows], self.n_columns_)
+        return Counts(sort_columns(matrix), np.concatenate([np.zeros(0, np.int64), *(row.unseen for row in rows)]))
 
     def _count_short_text(self, text: str) -> Counts:
         """Count the words of a query without the arrays that pay for many texts only."""
@@ -213,7 +233,7 @@ class TextFeatures(Parameters):
         *fields, field_weights : iterables of str, and sequence of float
             As in `fit_counts`.
         """
-        return _sum([self.counts(field).matrix for field in fields], field_weights)
+        return weighted_sum([self.counts(field).matrix for field in fields], field_weights)
 
     def apply_weights(self, counts: csr_array) -> csr_array:
         """Convert counts to weights.
@@ -302,45 +322,13 @@ class TextFeatures(Parameters):
     def _aligned(self, words: list[str], counts: csr_array) -> csr_array:
         """Reorder columns that were numbered by first appearance."""
         if self.hashing is not None:
-            return _sorted(counts)
+            return sort_columns(counts)
         from scipy.sparse import csr_array
 
         place = np.fromiter((self.vocabulary_[word] for word in words), np.int32, len(words))
         indices = place[counts.indices] if len(words) else counts.indices
         shape = (counts.shape[0], len(self.words_))
-        return _sorted(csr_array((counts.data, indices, counts.indptr), shape=shape))
-
-
-def _sorted(counts: csr_array) -> csr_array:
-    """Sort the columns of each row; two transpositions are faster than sorting unless there are very many columns."""
-    out = counts.copy() if counts.nnz * 8 < counts.shape[1] else counts.tocsc().tocsr()
-    out.sort_indices()
-    return out
-
-
-def _frequent_columns(counts: csr_array, columns: int | None) -> NDArray[np.intp]:
-    """The columns that occur, or the `columns` most frequent ones of them, in their order."""
-    used = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]))
-    if columns is None or columns >= len(used):
-        return used
-    # in 64 bits: a float32 sum stops growing at 2^24 and depends on the order of the texts
-    frequency = np.bincount(counts.indices, counts.data, counts.shape[1])[used]
-    return used[np.sort(np.argsort(-frequency, kind="stable")[:columns])]
-
-
-def _sum(parts: list[csr_array], weights: Sequence[float] | None) -> csr_array:
-    weights = [1.0] * len(parts) if weights is None else [validation.number("field weight", w, low=0) for w in weights]
-    if len(weights) != len(parts):
-        raise ConfigError(f"{len(parts)} fields need {len(parts)} weights; got {len(weights)}")
-    if len(parts) == 1 and weights[0] == 1.0:
-        return parts[0]
-    total = parts[0] * np.float32(weights[0])
-    for part, weight in zip(parts[1:], weights[1:], strict=True):
-        if part.shape[0] != total.shape[0]:
-            raise DataError(f"fields of unequal length: {total.shape[0]} and {part.shape[0]} texts")
-        total = total + part * np.float32(weight)
-    total.eliminate_zeros()
-    return _sorted(total)
+        return sort_columns(csr_array((counts.data, indices, counts.indptr), shape=shape))
 
 
 def _collect(features: TextFeatures, texts: Iterable[str], spellings: Spellings) -> tuple[list[str], csr_array]:
@@ -351,15 +339,7 @@ def _collect(features: TextFeatures, texts: Iterable[str], spellings: Spellings)
     width = len(growing) if features.hashing is None else 1 << features.hashing
     for part in parts:
         part.resize((part.shape[0], width))
-    return list(growing), _stack(parts, width)
-
-
-def _stack(parts: list[csr_array], width: int) -> csr_array:
-    from scipy.sparse import csr_array, vstack
-
-    if not parts:
-        return csr_array((0, width), dtype=np.float32)
-    return parts[0] if len(parts) == 1 else csr_array(vstack(parts, format="csr"))
+    return list(growing), stack_rows(parts, width)
 
 
 def _count_chunks(

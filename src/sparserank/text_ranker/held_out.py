@@ -110,10 +110,14 @@ def searched_ndcg(
     queries: TrainingMatrices, search: CandidateSearch, W: csr_array, pair_weight: float
 ) -> NDArray[np.float64]:
     """Return nDCG@10 of every query that has a relevant document, of a search with pairs in all documents."""
-    documents = search.top(queries, 10, W, pair_weight)
-    lists = CandidateLists.build(queries.lists, queries.excluded, documents, n_random=0)
+    return ranked_ndcg(queries, search.top(queries, 10, W, pair_weight))
+
+
+def ranked_ndcg(queries: TrainingMatrices, found: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return nDCG@10 of every query that has a relevant document, given its best documents; -1 after the last."""
+    lists = CandidateLists.build(queries.lists, queries.excluded, found, n_random=0)
     scores = np.full(len(lists.document), -np.inf, np.float32)
-    query, rank = np.nonzero(documents >= 0)
-    place = lists.find(query, documents[query, rank])
+    query, rank = np.nonzero(found >= 0)
+    place = lists.find(query, found[query, rank])
     scores[place] = -rank
     return ndcg(lists.start, scores, lists.grade)[0]

@@ -1,11 +1,12 @@
 """The lexical part of a text ranker: BM25 or tf-idf cosine.  score = query row · document row
 
-Title and text are fields. Their counts are added, each times its weight, before the term weights are computed.
+Title and text are fields. Their counts are added, each times its weight, before the term weights are computed. With
+further fields, or with `field_weights`, BM25 is BM25F: each field's counts are divided by its own length normalization.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +22,7 @@ from ..text import Analyzer, TextFeatures
 from ..text.analyzer import as_analyzer
 from ..text.segmentation import segmenter_version
 from .analyzer_file import analyzer_settings, pack_compounds, stored_analyzer, warn_other_segmenter
+from .bm25f import BM25F, mean_length
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -66,6 +68,9 @@ class BM25:
         Length normalization, from 0 (none) to 1 (full).
     title_weight, text_weight : float, default=1.0
         The weights of a word in the title and in the text.
+    field_weights : mapping of str to float, "auto" or None, default=None
+        The weights of the fields for BM25F; a field without one has the weight 1. "auto" tunes them on held-out judged
+        queries. None is BM25 for documents with title and text, and "auto" for documents with further fields.
 
     Examples
     --------
@@ -78,15 +83,29 @@ class BM25:
     b: float = 0.4
     title_weight: float = 1.0
     text_weight: float = 1.0
+    field_weights: Mapping[str, float] | str | None = None
 
     def __post_init__(self) -> None:
         validation.number("b", self.b, low=0, high=1)
         _check_nonnegative(self)
+        if isinstance(self.field_weights, str):
+            validation.choice("field_weights", self.field_weights, ("auto",))
+        for name, weight in self.given_field_weights.items():
+            validation.number(f"field_weights[{name!r}]", weight, low=0)
+
+    @property
+    def given_field_weights(self) -> Mapping[str, float]:
+        """The weights that the user gave."""
+        weights = self.field_weights
+        if weights is None or isinstance(weights, str):
+            return {}
+        return validation.mapping("field_weights", weights)
 
 
 def _check_nonnegative(scoring: BM25 | Cosine) -> None:
     for name, value in vars(scoring).items():
-        validation.number(name, value, low=0)
+        if name != "field_weights":
+            validation.number(name, value, low=0)
 
 
 def as_lexical(value: Any) -> BM25 | Cosine:
@@ -108,6 +127,9 @@ class LexicalModel:
     def __init__(self, scoring: BM25 | Cosine | None = None, analyzer: Analyzer | None = None) -> None:
         self.scoring = BM25() if scoring is None else scoring
         analyzer = Analyzer() if analyzer is None else analyzer
+        self.text_field = "text"
+        self.fields: tuple[str, ...] = ()
+        self.bm25f: BM25F | None = None
         if isinstance(self.scoring, BM25):
             k1, b = self.scoring.k1, self.scoring.b
             self.features = TextFeatures("bm25", unit=False, analyzer=analyzer, k1=k1, b=b)
@@ -126,9 +148,15 @@ class LexicalModel:
         return getattr(self.features, "analyzer_", None) or as_analyzer(self.features.analyzer)
 
     @property
-    def field_weights(self) -> tuple[float, float]:
-        """The weights of title and text."""
-        return self.scoring.title_weight, self.scoring.text_weight
+    def field_weights(self) -> tuple[float, ...]:
+        """The weights of title, text and further fields."""
+        return self.scoring.title_weight, self.scoring.text_weight, *(1.0 for _ in self.fields)
+
+    @property
+    def weight_of_field(self) -> dict[str, float]:
+        """The weight of each searched field."""
+        names = ("title", self.text_field, *self.fields)
+        return dict(zip(names, self.field_weights if self.bm25f is None else self.bm25f.weights, strict=True))
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -137,17 +165,53 @@ class LexicalModel:
 
     def fit(self, documents: Documents) -> csr_array:
         """Learn the vocabulary and document frequencies; return the rows of the documents."""
+        counts = self.fit_counts(documents)
+        return self.features.apply_weights(counts) if self.bm25f is None else self.weigh(counts)
+
+    def fit_counts(self, documents: Documents) -> Any:
+        """Learn the vocabulary and the statistics; return the counts, for BM25F those of each field."""
         if len(documents) == 0:
             raise DataError("there are no documents to learn from")
-        counts = self.features.fit_counts(documents.titles, documents.texts, field_weights=self.field_weights)
-        if counts.shape[1] == 0:
+        given = self.scoring.given_field_weights if isinstance(self.scoring, BM25) else {}
+        self.text_field = documents.text_field
+        others = (*documents.fields, *(name for name in given if name not in ("title", "text", self.text_field)))
+        self.fields = tuple(dict.fromkeys(others))
+        for name in self.fields:
+            if name not in documents.fields and not any(documents.column(name)):
+                raise DataError(f"no document has the field {name!r} of field_weights")
+        columns = self._columns(documents)
+        if isinstance(self.scoring, Cosine) or not (self.fields or self.scoring.field_weights is not None):
+            counts: Any = self.features.fit_counts(*columns, field_weights=self.field_weights)
+        else:
+            self.features.b = 0.0  # BM25F normalizes the lengths of fields before the counts are added
+            counts = self.features.fit_fields(*columns)
+            weights = dict(zip(("title", self.text_field, *self.fields), self.field_weights, strict=True)) | dict(given)
+            if "text" in given:
+                weights[self.text_field] = given["text"]
+            weights = {name: weights[name] for name in ("title", self.text_field, *self.fields)}
+            self.bm25f = BM25F(tuple(weights.values()), tuple(map(mean_length, counts)), self.scoring.b)
+        if len(self.features.words_) == 0:
             raise DataError(f"none of the {len(documents)} documents has a word")
-        return self.features.apply_weights(counts)
+        return counts
+
+    def weigh(self, counts: Sequence[csr_array]) -> csr_array:
+        """Return the rows of documents, given the counts of their fields, by BM25F."""
+        assert self.bm25f is not None
+        return self.features.apply_weights(self.bm25f.combine(counts))
 
     def documents(self, documents: Documents) -> csr_array:
         """Return rows of other documents, with the fitted vocabulary and frequencies."""
-        counts = self.features.field_counts(documents.titles, documents.texts, field_weights=self.field_weights)
+        columns = self._columns(documents)
+        if self.bm25f is not None:
+            return self.weigh([self.features.counts(column).matrix for column in columns])
+        counts = self.features.field_counts(*columns, field_weights=self.field_weights)
         return self.features.apply_weights(counts)
+
+    def _columns(self, documents: Documents) -> list[tuple[str, ...]]:
+        """Return the texts of the searched fields; an index holds the text under the name "text"."""
+        is_other = documents.text_field != self.text_field and any(documents.column(self.text_field))
+        text = documents.column(self.text_field) if is_other else documents.texts
+        return [documents.titles, text, *map(documents.column, self.fields)]
 
     def queries(self, texts: Iterable[str]) -> csr_array:
         """Return rows of queries: counts for BM25, tf-idf vectors of unit length for cosine."""
@@ -164,8 +228,29 @@ class LexicalModel:
             "documents": self.features.documents_,
             "mean_length": self.features.mean_length_,
         }
+        del settings["field_weights"]
+        if self.text_field != "text" or self.fields or self.bm25f is not None:
+            settings["fields"] = {"names": ["title", self.text_field, *self.fields]}
+        if self.bm25f is not None:
+            settings["fields"] |= {"weights": list(self.bm25f.weights), "lengths": list(self.bm25f.mean_lengths)}
         arrays = pack_strings("words", self.words) | {"df": self.features.df_}
         return settings, arrays | pack_compounds(self.analyzer.compounds)
+
+    def _restore_fields(self, stored: Any) -> None:
+        """Set the fields that `state` described; None: title and text."""
+        if stored is None:
+            return
+        names = [str(name) for name in stored["names"]]
+        self.text_field, self.fields = names[1], tuple(names[2:])
+        if "weights" not in stored:
+            return
+        weights, lengths = (
+            tuple(validation.number(key, one, low=0) for one in stored[key]) for key in ("weights", "lengths")
+        )
+        if not len(weights) == len(lengths) == len(names):
+            raise ConfigError(f"{len(names)} fields need as many weights and lengths")
+        self.bm25f = BM25F(weights, lengths, self.scoring.b if isinstance(self.scoring, BM25) else 0.0)
+        self.features.b = 0.0
 
     @classmethod
     def from_file(cls, file: Tensors) -> LexicalModel:
@@ -181,11 +266,12 @@ class LexicalModel:
             model = cls(
                 bm25 if validation.choice("kind", settings.get("kind"), LEXICAL) == "bm25" else cosine, analyzer
             )
+            model._restore_fields(settings.get("fields"))
             documents = validation.count("documents", settings.get("documents"), low=1, high=2**53)
             mean_length = validation.number("mean_length", settings.get("mean_length"), low=0, open_low=True)
         except NotInstalled as error:
             raise NotInstalled(f"{file.path}: {error}") from None
-        except (SparseRankError, TypeError) as error:
+        except (SparseRankError, TypeError, KeyError, ValueError) as error:
             raise ModelError(f"{file.path}: invalid settings: {error}") from None
         if made_by != model.segmenter_version:
             warn_other_segmenter(file.path, analyzer.segmenter, made_by, model.segmenter_version)

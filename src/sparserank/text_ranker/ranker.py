@@ -12,6 +12,7 @@ from ..base.ranker import Ranker, State
 from ..data.files import PathLike
 from ..data.formats.tensors import Tensors
 from ..data.formats.triples import Triples
+from ..data.frames import as_qrels, as_queries
 from ..data.records import Documents, Qrels
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, ModelError
@@ -22,6 +23,7 @@ from ..search import Index
 from ..text import Analyzer
 from ..text.analyzer import as_analyzer
 from .constraints import Change, Constraints, changes
+from .field_weights import fit_lexical
 from .incremental import train_more
 from .lexical import BM25, LEXICAL, Cosine, LexicalModel, as_lexical, flat_parameters, nest_parameters
 from .memory import check_texts, parse_memory
@@ -132,6 +134,7 @@ class TextRanker(PairEditor, Ranker):
         queries: Mapping[str, str] | None = None,
         qrels: Qrels | Triples | Preferences | None = None,
         *,
+        fields: Sequence[str] | None = None,
         query_weight: Mapping[str, float] | None = None,
         query_group: Mapping[str, str] | None = None,
         exclude_self: bool = False,
@@ -143,14 +146,19 @@ class TextRanker(PairEditor, Ranker):
 
         Parameters
         ----------
-        docs : mapping
-            {id: text} or {id: {"title": …, "text": …}}.
-        queries : mapping of str to str, default=None
-            The text of each query id.
-        qrels : mapping, Triples or Preferences, default=None
-            {query id: {document id: grade}}; an unjudged document has grade 0. With Triples (`data.read_triples`), the
-            grade of a document is its win rate, and "bilinear" uses the triples themselves. With
-            `Preferences.from_labels`, every document is a query for the documents of its class.
+        docs : mapping, or table of pandas, polars or Arrow
+            {id: text}, {id: {"title": …, "text": …}} with any further fields, or a table with a column `id`.
+        queries : mapping of str to str, or table, default=None
+            The text of each query id; a table has the columns id and text.
+        qrels : mapping, table, Triples or Preferences, default=None
+            {query id: {document id: grade}}, or a table with the columns query, document and grade; an unjudged
+            document has grade 0. With Triples (`data.read_triples`), the grade of a document is its win rate, and
+            "bilinear" uses the triples themselves. With `Preferences.from_labels`, every document is a query for the
+            documents of its class.
+        fields : sequence of str or None, default=None
+            The fields of documents that are searched beside title and text; None detects them (`Documents.of`). With
+            further fields the lexical score is BM25F (`BM25(field_weights=)`); `lexical_.weight_of_field` has all
+            searched fields.
         query_weight : mapping of str to float, default=None
             The weight of each query; 1 by default.
         query_group : mapping of str to str, default=None
@@ -172,7 +180,8 @@ class TextRanker(PairEditor, Ranker):
         >>> ranker.search("apple")
         [1. d1 (0.3648)]
         """
-        documents = Documents.of(docs)
+        documents = Documents.of(docs, fields)
+        queries, qrels = as_queries(queries), as_qrels(qrels)
         trainer = replace(self.trainer(callback, solver), checkpoint=checkpoint)
         if isinstance(qrels, Preferences):
             rows = trainer.lexical.fit(documents)
@@ -186,7 +195,7 @@ class TextRanker(PairEditor, Ranker):
         if self.ranker not in LEXICAL and data.qrels:
             characters = sum(map(len, documents.texts)) + sum(map(len, documents.titles))
             check_texts(characters, len(documents), trainer.memory_limit)
-        rows = trainer.lexical.fit(documents)
+        rows = fit_lexical(trainer.lexical, documents, data, self.random_state, callback)
         if self.ranker not in LEXICAL and data.qrels:
             self.model_ = trainer.train(replace(data, lexical_rows=rows), by_steps=self.ranker == "bilinear")
         else:

@@ -64,7 +64,10 @@ def test_an_empty_cell_is_an_empty_text_in_tsv_and_an_error_in_parquet(tmp_path)
     ("columns", "said"),
     [
         ({"id": ["a", "a"], "text": ["x", "y"]}, "document id 'a' occurs more than once"),
-        ({"name": ["a"], "text": ["x"]}, "no column 'id'; the columns must be id, title, text (title may be left out)"),
+        (
+            {"name": ["a"], "text": ["x"]},
+            "no column 'id'; the columns must be id, title, text (title and text may be left out)",
+        ),
         ({"id": ["a"], "text": [1]}, "column 'text' must be text; its type is Int64"),
     ],
 )

@@ -4,7 +4,8 @@
     queries.jsonl     {"_id": …, "text": …}                                one query per line
     qrels/<split>.tsv query-id <tab> corpus-id <tab> score
 
-Each file may be compressed (.gz, .xz, .zst). Ids are text; a whole number becomes its digits. Other keys are ignored.
+Each file may be compressed (.gz, .xz, .zst). Ids are text; a whole number becomes its digits. Other
+keys of a document are text fields or metadata (`Documents.of`); other keys of a query are ignored.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ from typing import Any, Literal
 from ... import validation
 from ...errors import DataError
 from ..files import COMPRESSION_SUFFIXES, PathLike, numbered_lines, stream_lines, write_bytes
-from ..metadata import Metadata, normalize_metadata
+from ..metadata import normalize_metadata
 from ..records import Collection, Documents, Qrels, split_known
 from .lines import has_surrogate, parse_number, qrels_from_rows, read_fields, rows_to_write, write_lines
 
 _COLUMNS = "query-id corpus-id score"
 
 
-def read_beir(folder: PathLike, *, missing: Literal["error", "drop"] = "error") -> Collection:
+def read_beir(
+    folder: PathLike, *, missing: Literal["error", "drop"] = "error", fields: Sequence[str] | None = None
+) -> Collection:
     """Read a BEIR folder.
 
     Parameters
@@ -36,6 +39,8 @@ def read_beir(folder: PathLike, *, missing: Literal["error", "drop"] = "error") 
         A folder with corpus.jsonl, queries.jsonl and, optionally, qrels/<split>.tsv.
     missing : {"error", "drop"}, default "error"
         What to do with judgments of unknown documents or queries: raise DataError, or leave them out.
+    fields : sequence of str or None, default None
+        The text fields of documents beside title and text, as in `Documents.of`.
 
     Returns
     -------
@@ -52,7 +57,7 @@ def read_beir(folder: PathLike, *, missing: Literal["error", "drop"] = "error") 
     """
     validation.choice("missing", missing, ["error", "drop"])
     folder = Path(folder)
-    documents = _read_corpus(_file(folder, "corpus.jsonl"))
+    documents = _read_corpus(_file(folder, "corpus.jsonl"), fields)
     queries = read_queries(_file(folder, "queries.jsonl"))
     qrels = {}
     for split in split_names(folder):
@@ -128,26 +133,30 @@ def _text(where: str, record: dict[str, Any], key: str) -> str:
     return value
 
 
-def _read_corpus(path: Path) -> Documents:
-    return _documents(map(_fields, _records(path)))
+def _read_corpus(path: Path, fields: Sequence[str] | None) -> Documents:
+    return _documents(map(_checked, _records(path)), fields)
 
 
 def stream_corpus(folder: PathLike, size: int) -> Iterator[Documents]:
     """Yield the documents of a BEIR folder, `size` at a time, without holding all of them in memory."""
-    rows = map(_fields, _records(_file(Path(folder), "corpus.jsonl"), stream_lines))
+    rows = map(_checked, _records(_file(Path(folder), "corpus.jsonl"), stream_lines))
     while len(part := _documents(islice(rows, size))):
         yield part
 
 
-def _fields(entry: tuple[str, str, dict[str, Any]]) -> tuple[str, str, str, Metadata]:
+def _checked(entry: tuple[str, str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """Return the id and the record of a document, whose title and text are text, and one of which is there."""
     key, where, record = entry
-    title = "" if record.get("title") is None else _text(where, record, "title")
-    return key, title, _text(where, record, "text"), normalize_metadata(where, record.get("metadata"))
+    for name in ("title", "text"):
+        if record.get(name) is not None:
+            _text(where, record, name)
+    if not any(isinstance(value, str) for name, value in record.items() if name != "_id"):
+        _text(where, record, "text")
+    return key, record | {"metadata": normalize_metadata(where, record.get("metadata"))}
 
 
-def _documents(rows: Iterable[tuple[str, str, str, Metadata]]) -> Documents:
-    columns = list(zip(*rows, strict=True))
-    return Documents(*columns) if columns else Documents((), (), ())
+def _documents(rows: Iterable[tuple[str, dict[str, Any]]], fields: Sequence[str] | None = None) -> Documents:
+    return Documents.of(dict(rows), fields)
 
 
 def _read_qrels(path: Path) -> dict[str, dict[str, float]]:
@@ -199,7 +208,7 @@ def write_beir(folder: PathLike, collection: Collection) -> None:
     try:
         docs = collection.documents
         rows = [
-            {"_id": i, "title": title, "text": text} | ({"metadata": metadata} if metadata else {})
+            {"_id": i, "title": title, docs.text_field: text} | _written_metadata(metadata, docs.fields)
             for i, (title, text, metadata) in docs.rows().items()
         ]
         _write_jsonl(building / "corpus.jsonl", rows)
@@ -213,6 +222,13 @@ def write_beir(folder: PathLike, collection: Collection) -> None:
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
+
+
+def _written_metadata(metadata: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    """Return text fields as keys of the record, and the other metadata under "metadata"."""
+    others = {name: value for name, value in metadata.items() if name not in fields}
+    out: dict[str, Any] = {name: metadata[name] for name in fields if name in metadata}
+    return out | ({"metadata": others} if others else {})
 
 
 def _write_jsonl(path: Path, records: Sequence[Mapping[str, Any]]) -> None:

@@ -38,13 +38,13 @@ _ROW = "row number"
 class Table:
     """A file and its schema.
 
-    kinds : {column: kind}. optional : a column that may be missing. different : two columns that never have equal ids.
+    kinds : {column: kind}. optional : columns that may be missing. different : two columns that never have equal ids.
     keep_others : read the other columns too, except vectors, structures and bytes of a Parquet file.
     """
 
     path: Path
     kinds: dict[str, str]
-    optional: str = ""
+    optional: tuple[str, ...] = ()
     different: tuple[str, str] | None = None
     keep_others: bool = False
 
@@ -187,10 +187,11 @@ def _validate(table: Table, frame: pl.LazyFrame, rows_before: int) -> tuple[pl.L
 def _check_schema(table: Table, schema: pl.Schema) -> dict[str, str]:
     """Return the columns of the schema that the table has; a missing one or a wrong type raises DataError."""
     for name, kind in table.kinds.items():
-        if name not in schema and name != table.optional:
+        if name not in schema and name not in table.optional:
+            names = " and ".join(table.optional)
             raise DataError(
                 f"{table.place(0)}no column {name!r}; the columns must be {', '.join(table.kinds)}"
-                f"{f' ({table.optional} may be left out)' if table.optional else ''}; got {', '.join(schema)}"
+                f"{f' ({names} may be left out)' if table.optional else ''}; got {', '.join(schema)}"
             )
         if name in schema and table.is_parquet and not _can_hold(schema[name], kind):
             raise DataError(f"{table.place(0)}column {name!r} must be {_EXPECTED[kind]}; its type is {schema[name]}")

@@ -1,6 +1,6 @@
 """Tables of a search experiment, CSV, TSV or Parquet, instead of a BEIR folder.
 
-    documents   id, text and, optionally, title; other columns are metadata
+    documents   id, text and title, one of which may be missing; other columns are text fields or metadata
     queries     id, text
     judgments   query, document, grade
     clicks      session, query, document, position, clicked
@@ -10,7 +10,7 @@ Ids are text; a whole number becomes its digits. See `tables` for the format.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ...errors import DataError
 from ..files import PathLike
 from ..records import Documents, Qrels
+from ..text_fields import split_records
 from .lines import qrels_from_rows
 from .tables import Table, scan
 
@@ -30,19 +31,21 @@ _JUDGMENTS = {"query": "id", "document": "id", "grade": "grade"}
 _CLICKS = {"session": "id", "query": "id", "document": "id", "position": "position", "clicked": "clicked"}
 
 
-def read_documents(path: PathLike) -> Documents:
+def read_documents(path: PathLike, fields: Sequence[str] | None = None) -> Documents:
     """Read a table of documents.
 
     Parameters
     ----------
     path : path
-        A .csv, .tsv or .parquet file with the columns id, text and, optionally, title.
+        A .csv, .tsv or .parquet file with the column id, and text or title or both.
+    fields : sequence of str or None, default None
+        The text fields beside title and text, as in `Documents.of`.
 
     Returns
     -------
     Documents
-        The documents in the order of the table. Other columns are their metadata; an empty cell is no value. Vectors,
-        structures and bytes of a Parquet file are left out.
+        The documents in the order of the table. Other columns are text fields or metadata; an empty cell is no value.
+        Vectors, structures and bytes of a Parquet file are left out.
 
     Examples
     --------
@@ -52,14 +55,18 @@ def read_documents(path: PathLike) -> Documents:
     ...     read_documents(f"{folder}/docs.tsv").texts
     ('heat in slabs',)
     """
-    columns = _columns(Table(Path(path), _DOCUMENTS, optional="title", keep_others=True))
-    ids, texts = columns.pop("id"), columns.pop("text")
-    titles, names = columns.pop("title", [""] * len(ids)), list(columns)
-    metadata = (dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    columns = _columns(Table(Path(path), _DOCUMENTS, optional=("title", "text"), keep_others=True))
+    ids, names = columns.pop("id"), list(columns)
+    records = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     try:
-        return Documents(tuple(ids), tuple(titles), tuple(texts), tuple(metadata))
+        documents = Documents(tuple(ids), *split_records(records or [{}] * len(ids), fields))
     except DataError as error:  # a duplicate id
         raise DataError(f"{path}: {error}") from None
+    if not {"title", documents.text_field} & set(names):
+        raise DataError(
+            f"{path}: no column 'text' or 'title', and no other column with texts; got {', '.join(['id', *names])}"
+        )
+    return documents
 
 
 def read_query_texts(path: PathLike) -> dict[str, str]:

@@ -162,7 +162,7 @@ def stream_triples(path: PathLike, batch_size: int = 65_536) -> Iterator[Triples
 
 
 def _table(path: PathLike) -> Table:
-    return Table(Path(path), _COLUMNS, optional="weight", different=("better", "worse"))
+    return Table(Path(path), _COLUMNS, optional=("weight",), different=("better", "worse"))
 
 
 def _triples(frame: pl.DataFrame) -> Triples:
