@@ -81,9 +81,8 @@ def threads(n_jobs: int | None) -> int:
     >>> threads(2)
     2
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None or n_jobs == -1:
-        return cores
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return count("n_jobs", n_jobs, low=1)
 
 

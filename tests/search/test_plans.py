@@ -79,6 +79,25 @@ def test_eight_queries_at_a_time_give_the_bits_of_one_at_a_time():
         assert same(together, expanded(index, queries).top(queries, 10, n_jobs=n_jobs, plan="documents"))
 
 
+@pytest.mark.parametrize("lexical", ["bm25", "cosine"])
+@pytest.mark.parametrize("learned", [True, False])
+def test_one_text_is_encoded_like_a_row_of_a_batch(lexical, learned):
+    """One text has no matrices until they are used; a long text and an empty one take other ways."""
+    params = {"lexical": lexical, "random_state": 0}
+    ranker = learned_anyway(DOCS, QUERIES, QRELS, **params) if learned else sr.TextRanker(**params).fit(DOCS)
+    texts = [*QUERIES.values(), "", "unheard", "car motor car " * 200]
+    batch = ranker.model_.encode_queries(texts)
+    assert (batch.W is not None) == learned
+    for i, text in enumerate(texts):
+        for one, wanted in (
+            (ranker.model_.encode_queries([text]), batch.take([i])),
+            (ranker.model_.encode_lexical_query(text), EncodedQuery(batch.terms[[i]])),
+        ):
+            assert all(np.array_equal(a, b) for a, b in zip(one.kernel_arguments, wanted.kernel_arguments, strict=True))
+            assert (one.expand() != wanted.expand()).nnz == 0
+            assert one.pairs_digest == wanted.pairs_digest
+
+
 def test_scores_that_rounding_cannot_tell_apart_are_told_apart_exactly():
     """All documents are nearly the same: the lists of the second plan round them to the same numbers."""
     n = 200

@@ -267,3 +267,5 @@ def test_a_single_short_text_is_counted_like_many_texts(text, analyzer):
             got, wanted = getattr(one.matrix, name), getattr(many.matrix, name)
             assert got.dtype == wanted.dtype
             assert got.tolist() == wanted.tolist()
+        columns, counts = features.count_words(query)
+        assert (columns.tolist(), counts.tolist()) == (many.matrix.indices.tolist(), many.matrix.data.tolist())

@@ -12,6 +12,8 @@ LANES = 8
 """Queries that are scored in one pass over the postings: one cache line of sums per document."""
 FEW_COST = 8
 """Cost of searching a document in a list of postings, in postings read."""
+CHUNK = 64
+"""Documents whose scores are compared with the k-th best one together."""
 BATCH_COST = 3
 """Cost of reading a posting for eight queries at once, in postings read for one query."""
 
@@ -112,8 +114,28 @@ def _add_eight_dense(at, query, row, total):
 
 
 @njit(cache=True, nogil=True)
-def _select_from_all(total, n_docs, lane, lanes, scores, docs):
-    """Select the best scores of one lane from all documents and clear the sums."""
+def _select_from_all(total, n_docs, scores, docs):
+    """Select the best scores from all documents and clear the sums. Vector instructions pass over most chunks."""
+    size, least = 0, -np.inf
+    chunks = total[: -(-n_docs // CHUNK) * CHUNK].reshape(-1, CHUNK)
+    for chunk in range(len(chunks)):
+        n_larger = 0
+        for i in range(CHUNK):
+            n_larger += chunks[chunk, i] > least
+        if n_larger > 0:
+            for i in range(CHUNK):
+                value = chunks[chunk, i]
+                if value > least and np.float32(value) != np.float32(0.0):
+                    size = _push(np.float32(value), chunk * CHUNK + i, scores, docs, size)
+                    if size == len(scores):
+                        least = np.float64(scores[0])
+    total[:n_docs] = 0.0
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _select_from_lane(total, n_docs, lane, lanes, scores, docs):
+    """Select the best scores of one of several queries from all documents and clear the sums."""
     size, least = 0, -np.inf
     for doc in range(n_docs):
         value = total[doc * lanes + lane]
@@ -239,7 +261,7 @@ def _search_one(
         return _select_from_postings(
             columns, n_columns, expanded, lane, lanes, starts, docs, n_docs, total, scores, out
         )
-    return _select_from_all(total, n_docs, 0, 1, scores, out)
+    return _select_from_all(total, n_docs, scores, out)
 
 
 @njit(cache=True, nogil=True)
@@ -271,7 +293,7 @@ def search(
     The weights of a query are q in its term columns plus pair_weight * w @ W in the columns from `pair_offset` on. A
     column of most documents is the row dense[dense_row[column]]; dense_row is -1 for the others. `deleted` documents
     and skip[query] (-1: none) are left out. seen, columns, expanded and total are work arrays, all 0 before and after,
-    for `lanes` queries at a time, where lanes = len(expanded) / len(seen) is 1 or 8.
+    for `lanes` queries at a time, where lanes = len(expanded) / len(seen) is 1 or 8. total has room for whole chunks.
     """
     lanes = len(expanded) // max(len(seen), 1)
     for block in range(0, len(rows), lanes):
@@ -294,7 +316,7 @@ def search(
         for lane in range(len(queries)):
             query = queries[lane]
             if at_once:
-                counts[query] = _select_from_all(total, n_docs, lane, lanes, out_scores[query], out_docs[query])
+                counts[query] = _select_from_lane(total, n_docs, lane, lanes, out_scores[query], out_docs[query])
             else:
                 counts[query] = _search_one(
                     query, lane, lanes, columns, n_columns, expanded, starts, docs, weights, dense_row, dense, n_docs,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..data.formats.tensors import Tensors
 from ..errors import ModelError
 
-MIN_DOCUMENTS = 4096
+MIN_DOCUMENTS = 1 << 15
 """A smaller segment has no block maxima: reading all postings of a query is as fast."""
 MAX_DOCUMENTS = 1 << 26
 """A larger segment has none either: entries have 23 bits for the number of a block."""

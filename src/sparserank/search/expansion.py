@@ -18,7 +18,7 @@ from ..data.formats.tensors import Tensors
 from ..errors import ModelError
 from .encoded_query import EncodedQuery
 from .segment import Postings, Segment, read_only
-from .top_k import TopK, csr_arrays, run_in_threads, search_postings
+from .top_k import TopK, run_in_threads, search_postings
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -134,13 +134,13 @@ class ExpandedSegment:
         """Replace the rounded scores by exact ones."""
         from .._kernels.rescoring import rescore
 
-        n, n_columns = queries.terms.shape
-        arrays, rows = csr_arrays(queries), [read_only(array) for array in self.rows]
+        n, n_columns = len(queries), queries.n_columns
+        rows = [read_only(array) for array in self.rows]
         workers = min(threads, max(1, n // 64))
 
         def rescore_block(bound: tuple[int, int]) -> None:
             rescore(
-                *bound, *arrays, float(queries.pair_weight), queries.pair_offset, *rows,
+                *bound, *queries.kernel_arguments, *rows,
                 top.docs, top.counts, np.zeros(n_columns, np.float64), top.scores,
             )  # fmt: skip
 
@@ -210,7 +210,7 @@ class Expansion:
 
     def part_for(self, number: int, queries: EncodedQuery) -> ExpandedSegment | None:
         """Return an expanded segment if it is valid for these queries."""
-        part, terms = self.parts[number], queries.terms.indices
+        part, terms = self.parts[number], queries.term_rows.indices
         if part is None or queries.W is None or queries.pairs_digest != self.pairs_digest:
             return None
         if len(part.starts) - 1 != queries.pair_offset + queries.W.shape[0]:

@@ -173,15 +173,17 @@ class Index(StoredDocuments):
         """
         if not isinstance(queries, EncodedQuery):
             queries = EncodedQuery(queries)
-        if queries.terms.shape[1] != self.n_terms:
-            raise DataError(f"queries must have {self.n_terms} columns; got {queries.terms.shape[1]}")
+        if queries.n_columns != self.n_terms:
+            raise DataError(f"queries must have {self.n_terms} columns; got {queries.n_columns}")
         validation.choice("plan", plan, ("auto", "query", "documents", "exhaustive"))
         k = min(validation.count("k", k, low=1), max(len(self), 1))
-        threads, parts = validation.threads(n_jobs), []
+        threads = validation.threads(1 if n_jobs is None and len(queries) == 1 else n_jobs)
+        parts = []
         for number, segment in enumerate(self.segments):
-            skipped = [-1 if doc_id is None else segment.position(doc_id) for doc_id in skip or [None] * len(queries)]
+            positions = np.full(len(queries), -1, np.int64)
+            for at, doc_id in enumerate(skip or ()):
+                positions[at] = -1 if doc_id is None else segment.position(doc_id)
             expanded = None if self.expansion is None else self.expansion.part_for(number, queries)
-            positions = np.array(skipped, np.int64)
             parts.append(search_segment(segment, expanded, queries, k, positions, threads, plan))
         top = parts[0] if len(parts) == 1 else self._merge_results(parts, k)
         if not np.isfinite(top.scores).all():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,14 +22,11 @@ from .encoded_query import EncodedQuery
 from .segment import Postings, Segment, read_only
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
     from .block_maxima import BlockMaxima
     from .expansion import ExpandedSegment
 
 _BUFFERS = local()
 """Work arrays of a thread, kept between searches: to clear them would cost more than a small search."""
-_NOTHING = read_only(np.zeros(0, np.int32)), read_only(np.zeros(0, np.float32))
 _ALL_ALLOWED = read_only(np.zeros(0, np.uint8))
 FEW_SHARE = 32
 """If at most one document in so many is not deleted, these documents alone are scored."""
@@ -102,44 +100,60 @@ def search_postings(
 
     allowed : the documents that are not deleted, as in `Segment.allowed`.
     """
-    from .._kernels.inverted import LANES, search
-
-    n, n_columns = len(queries), len(postings.starts) - 1
-    out, arrays = TopK.empty(n, k), (*csr_arrays(queries), float(queries.pair_weight), queries.pair_offset)
+    n, n_columns, search, LANES = len(queries), len(postings.starts) - 1, *_exhaustive_kernel()
+    out, arrays = TopK.empty(n, k), queries.kernel_arguments
     lists, dense, exclude = postings[:3], postings[3:5], (*postings[5:], skip)
     lanes = LANES if n >= LANES else 1
-    workers = min(threads, max(1, n // (2 * LANES)))
-    parts = -(-n // LANES)
-    bounds = [(parts * i // workers * LANES, min(n, parts * (i + 1) // workers * LANES)) for i in range(workers)]
 
     def search_part(bound: tuple[int, int]) -> None:
-        out.counts[slice(*bound)] = -1
+        rows = np.arange(*bound)
         if blocks is not None and k <= MAX_PRUNED_K:
+            out.counts[slice(*bound)] = -1
             _search_pruned(bound, arrays, (*lists, postings.n_docs, allowed, skip), blocks, out)
-        rows = np.flatnonzero(out.counts[slice(*bound)] < 0) + bound[0]
+            rows = rows[out.counts[slice(*bound)] < 0]
         if len(rows):
             buffers = _buffers(n_columns, postings.n_docs, lanes)
             search(rows, *arrays, *lists, *dense, *exclude, *buffers, out.scores, out.docs, out.counts)
 
+    if n < 2 * LANES:
+        search_part((0, n))
+        return out
+    workers, parts = min(threads, n // (2 * LANES)), -(-n // LANES)
+    bounds = [(parts * i // workers * LANES, min(n, parts * (i + 1) // workers * LANES)) for i in range(workers)]
     run_in_threads(search_part, bounds)
     return out
+
+
+@cache
+def _exhaustive_kernel() -> tuple[Callable[..., None], int]:
+    """The kernel and the number of queries that it answers at once; an import in each search would cost more."""
+    from .._kernels.inverted import LANES, search
+
+    return search, LANES
+
+
+@cache
+def _pruned_kernels() -> tuple[Callable[..., Any], Callable[..., None], int, int]:
+    """The kernels that expand queries and search them, and the sizes of blocks and chunks."""
+    from .._kernels.block_max import BLOCK, CHUNK, search_pruned
+    from .._kernels.inverted import expand_queries
+
+    return expand_queries, search_pruned, BLOCK, CHUNK
 
 
 def _search_pruned(
     bound: tuple[int, int], arrays: Sequence[Any], lists: Sequence[Any], blocks: BlockMaxima, out: TopK
 ) -> None:
     """Search a range of queries with block maxima; the count of a query without an answer stays -1."""
-    from .._kernels.block_max import search_pruned
-    from .._kernels.inverted import expand_queries
-
     starts, n_docs = lists[0], lists[3]
+    expand_queries, search_pruned, BLOCK, CHUNK = _pruned_kernels()
     seen, columns, expanded, total = _buffers(len(starts) - 1, n_docs, 1)
     limits = MIN_PRUNED_POSTINGS, MIN_PRUNED_POSTINGS_PER_TERM
     for first in range(*bound, EXPANDED_QUERIES):
         last = min(first + EXPANDED_QUERIES, bound[1])
         queries = expand_queries(first, last, *arrays, seen, columns, expanded)
         search_pruned(
-            first, *queries, *lists, *blocks.kernel_arrays, *limits, total, *_block_buffers(n_docs),
+            first, *queries, *lists, *blocks.kernel_arrays, *limits, total, *_block_buffers(n_docs, BLOCK, CHUNK),
             out.scores, out.docs, out.counts,
         )  # fmt: skip
 
@@ -149,7 +163,7 @@ def _search_few(segment: Segment, queries: EncodedQuery, k: int, skip: NDArray[n
     from .._kernels.inverted import expand_queries, search_few
 
     n, postings, out = len(queries), segment.postings, TopK.empty(len(queries), k)
-    arrays = (*csr_arrays(queries), float(queries.pair_weight), queries.pair_offset)
+    arrays = queries.kernel_arguments
     workers = min(threads, max(1, n // EXPANDED_QUERIES))
 
     def search_part(bound: tuple[int, int]) -> None:
@@ -178,9 +192,8 @@ def scores_of_all(postings: Postings, queries: EncodedQuery) -> NDArray[np.float
     """Return the score of every document for the first query."""
     from .._kernels.inverted import expand_queries, score_all
 
-    arrays = (*csr_arrays(queries), float(queries.pair_weight), queries.pair_offset)
     seen, columns, expanded, _ = _buffers(len(postings.starts) - 1, postings.n_docs, 1)
-    _, terms, weights = expand_queries(0, 1, *arrays, seen, columns, expanded)
+    _, terms, weights = expand_queries(0, 1, *queries.kernel_arguments, seen, columns, expanded)
     total = np.zeros(postings.n_docs)
     score_all(terms, weights, *postings[:3], postings.n_docs, total)
     return total.astype(np.float32)
@@ -195,43 +208,25 @@ def run_in_threads(work: Callable[[tuple[int, int]], None], bounds: list[tuple[i
         list(pool.map(work, bounds))
 
 
-def csr_arrays(queries: EncodedQuery) -> list[NDArray[Any]]:
-    """Return indptr, indices and data of terms, words and W, in the types that the kernels are compiled for."""
-    return [array for matrix in (queries.terms, queries.words, queries.W) for array in _csr(matrix, len(queries))]
-
-
-def _csr(matrix: csr_array | None, n: int) -> list[NDArray[Any]]:
-    if matrix is None:
-        return [read_only(np.zeros(n + 1, np.int64)), *_NOTHING]
-    typed = (matrix.indptr, np.int64), (matrix.indices, np.int32), (matrix.data, np.float32)
-    return [read_only(array.astype(dtype, copy=False)) for array, dtype in typed]
-
-
 def _buffers(n_columns: int, n_docs: int, lanes: int) -> tuple[NDArray[Any], ...]:
     """Return work arrays of zeros for the columns of a query and the sums of documents; a kernel leaves them zero."""
-    sizes = (
-        (np.uint8, n_columns),
-        (np.int64, n_columns),
-        (np.float64, n_columns * lanes),
-        (np.float64, (n_docs + 7) * lanes),
-    )
-    return _zeros(f"{n_columns} {n_docs} {lanes}", sizes)
+    dtypes = np.uint8, np.int64, np.float64, np.float64
+    return _zeros(dtypes, (n_columns, n_columns, n_columns * lanes, (n_docs + 63) * lanes))
 
 
-def _block_buffers(n_docs: int) -> tuple[NDArray[Any], ...]:
+def _block_buffers(n_docs: int, block: int, chunk: int) -> tuple[NDArray[Any], ...]:
     """Return work arrays of zeros for blocks: bounds, their maxima by chunk, live blocks, and a list of blocks."""
-    from .._kernels.block_max import BLOCK, CHUNK
-
-    n_blocks = -(-n_docs // BLOCK)
-    sizes = (np.float32, n_blocks), (np.float32, -(-n_blocks // CHUNK)), (np.uint8, n_blocks), (np.int64, n_blocks)
-    return _zeros(f"blocks {n_docs}", sizes)
+    n_blocks = -(-n_docs // block)
+    dtypes = np.float32, np.float32, np.uint8, np.int64
+    return _zeros(dtypes, (n_blocks, -(-n_blocks // chunk), n_blocks, n_blocks))
 
 
-def _zeros(key: str, sizes: Sequence[tuple[type, int]]) -> tuple[NDArray[Any], ...]:
+def _zeros(dtypes: tuple[type, ...], sizes: tuple[int, ...]) -> tuple[NDArray[Any], ...]:
     """Return the work arrays of this thread; to clear new ones would cost more than a small search."""
-    cache: dict[str, tuple[NDArray[Any], ...]] = _BUFFERS.__dict__
-    if key not in cache:
+    cache: dict[Any, tuple[NDArray[Any], ...]] = _BUFFERS.__dict__
+    found = cache.get((dtypes, sizes))
+    if found is None:
         while cache and sum(array.nbytes for arrays in cache.values() for array in arrays) > MAX_BUFFER_BYTES:
             cache.pop(next(iter(cache)))
-        cache[key] = tuple(np.zeros(size, dtype) for dtype, size in sizes)
-    return cache[key]
+        found = cache[dtypes, sizes] = tuple(np.zeros(size, dtype) for size, dtype in zip(sizes, dtypes, strict=True))
+    return found

@@ -5,7 +5,6 @@ Columns are in the code-point order of their words, so the same texts give the s
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -217,13 +216,42 @@ class TextFeatures(Parameters):
         """Count the words of a query without the arrays that pay for many texts only."""
         from scipy.sparse import csr_array
 
-        found = [self.vocabulary_.get(word, -1) for word in short_text_tokens(self.analyzer_, text)]
-        counted = Counter(column for column in found if column >= 0)
-        columns = sorted(counted)
-        data = np.array([counted[column] for column in columns], np.float32)
+        columns, counts, unseen = self._count_words(text)
         ends = np.array([0, len(columns)], np.int32)
-        matrix = csr_array((data, np.array(columns, np.int32), ends), shape=(1, self.n_columns_))
-        return Counts(matrix, np.array([found.count(-1)], np.int64))
+        return Counts(csr_array((counts, columns, ends), shape=(1, self.n_columns_)), np.array([unseen], np.int64))
+
+    def count_words(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the columns of the known words of one text, in ascending order, and how often each occurs.
+
+        The same as `counts` for one text, without a csr_array, which takes longer to make than a query to count.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+
+        Examples
+        --------
+        >>> TextFeatures(weight="raw", unit=False).fit(["red apple"]).count_words("Red, red pear")
+        (array([1], dtype=int32), array([2.], dtype=float32))
+        """
+        self._check_fitted()
+        is_text: bool = isinstance(text, str)  # `counts` says what is wrong with other objects
+        if is_text and self.hashing is None and len(text) <= SHORT_TEXT:
+            return self._count_words(text)[:2]
+        matrix = self.counts([text]).matrix
+        return matrix.indices.astype(np.int32, copy=False), matrix.data
+
+    def _count_words(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32], int]:
+        """Columns, counts and the number of words that have no column."""
+        counted: dict[int, int] = {}
+        for word in short_text_tokens(self.analyzer_, text):
+            column = self.vocabulary_.get(word, -1)
+            counted[column] = counted.get(column, 0) + 1
+        unseen = counted.pop(-1, 0)
+        columns = sorted(counted)
+        counts = np.array([counted[column] for column in columns], np.float32)
+        return np.array(columns, np.int32), counts, unseen
 
     def field_counts(self, *fields: Iterable[str], field_weights: Sequence[float] | None = None) -> csr_array:
         """Count the known words of documents with several fields.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..search.encoded_query import KernelRows
 from ..search.explanation import Contribution, Explanation
 from ..search.index import Index
 from ..search.snippets import Passage, passage
@@ -102,7 +103,7 @@ class QueryExplainer:
         return terms, np.r_[own, rows], np.r_[own, columns], np.r_[weight, pair_weight], len(own)
 
     @cached_property
-    def _lexical(self) -> csr_array:
+    def _lexical(self) -> KernelRows:
         return self.model.query_rows(self.text)[0]
 
     @cached_property

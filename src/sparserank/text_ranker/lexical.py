@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .. import deprecated, validation
@@ -217,6 +218,13 @@ class LexicalModel:
         """Return rows of queries: counts for BM25, tf-idf vectors of unit length for cosine."""
         counts = self.features.counts(texts).matrix
         return counts if self.kind == "bm25" else self.features.apply_weights(counts)
+
+    def query_row(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the columns and the weights of one query, as `queries` does."""
+        if self.kind == "bm25":
+            return self.features.count_words(text)
+        row = self.queries([text])
+        return row.indices.astype(np.int32, copy=False), row.data
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return settings and arrays for a model file; `TextRanker.fingerprint` depends on every byte of them."""

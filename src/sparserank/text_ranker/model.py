@@ -23,7 +23,7 @@ from ..data.formats.tensors import Tensors, pack_csr
 from ..data.records import Documents
 from ..deprecated import renamed_attribute
 from ..errors import ModelError
-from ..search.encoded_query import EncodedQuery
+from ..search.encoded_query import EncodedQuery, KernelRows
 from .constraints import Constraints, Pair
 from .lexical import LexicalModel
 from .query_vocabulary import QueryVocabulary, document_rows
@@ -103,43 +103,44 @@ class TextModel:
     def encode_queries(self, texts: Iterable[str]) -> EncodedQuery:
         """Encode queries for an index."""
         texts = list(texts)
-        rows, words = self.query_rows(texts[0]) if len(texts) == 1 else self._query_rows(texts)
-        if words is None:
+        if len(texts) == 1:
+            return EncodedQuery.from_rows(*self.query_rows(texts[0]), self._no_queries)
+        rows = self.lexical.queries(texts)
+        if self.W is None or self.vocabulary is None:
             return EncodedQuery(rows)
+        rows.resize((len(texts), self.n_terms))
+        words = self.vocabulary.encode(texts)
         return EncodedQuery(rows, words, self.W, self.pair_weight, len(self.lexical.words), self.pairs_digest)
 
     def encode_lexical_query(self, text: str) -> EncodedQuery:
         """Encode a query without its learned pairs."""
         known = self._cache.get(text) if type(text) is str else None
-        return EncodedQuery(self._lexical_rows([text]) if known is None else known[0])
+        row = KernelRows.from_row(*self.lexical.query_row(text)) if known is None else known[0]
+        return EncodedQuery.from_rows(row, None, self._no_queries)
 
-    def query_rows(self, text: str) -> tuple[csr_array, csr_array | None]:
-        """Return one query in the columns of an index and in the rows of W (None without W); do not modify them.
+    def query_rows(self, text: str) -> tuple[KernelRows, KernelRows | None]:
+        """Return one query in the columns of an index and in the rows of W (None without W).
 
         The last queries are cached: a search, its explanation and its lexical ranking encode a text once.
         """
         rows = self._cache.get(text) if type(text) is str else None
         if rows is None:
-            rows = self._query_rows([text])
+            terms = KernelRows.from_row(*self.lexical.query_row(text))
+            vocabulary = None if self.W is None else self.vocabulary
+            rows = terms, None if vocabulary is None else KernelRows.from_row(*vocabulary.encode_row(text))
             if len(self._cache) >= QUERY_CACHE_SIZE:
                 self._cache.clear()
             self._cache[text] = rows
         return rows
 
     @cached_property
-    def _cache(self) -> dict[str, tuple[csr_array, csr_array | None]]:
+    def _cache(self) -> dict[str, tuple[KernelRows, KernelRows | None]]:
         return {}
 
-    def _query_rows(self, texts: list[str]) -> tuple[csr_array, csr_array | None]:
-        rows = self._lexical_rows(texts)
-        return rows, None if self.W is None or self.vocabulary is None else self.vocabulary.encode(texts)
-
-    def _lexical_rows(self, texts: list[str]) -> csr_array:
-        """Return queries in the columns of an index, without pairs."""
-        rows = self.lexical.queries(texts)
-        if self.W is not None:
-            rows.resize((len(texts), self.n_terms))
-        return rows
+    @cached_property
+    def _no_queries(self) -> EncodedQuery:
+        """What all queries of the model share."""
+        return self.encode_queries([])
 
     @cached_property
     def pairs_digest(self) -> str:

@@ -91,14 +91,27 @@ class QueryVocabulary:
 
     def encode(self, texts: Iterable[str]) -> csr_array:
         """Return queries as rows of unit length; a query without known words is an empty row."""
-        from .._kernels.weights import row_lengths, scale_rows
-
         if self.queries_are_documents:
             return document_rows(self.documents, self.documents.apply_weights(self.documents.counts(texts).matrix))
         out = self._features.counts(texts).matrix
-        out.data *= self._column_weight[out.indices]
-        scale_rows(out.indptr, out.data, row_lengths(out.indptr, out.data))
+        self._weight_rows(out.indptr, out.indices, out.data)
         return out
+
+    def encode_row(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the columns and the weights of one query, as `encode` does."""
+        if self.queries_are_documents:
+            row = self.encode([text])
+            return row.indices.astype(np.int32, copy=False), row.data
+        columns, weights = self._features.count_words(text)
+        self._weight_rows(np.array([0, len(columns)], np.int32), columns, weights)
+        return columns, weights
+
+    def _weight_rows(self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[np.float32]) -> None:
+        """Convert counts to weights, in place."""
+        from .._kernels.weights import row_lengths, scale_rows
+
+        data *= self._column_weight[indices]
+        scale_rows(indptr, data, row_lengths(indptr, data))
 
     def column(self, word: str) -> int | None:
         """Return the column of a stem, or None."""
