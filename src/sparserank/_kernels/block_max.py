@@ -25,7 +25,7 @@ TILE = 4096
 DENSE_SHARE = 64
 MIN_POSTINGS = 8
 """A shorter list has no blocks."""
-EXTRA_CHUNKS = 8
+EXTRA_CHUNKS = 54
 """The first blocks to be scored have bounds at least as large as those of the best k + EXTRA_CHUNKS chunks."""
 SEEDS_PER_CHUNK = 4
 """The largest number of blocks that are scored first for each of these chunks."""
