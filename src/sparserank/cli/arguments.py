@@ -58,7 +58,8 @@ FoldsFolder = Annotated[
     typer.Option(
         "--folds",
         metavar="DIR",
-        help="LETOR: a folder with Fold1/train.txt, vali.txt, test.txt, …; or mq2008 or ohsumed.",
+        help="LETOR: a folder with Fold1/train.txt, vali.txt, test.txt, …; or mq2008 or ohsumed. `evaluate` of a text "
+        "model: a number of folds of its judged queries.",
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `sparserank train` wrote.")]

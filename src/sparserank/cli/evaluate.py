@@ -24,7 +24,9 @@ def evaluate(
     folds: FoldsFolder = None,
     queries: QueriesTable = None,
     judgments: JudgmentsTable = None,
-    split: Annotated[str, typer.Option(help="The split to evaluate on.")] = "dev",
+    split: Annotated[
+        str | None, typer.Option(help="The split to evaluate on, by default dev; with --folds N, by default train.")
+    ] = None,
     measures: Annotated[str, typer.Option(help="ir-measures names, separated by blanks.")] = "nDCG@10 AP R@100",
     report: Annotated[
         Path | None,
@@ -53,11 +55,16 @@ def evaluate(
 
     Example: sparserank evaluate new.safetensors nfcorpus --against old.safetensors --worse 10
 
+    With --folds N, train N models with the settings of MODEL, each without one fold of the judged queries.
+
+    Example: sparserank evaluate model.safetensors nfcorpus --folds 5
+
     Evaluate a LETOR model on a LETOR file, or with --folds on the test files of all folds.
 
     Example: sparserank evaluate model.safetensors test.txt --measures "nDCG-letor4@10 AP"
     """
-    if folds is not None or (model.is_file() and is_letor_model(model)):
+    n_folds = int(str(folds)) if str(folds).isdecimal() and not (folds and folds.exists()) else None
+    if (folds is not None and n_folds is None) or (model.is_file() and is_letor_model(model)):
         from .letor import evaluate_rows
 
         if queries is not None or judgments is not None:
@@ -70,6 +77,8 @@ def evaluate(
         return
     if data is None:
         raise ConfigError("give the DATA to measure on: a BEIR folder, a table, or the name of a known collection")
+    if against is not None and n_folds is not None:
+        raise ConfigError("--folds N compares with BM25; give no --against")
     if against is not None and against.resolve() == model.resolve():
         raise ConfigError(f"--against {against} is MODEL itself; name another model")
     from ..data.formats.trec import write_run
@@ -87,11 +96,9 @@ def evaluate(
     rankers = {path: _load(path) for path in (model, against) if path is not None}
     with phase(f"reading {data}"):
         collection, table, _ = open_sources(Sources(data, queries=queries, judgments=judgments), learns=False)
+        split = split or ("dev" if n_folds is None else "train")
         qrels = collection.split(split) if table is None else cast("Qrels", table)
     collection = apply_exclude_self(collection, qrels, exclude_self)
-    with phase(f"searching for {count_of(len(qrels), 'query')}"):
-        runs = {path: rank_queries(ranker, collection, qrels, depth) for path, ranker in rankers.items()}
-        lexical = rank_queries(fit_bm25(collection), collection, qrels, depth)
     about = {
         "data": collection.name,
         "split": split if judgments is None else judgments,
@@ -100,6 +107,19 @@ def evaluate(
         "seed": seed,
         "exclude_self": collection.exclude_self,
     }
+    if n_folds is not None:
+        from .cross_validation import evaluate_folds
+
+        del about["depth"]
+        folded = evaluate_folds(
+            rankers[model], model, collection, qrels, n_folds, parsed, depth, about, report, as_json
+        )
+        if run is not None:
+            write_run(run, folded.run)
+        return
+    with phase(f"searching for {count_of(len(qrels), 'query')}"):
+        runs = {path: rank_queries(ranker, collection, qrels, depth) for path, ranker in rankers.items()}
+        lexical = rank_queries(fit_bm25(collection), collection, qrels, depth)
     with phase("measuring"):
         other = None if against is None else runs[against]
         splits = {path: training_split(ranker, collection) for path, ranker in rankers.items()}

@@ -7,6 +7,7 @@ seconds.
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -66,6 +67,21 @@ def progress() -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status("starting") as status:
         yield lambda message: status.update(escape(message))
+
+
+@contextmanager
+def without_training_warnings() -> Iterator[None]:
+    """Keep the ranker from logging why it has no pairs; the command prints it."""
+    log = logging.getLogger("sparserank.text_ranker.training")
+    log.addFilter(_drop)
+    try:
+        yield
+    finally:
+        log.removeFilter(_drop)
+
+
+def _drop(record: logging.LogRecord) -> bool:
+    return False
 
 
 class PhaseLines:

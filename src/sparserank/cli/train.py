@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -229,7 +226,7 @@ def train(
     from ..text import Analyzer
     from ..text_ranker import BM25, Cosine, TextRanker
     from .arguments import apply_exclude_self
-    from .output import phase, progress
+    from .output import phase, progress, without_training_warnings
     from .training_summary import print_training
 
     started, weights = perf_counter(), (title_weight, text_weight)
@@ -267,7 +264,7 @@ def train(
         qrels = _training_qrels(collection, ranker, split) if relevance is None else relevance
     query_ids = set(qrels.query if isinstance(qrels, Triples) else qrels or ())
     collection = apply_exclude_self(collection, query_ids, exclude_self)
-    with progress() as report, _without_warnings():
+    with progress() as report, without_training_warnings():
         model.fit(
             collection.documents, collection.queries, qrels,
             query_group=groups, exclude_self=collection.exclude_self, callback=report, checkpoint=checkpoint,
@@ -286,21 +283,6 @@ def train(
         as_json, documents=collection.documents,
         reverse_in_training={name: one.to_dict() for name, one in reverses.items()} or None,
     )  # fmt: skip
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Keep the ranker from logging why it has no pairs; the summary says it."""
-    log = logging.getLogger("sparserank.text_ranker.training")
-    log.addFilter(_drop)
-    try:
-        yield
-    finally:
-        log.removeFilter(_drop)
-
-
-def _drop(record: logging.LogRecord) -> bool:
-    return False
 
 
 def _parse_weights(option: str | None) -> dict[str, float] | str | None:

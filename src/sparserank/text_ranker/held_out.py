@@ -35,21 +35,32 @@ def hold_out(groups: NDArray[np.int64], random_state: int) -> list[tuple[NDArray
 
     The queries of a group are never divided.
     """
-    n, order = len(groups), np.random.default_rng(random_state).permutation(len(groups))
-    _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)
-    if len(first) < 2:
+    n, n_groups = len(groups), len(np.unique(groups))
+    if n_groups < 2:
         few = "all judged queries are near-duplicates of each other" if n > 1 else f"only {count_of(n, 'judged query')}"
         raise DataError(f"{few}; at least two different queries are needed")
-    n_parts = min(len(first), max(HELD_OUT_PARTS, n // MAX_HELD_OUT))
+    n_parts = min(n_groups, max(HELD_OUT_PARTS, n // MAX_HELD_OUT))
+    part = divide_groups(groups, n_parts, random_state)
+    sizes = np.bincount(part, minlength=n_parts)
+    closest = int(np.argmin(np.abs(sizes - n / max(n_parts, HELD_OUT_PARTS))))
+    turns = range(n_parts) if n <= MAX_ROTATED_QUERIES else [closest]
+    return [(np.flatnonzero(part == turn), np.flatnonzero(part != turn)) for turn in turns]
+
+
+def divide_groups(groups: NDArray[np.int64], n_parts: int, random_state: int) -> NDArray[np.int64]:
+    """Return the part of each query: groups in random order, each into the smallest part so far.
+
+    >>> divide_groups(np.array([0, 0, 1, 2, 3]), 2, random_state=0).tolist()
+    [1, 1, 0, 0, 1]
+    """
+    order = np.random.default_rng(random_state).permutation(len(groups))
+    _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)
     part_of, part_sizes = {}, np.zeros(n_parts, np.int64)
     for at in np.argsort(first).tolist():
         smallest = int(np.argmin(part_sizes))
         part_of[int(groups[order[first[at]]])] = smallest
         part_sizes[smallest] += int(sizes[at])
-    part = np.array([part_of[group] for group in groups.tolist()])
-    closest = int(np.argmin(np.abs(part_sizes - n / max(n_parts, HELD_OUT_PARTS))))
-    turns = range(n_parts) if n <= MAX_ROTATED_QUERIES else [closest]
-    return [(np.flatnonzero(part == turn), np.flatnonzero(part != turn)) for turn in turns]
+    return np.array([part_of[group] for group in groups.tolist()], np.int64)
 
 
 @dataclass(frozen=True)

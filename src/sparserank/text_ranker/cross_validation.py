@@ -1,0 +1,126 @@
+"""Cross-validation of a text ranker: folds of judged queries, with near-duplicates in the same fold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.records import Collection, Qrels
+from ..errors import ConfigError
+from ..text import TextFeatures
+from .held_out import divide_groups
+from .progress import Callback
+from .query_groups import query_groups
+from .ranker import TextRanker
+from .training_data import grade_matrix
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+MutableRun = dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """What `cross_validate` returns.
+
+    Attributes
+    ----------
+    qrels : mapping
+        The judgments of all folds.
+    fold : mapping of str to int
+        The fold of each query, from 0.
+    run, bm25_run : mapping
+        {query id: {document id: score}} of the models, each for queries that it was not trained on, and of BM25.
+    pairs : tuple of int
+        The number of pairs of each fold's model.
+    """
+
+    qrels: Qrels
+    fold: Mapping[str, int]
+    run: MutableRun
+    bm25_run: MutableRun
+    pairs: tuple[int, ...]
+
+    def queries_of(self, fold: int) -> list[str]:
+        """Return the queries of a fold.
+
+        Parameters
+        ----------
+        fold : int
+            Its number, from 0.
+        """
+        return [query for query, number in self.fold.items() if number == fold]
+
+
+def cross_validate(
+    ranker: TextRanker, collection: Collection, qrels: Qrels, n_folds: int = 5, depth: int = 1000,
+    callback: Callback = lambda message: None,
+) -> CrossValidation:  # fmt: skip
+    """Train a ranker with the same parameters on all folds but one, and rank for the queries of that one.
+
+    Parameters
+    ----------
+    ranker : TextRanker
+        Its parameters are used, and the fields that it searches if it is fitted; it does not change.
+    collection : Collection
+        The documents and the texts of queries.
+    qrels : mapping
+        The judgments to divide; queries without a relevant document are left out.
+    n_folds : int, default=5
+        The number of folds.
+    depth : int, default=1000
+        The number of documents in a ranking.
+    callback : callable, default=None
+        Called with a message when a fold starts.
+
+    Returns
+    -------
+    CrossValidation
+        The rankings of the models and of BM25 with default parameters.
+    """
+    judged = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
+    groups = near_duplicates(collection, judged)
+    if not 2 <= n_folds <= len(np.unique(groups)):
+        raise ConfigError(
+            f"The number of folds must be from 2 to {len(np.unique(groups))}, the number of groups of near-duplicates "
+            f"among {len(judged):,} judged queries. Got {n_folds} instead."
+        )
+    folds = divide_groups(groups, n_folds, ranker.random_state)
+    fold = dict(zip(judged, folds.tolist(), strict=True))
+    texts = {query: collection.queries[query] for query in judged}
+    bm25 = TextRanker("bm25").fit(collection.documents)
+    run: MutableRun = {}
+    fields = ranker.lexical_.fields if hasattr(ranker, "model_") else None
+    pairs = []
+    for number in range(n_folds):
+        training = {query: grades for query, grades in judged.items() if fold[query] != number}
+
+        def report(message: str, number: int = number) -> None:
+            callback(f"fold {number + 1} of {n_folds}: {message}")
+
+        callback(f"fold {number + 1} of {n_folds}")
+        model = TextRanker(**ranker.get_params(deep=False)).fit(
+            collection.documents, collection.queries, training,
+            fields=fields, exclude_self=collection.exclude_self, callback=report,
+        )  # fmt: skip
+        pairs.append(model.model_.n_pairs)
+        asked = {query: text for query, text in texts.items() if fold[query] == number}
+        run |= model.run(asked, depth, collection.exclude_self)
+    return CrossValidation(judged, fold, run, bm25.run(texts, depth, collection.exclude_self), tuple(pairs))
+
+
+def near_duplicates(collection: Collection, qrels: Qrels) -> NDArray[np.int64]:
+    """Return the group of each judged query; the document with the query's own id counts as relevant."""
+    position = {document: i for i, document in enumerate(collection.documents.ids)}
+    judged = {
+        query: {document: 1.0 for document, grade in grades.items() if grade > 0 and document in position}
+        | ({query: 1.0} if query in position else {})
+        for query, grades in qrels.items()
+    }
+    tokens: csr_array = TextFeatures("binary", unit=False).fit_transform([collection.queries[query] for query in qrels])
+    return query_groups(tokens, grade_matrix(judged, list(judged), position))

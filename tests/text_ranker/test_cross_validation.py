@@ -1,0 +1,82 @@
+"""Cross-validation: near-duplicates share a fold, and no model sees the judgments of its fold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sparserank as sr
+from sparserank.data.formats.beir import write_beir
+from sparserank.data.records import Collection, Documents
+from sparserank.errors import ConfigError
+from sparserank.text_ranker import cross_validation
+from sparserank.text_ranker.cross_validation import cross_validate
+from sparserank.text_ranker.held_out import divide_groups
+
+from ..cli.calling import call, printed
+
+
+@pytest.fixture(scope="module")
+def collection():
+    rng, words = np.random.default_rng(0), [f"{a}{b}" for a in "bdfgklm" for b in ("ato", "ine", "upo", "ery")]
+    docs = {f"d{i}": " ".join(rng.choice(words, 8)) for i in range(40)}
+    queries = {f"q{i}": " ".join(rng.choice(docs[f"d{i}"].split(), 3)) for i in range(30)}
+    qrels = {f"q{i}": {f"d{i}": 1.0} for i in range(30)}
+    return Collection("planted", Documents.of(docs), queries, {"train": qrels})
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=40), st.integers(2, 4), st.integers(0, 5))
+def test_groups_are_never_divided_and_parts_differ_by_at_most_one_group(groups, n_parts, seed):
+    groups = np.array(groups)
+    part = divide_groups(groups, n_parts, seed)
+    for group in np.unique(groups):
+        assert len(np.unique(part[groups == group])) == 1
+    sizes = np.bincount(part, minlength=n_parts)
+    assert sizes.max() - sizes.min() <= np.bincount(groups).max()
+
+
+def test_a_model_never_learns_from_the_judgments_of_its_fold(collection, monkeypatch):
+    seen = []
+
+    class Spy(sr.TextRanker):
+        def fit(self, docs, queries=None, qrels=None, **options):
+            seen.append(set(qrels or ()))
+            return super().fit(docs, queries, qrels, **options)
+
+    monkeypatch.setattr(cross_validation, "TextRanker", Spy)
+    messages = []
+    found = cross_validate(sr.TextRanker("bm25"), collection, collection.qrels["train"], 3, callback=messages.append)
+    baseline, *trained = seen
+    assert baseline == set()
+    assert messages == [f"fold {i} of 3" for i in (1, 2, 3)]
+    for fold, queries in enumerate(trained):
+        assert queries | set(found.queries_of(fold)) == set(found.qrels)
+        assert not queries & set(found.queries_of(fold))
+    assert found.run == found.bm25_run
+
+
+def test_the_command_prints_learned_bm25_and_the_worst_fold(capsys, collection, tmp_path):
+    write_beir(tmp_path / "planted", collection)
+    model = tmp_path / "m.safetensors"
+    sr.TextRanker("bm25", lexical=sr.BM25(k1=1.2)).fit(collection.documents).save(model)
+    command = ("evaluate", model, tmp_path / "planted", "--folds", "3")
+    said = printed(capsys, *command)
+    assert (said["folds"], said["split"], len(said["by_fold"])) == (3, "train", 3)
+    assert said["queries"] == sum(fold["queries"] for fold in said["by_fold"])
+    assert said["worst_fold"]["difference"] == min(fold["difference"] for fold in said["by_fold"])
+    comparison = said["comparisons"]["learned"]["nDCG@10"]
+    assert comparison["value"] == pytest.approx(said["measures"]["nDCG@10"]["value"])
+    assert comparison["baseline"] == pytest.approx(said["bm25"]["nDCG@10"]["value"])
+    assert call(*command) == 0
+    out = capsys.readouterr().out
+    assert "m.safetensors: its settings on 3 folds of planted (train)" in out
+    assert "Worst fold: nDCG@10" in out
+    assert call(*command, "--against", tmp_path / "other") == 2
+    assert "give no --against" in capsys.readouterr().err
+
+
+def test_there_are_at_most_as_many_folds_as_groups(collection):
+    with pytest.raises(ConfigError, match=r"number of folds must be from 2 to \d+, the number of groups"):
+        cross_validate(sr.TextRanker(), collection, collection.qrels["train"], 10_000)
