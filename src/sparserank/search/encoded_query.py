@@ -51,7 +51,7 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 _NO_ENTRIES = _read_only(np.zeros(0, np.int32)), _read_only(np.zeros(0, np.float32))
-_NO_PAIRS = KernelRows.of(None, 0)
+_NO_PAIRS, _NO_WORDS = KernelRows.of(None, 0), KernelRows.of(None, 1)
 
 
 class EncodedQuery:
@@ -99,7 +99,8 @@ class EncodedQuery:
         queries = cls.__new__(cls)
         queries.term_rows, queries._shape = terms, (len(terms.indptr) - 1, like.n_columns)
         if words is None:
-            queries.W, queries.word_rows, queries.pair_rows = None, KernelRows.of(None, len(queries)), _NO_PAIRS
+            no_words = _NO_WORDS if len(queries) == 1 else KernelRows.of(None, len(queries))
+            queries.W, queries.word_rows, queries.pair_rows = None, no_words, _NO_PAIRS
             queries.pair_weight, queries.pair_offset, queries.pairs_digest = 1.0, 0, ""
         else:
             queries.W, queries.word_rows, queries.pair_rows = like.W, words, like.pair_rows
