@@ -65,8 +65,19 @@ PLAIN_FIELD = closed(
 )
 
 
+METADATA_FIELD = closed(
+    {"type": {"enum": ["keyword", "double", "boolean", "date"]}}, {"ignore_above": {"type": "integer"}}
+)
+METADATA_PROPERTY = closed(
+    {"properties": {"type": "object", "propertyNames": FEATURE_NAME, "additionalProperties": METADATA_FIELD}}
+)
+
+
 def mapping(target: str) -> dict[str, Any]:
-    properties = closed(dict.fromkeys(("id", "title", "text"), PLAIN_FIELD) | {"sparserank": FIELDS[target]})
+    properties = closed(
+        dict.fromkeys(("id", "title", "text"), PLAIN_FIELD) | {"sparserank": FIELDS[target]},
+        {"metadata": METADATA_PROPERTY},
+    )
     return closed({"mappings": closed({"dynamic": constant("strict"), "properties": properties})})
 
 
@@ -97,7 +108,8 @@ def _list(item: dict[str, Any]) -> dict[str, Any]:
 
 
 BULK_ACTION = closed({"index": closed({"_id": {"type": "string", "minLength": 1, "maxLength": 512}})})
-BULK_DOCUMENT = closed({"id": STRING, "title": STRING, "text": STRING}, {"sparserank": FEATURES})
+METADATA = {"type": "object", "propertyNames": FEATURE_NAME, "minProperties": 1}
+BULK_DOCUMENT = closed({"id": STRING, "title": STRING, "text": STRING}, {"sparserank": FEATURES, "metadata": METADATA})
 
 VESPA_WEIGHTS = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}}
 VESPA_MOST_HITS = 10_000  # of the application's query profile; where there is none, 400

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import sparserank as sr
+from sparserank.data import read_documents as local_documents
 from sparserank.data.records import Documents
 from sparserank.errors import ConfigError, DataError
 from sparserank.optim.candidate_lists import CandidateLists, RerankingProblem
@@ -22,10 +27,12 @@ from sparserank.optim.pattern_ridge import PatternRidge
 from sparserank.optim.penalties import NoPenalty, Ridge
 from sparserank.optim.problems import ListProblem, compute_squared_norms
 from sparserank.optim.pruning import Importance, PairBudget, RowPruning
+from sparserank.search import Index
 from sparserank.spark import SparkTextRanker
 from sparserank.spark import documents as cluster_documents
 from sparserank.spark.documents import ClusterDocuments
-from sparserank.spark.tables import to_frame
+from sparserank.spark.index import write_index
+from sparserank.spark.tables import read_documents, to_frame
 from sparserank.text_ranker import model_selection
 from sparserank.text_ranker.candidates import CandidateSearch
 from sparserank.text_ranker.lexical import LexicalModel
@@ -182,7 +189,9 @@ def test_a_text_ranker_learned_on_a_cluster_is_that_of_one_machine(spark, few_st
     docs, queries, qrels = judged_texts()
     settings = sr.TextRanker(loss=loss, max_pairs=200, analyzer=None)
     local = sr.TextRanker(**settings.get_params(deep=False)).fit(docs, queries, qrels)
-    frame = to_frame(spark, Documents.of(docs), 3)
+    documents = Documents.of(docs)
+    documents = replace(documents, metadata=tuple({"n": i, "tags": ["a", "b"][: i % 3]} for i in range(len(documents))))
+    frame = to_frame(spark, documents, 3)
     found = SparkTextRanker(settings).fit(spark, frame, queries, qrels, index=tmp_path / "model.safetensors.index")
     assert type(found) is sr.TextRanker
     assert local.model_.W is not None
@@ -195,8 +204,26 @@ def test_a_text_ranker_learned_on_a_cluster_is_that_of_one_machine(spark, few_st
     found.save(tmp_path / "model.safetensors")
     assert (tmp_path / "model.safetensors.index").is_dir()
     assert len(index.segments) == 3
-    hits = sr.load(tmp_path / "model.safetensors").search(queries["q1"])
+    loaded = sr.load(tmp_path / "model.safetensors")
+    assert loaded.serves(documents)
+    assert loaded.index_.filtered("n<7 AND tags:b").documents.metadata == (
+        {"n": 5, "tags": ["a", "b"]},
+        {"n": 2, "tags": ["a", "b"]},
+    )
+    hits = loaded.search(queries["q1"])
     assert [hit.id for hit in hits] == [hit.id for hit in local.search(queries["q1"])]
+
+
+def test_other_columns_of_a_table_are_metadata_as_on_one_machine(spark, tmp_path):
+    columns = {"id": ["a", "b"], "text": ["x", "y"], "n": [1, None], "share": [2.5, 0.25], "is": [True, False]}
+    others = {"tags": [["p", "q"], []], "at": [date(2024, 1, 31)] * 2, "vector": [[0.5], [1.5]], "raw": [b"", b""]}
+    pl.DataFrame(columns | others).write_parquet(tmp_path / "docs.parquet")
+    local = local_documents(tmp_path / "docs.parquet")
+    rows = read_documents(spark, str(tmp_path / "docs.parquet")).collect()
+    assert tuple(json.loads(row["metadata"]) for row in rows) == local.metadata
+    ranker = sr.TextRanker("bm25", analyzer=None).fit(local)
+    write_index(ranker, read_documents(spark, str(tmp_path / "docs.parquet")), tmp_path / "i")
+    assert Index.load(tmp_path / "i").documents.rows() == local.rows()
 
 
 class DeadlyCallback:

@@ -9,14 +9,15 @@ query's scale: (score - bounds) · scale is the model's score.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DataError
 from .folder import Folder, json_line
+from .metadata import MetadataField
 from .stages import MAX_CLAUSES, SignedQuery
-from .vectors import Vectors, short
+from .vectors import Vectors, short, term_name
 
 FIELD = "sparserank"
 MAX_WEIGHT = 64.0
@@ -25,6 +26,14 @@ MAX_ID_BYTES = 512
 """Of a document's id, in both engines."""
 MAX_TERM_BYTES = 32_766
 SCRIPT = "Math.max(0.0, params.bound - _score)"
+
+TYPES: Mapping[str, Mapping[str, Any]] = {
+    "text": {"type": "keyword", "ignore_above": MAX_TERM_BYTES // 4},
+    "number": {"type": "double"},
+    "boolean": {"type": "boolean"},
+    "date": {"type": "date"},
+}
+"""Types of metadata fields; longer texts are stored, but not found by filters."""
 
 Clause = Callable[[dict[str, float]], dict[str, Any]]
 
@@ -55,10 +64,17 @@ OPENSEARCH = Engine(
 ENGINES = {"elasticsearch": ELASTICSEARCH, "opensearch": OPENSEARCH}
 
 
-def index_body(engine: Engine) -> dict[str, Any]:
+def index_body(engine: Engine, fields: Iterable[MetadataField] = ()) -> dict[str, Any]:
     """Return the request that creates the index."""
     texts = {"id": {"type": "keyword"}, "title": {"type": "text"}, "text": {"type": "text"}}
-    return {"mappings": {"dynamic": "strict", "properties": texts | {FIELD: dict(engine.field)}}}
+    properties = texts | {FIELD: dict(engine.field)} | metadata_property(fields)
+    return {"mappings": {"dynamic": "strict", "properties": properties}}
+
+
+def metadata_property(fields: Iterable[MetadataField]) -> dict[str, Any]:
+    """Return the mapping of `metadata`, an object; empty without fields. A dot would start another object."""
+    properties = {term_name(field.name): dict(TYPES[field.kind]) for field in fields}
+    return {"metadata": {"properties": properties}} if properties else {}
 
 
 def bulk(vectors: Vectors, weighted: bool = True) -> Iterator[bytes]:
@@ -70,6 +86,8 @@ def bulk(vectors: Vectors, weighted: bool = True) -> Iterator[bytes]:
         if not 0 < len(document.id.encode("utf-8", "replace")) <= MAX_ID_BYTES:
             raise DataError(f"a document id must have 1 to {MAX_ID_BYTES} bytes; got {document.id[:60]!r}")
         source: dict[str, Any] = document.fields()
+        if document.metadata:
+            source["metadata"] = {term_name(name): value for name, value in document.metadata.items()}
         if weighted and len(document.terms):
             source[FIELD] = vectors.by_name(document.vector())
         yield json_line({"index": {"_id": document.id}}) + json_line(source)
@@ -108,7 +126,7 @@ def _subtract(engine: Engine, vectors: Vectors, weights: dict[int, float]) -> di
 def write(target: str, folder: Folder, vectors: Vectors, queries: Mapping[str, str], window: int) -> None:
     """Write the index settings, the documents and the queries."""
     engine = ENGINES[target]
-    folder.json("index.json", index_body(engine))
+    folder.json("index.json", index_body(engine, vectors.metadata_fields))
     folder.parts("bulk-{}.ndjson", bulk(vectors))
     folder.requests(queries, lambda text: scaled_request(engine, vectors, text, 10, window))
     folder.readme(

@@ -7,7 +7,8 @@ export replaces the points.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
@@ -15,6 +16,7 @@ from .. import validation
 from ..data.files import PathLike
 from ..search import Hit
 from .folder import Folder, json_line
+from .metadata import MetadataField
 from .vectors import Document, Vectors, shorts
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ NAME = "sparserank"
 """The name of the collection and of its vector."""
 _NAMESPACE = UUID("6f0d5c1e-7a63-5a0e-9d0a-3c5f0f2b7d11")
 BATCH_POINTS = 1000
+SCHEMAS = {"text": "keyword", "number": "float", "boolean": "bool", "date": "datetime"}
+"""Types of the indexes of metadata fields."""
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def point_id(doc_id: str) -> str:
@@ -43,7 +48,18 @@ def collection() -> dict[str, Any]:
 def point(document: Document) -> dict[str, Any]:
     """Return the point of a document."""
     vector = {"indices": document.terms.tolist(), "values": shorts(document.weights)}
-    return {"id": point_id(document.id), "vector": {NAME: vector}, "payload": document.fields()}
+    payload = document.fields() | ({"metadata": document.metadata} if document.metadata else {})
+    return {"id": point_id(document.id), "vector": {NAME: vector}, "payload": payload}
+
+
+def payload_indexes(fields: Sequence[MetadataField]) -> list[dict[str, Any]]:
+    """Return the requests that create an index of each metadata field, for filters.
+
+    >>> payload_indexes([MetadataField("kind", "text", False), MetadataField("a.b", "number", False)])[1]
+    {'field_name': 'metadata."a.b"', 'field_schema': 'float'}
+    """
+    keys = [(one.name if _PLAIN.fullmatch(one.name) else f'"{one.name}"', SCHEMAS[one.kind]) for one in fields]
+    return [{"field_name": f"metadata.{key}", "field_schema": schema} for key, schema in keys]
 
 
 def body(vectors: Vectors, text: str, k: int = 10) -> dict[str, Any]:
@@ -58,6 +74,7 @@ def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
     folder.json("collection.json", collection())
     lines = (json_line(point(document)) for document in vectors.documents())
     folder.parts("points-{}.json", lines, delimiters=(b'{"points":[\n', b",", b"]}\n"))
+    folder.lines("payload-indexes.jsonl", payload_indexes(vectors.metadata_fields))
     folder.json("terms.json", vectors.names)
     folder.requests(queries, lambda text: {"body": body(vectors, text)})
     folder.readme("qdrant", vectors, queries)
@@ -85,7 +102,7 @@ def _point_batches(vectors: Vectors) -> Iterator[list[Any]]:
     points = []
     for document in vectors.documents():
         vector = SparseVector(document.terms.tolist(), document.weights.tolist())
-        payload = {"id": document.id, "title": document.title}
+        payload = {"id": document.id, "title": document.title, "metadata": dict(document.metadata)}
         points.append(Point(point_id(document.id), {NAME: vector}, payload))
         if len(points) == BATCH_POINTS:
             yield points

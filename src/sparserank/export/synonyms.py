@@ -20,7 +20,7 @@ from ..errors import ModelError
 from ..text.segmentation import SEGMENTED
 from ..text.tokens import tokenize
 from .folder import Folder
-from .lucene import bulk
+from .lucene import bulk, metadata_property
 from .vectors import Vectors
 
 MAX_WORDS, MIN_WEIGHT = 5, 1 / 6
@@ -123,6 +123,7 @@ def index_body(vectors: Vectors) -> dict[str, Any]:
         analysis["char_filter"] = {"folded": {"type": "icu_normalizer", "name": "nfkc_cf"}}
     stored = {"type": "text", "index": False, "copy_to": "content"}
     properties = {"id": {"type": "keyword"}, "title": stored, "text": stored, "content": content}
+    properties |= metadata_property(vectors.metadata_fields)
     return {"settings": {"analysis": analysis}, "mappings": {"dynamic": "strict", "properties": properties}}
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..deprecated import renamed_attribute
 from ..errors import ModelError
 from ..search import Index
 from ..text_ranker.model import TextModel
+from .metadata import MetadataField, metadata_fields, typed_metadata
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -53,6 +54,7 @@ class Document(NamedTuple):
     text: str
     terms: NDArray[np.int64]
     weights: NDArray[np.float32]
+    metadata: Mapping[str, Any]
 
     def fields(self) -> dict[str, str]:
         """Return its texts by field."""
@@ -110,6 +112,11 @@ class Vectors:
         return out
 
     @cached_property
+    def metadata_fields(self) -> tuple[MetadataField, ...]:
+        """The metadata fields of the documents."""
+        return metadata_fields(self.index.documents.metadata)
+
+    @cached_property
     def largest(self) -> NDArray[np.float64]:
         """The largest weight of each term in any document."""
         out = np.zeros(self.model.n_terms)
@@ -145,10 +152,11 @@ class Vectors:
 
     def documents(self) -> Iterator[Document]:
         """Iterate over the documents in the order of the index."""
-        rows, records = self.matrix, self.index.documents
-        for i, record in enumerate(zip(records.ids, records.titles, records.texts, strict=True)):
+        rows = self.matrix
+        for i, (doc_id, (title, text, metadata)) in enumerate(self.index.documents.rows().items()):
             part = slice(rows.indptr[i], rows.indptr[i + 1])
-            yield Document(*record, rows.indices[part].astype(np.int64), rows.data[part])
+            given = typed_metadata(self.metadata_fields, metadata)
+            yield Document(doc_id, title, text, rows.indices[part].astype(np.int64), rows.data[part], given)
 
     def queries(self, texts: Iterable[str]) -> csr_array:
         """Encode queries.

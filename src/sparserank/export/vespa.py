@@ -7,17 +7,22 @@ scores the best K of each node with the exact signed weights.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from string import Template
 from typing import Any
 
 import numpy as np
 
+from ..errors import DataError
+from ..search.filters import parse_date
 from .folder import Folder, template
 from .impacts import Impacts
+from .metadata import MetadataField
 from .vectors import Vectors
 
 TYPE = "doc"
+TYPES = {"text": "string", "number": "double", "boolean": "bool", "date": "long"}
+"""Types of metadata fields; a date is the number of seconds since 1970."""
 DOCUMENT_BITS, QUERY_BITS = 8, 10
 """Of the first phase: the scores of 8,000 terms, 255 · 1023 each, stay below 2³¹."""
 
@@ -27,10 +32,21 @@ def feed(vectors: Vectors) -> Iterator[dict[str, Any]]:
     impacts = Impacts.over(float(vectors.largest.max(initial=0.0)), DOCUMENT_BITS)
     for document in vectors.documents():
         fields: dict[str, Any] = document.fields()
+        for field in vectors.metadata_fields:
+            if field.name in document.metadata:
+                fields[field.identifier] = field_value(field, document.metadata[field.name])
         if weights := vectors.by_name(document.vector()):
             fields["terms"] = dict(zip(weights, impacts.of(document.weights).tolist(), strict=True))
             fields["weights"] = {"cells": weights}
         yield {"put": f"id:{TYPE}:{TYPE}::{document.id}", "fields": fields}
+
+
+def field_value(field: MetadataField, value: Any) -> Any:
+    """Return a value of metadata: a date in seconds since 1970, and an array for a field of lists."""
+    values = value if isinstance(value, list) else [value]
+    if field.kind == "date":
+        values = [int(parse_date(one) or 0) for one in values]
+    return values if field.is_list else values[0]
 
 
 def tokens(vectors: Vectors, weights: Mapping[int, float]) -> dict[str, int]:
@@ -60,14 +76,27 @@ def body(vectors: Vectors, text: str, k: int, window: int) -> dict[str, Any]:
     }
 
 
-def schema(window: int) -> str:
+def schema(window: int, fields: Sequence[MetadataField] = ()) -> str:
     """Return the schema; the second phase scores the best `window` of each node."""
-    return Template(template("vespa.sd")).substitute(window=window)
+    names = [field.identifier for field in fields]
+    if len(set(names)) < len(names):
+        raise DataError(f"two metadata fields have the same name in Vespa: {', '.join(one.name for one in fields)}")
+    metadata = "".join(_schema_field(field) for field in fields)
+    return Template(template("vespa.sd")).substitute(window=window, metadata=metadata)
+
+
+def _schema_field(field: MetadataField) -> str:
+    kind = f"array<{TYPES[field.kind]}>" if field.is_list else TYPES[field.kind]
+    lines = ["indexing: summary | attribute"]
+    if field.kind == "text":
+        lines += ["match: cased", "attribute: fast-search", "dictionary {", "    hash", "    cased", "}"]
+    inner = "".join(f"            {line}\n" for line in lines)
+    return f"        field {field.identifier} type {kind} {{\n{inner}        }}\n"
 
 
 def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str], window: int) -> None:
     """Write an application package, the documents and the queries."""
-    folder.text(f"application/schemas/{TYPE}.sd", schema(window))
+    folder.text(f"application/schemas/{TYPE}.sd", schema(window, vectors.metadata_fields))
     folder.text("application/services.xml", template("vespa-services.xml"))
     folder.text("application/search/query-profiles/default.xml", template("vespa-query-profile.xml"))
     folder.lines("feed.jsonl", feed(vectors))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data.files import PathLike
 from ..data.records import Documents
-from ..errors import ConfigError
+from ..errors import ConfigError, DataError
 from ..search import Index
 from ..search.shards import shard_name, write_shards
 from ..text_ranker import TextRanker
@@ -25,7 +26,7 @@ def write_index(ranker: TextRanker, frame: DataFrame, path: PathLike) -> int:
     ranker : TextRanker
         A fitted ranker.
     frame : DataFrame
-        The columns id, title and text.
+        The columns id, title and text and, optionally, metadata: a JSON object as text, or empty text.
     path : path-like
         The folder. It must be on a file system that the driver and all executors share.
 
@@ -56,16 +57,28 @@ def write_index(ranker: TextRanker, frame: DataFrame, path: PathLike) -> int:
         target = str(folder.absolute())
 
         def write(number: int, rows: Iterable[Any]) -> Iterator[int]:
-            columns = list(zip(*((row["id"], row["title"], row["text"]) for row in rows), strict=True))
+            columns = list(zip(*rows, strict=True))
             if not columns:
                 return
-            documents = Documents(columns[0], columns[1], columns[2])
+            ids, titles, texts = columns[:3]
+            metadata = tuple(map(_decode, ids, columns[3])) if len(columns) > 3 else ()
+            documents = Documents(ids, titles, texts, metadata)
             if not Path(target).is_dir():
                 raise ConfigError(f"{path}: an executor cannot write there; give a folder that all executors share")
             index = Index.build(shared.value.encode_documents(documents), documents, made_for=made_for)
             index.save(Path(target) / shard_name(number))
             yield len(documents)
 
-        written = frame.select("id", "title", "text").rdd.mapPartitionsWithIndex(write).sum()
+        names = ("id", "title", "text", *(["metadata"] if "metadata" in frame.columns else []))
+        written = frame.select(*names).rdd.mapPartitionsWithIndex(write).sum()
     shared.destroy()
     return int(written)
+
+
+def _decode(doc_id: str, metadata: str) -> Any:
+    try:
+        return json.loads(metadata) if metadata else {}
+    except ValueError:
+        raise DataError(
+            f"document {doc_id!r}: the column 'metadata' must be a JSON object; got {metadata[:60]!r}"
+        ) from None

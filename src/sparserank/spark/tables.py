@@ -14,15 +14,22 @@ from ..data.formats.lines import qrels_from_rows
 from ..data.formats.text_tables import queries_from_rows
 from ..data.open import Sources, queries_as_texts
 from ..data.records import Collection, Documents, Qrels
+from ..search.metadata_columns import encode_metadata
 from .broadcast import BroadcastParts
 from .clicks import click_grades, known_triples, read_clicks, read_triples, triple_grades
 from .frames import check_no_nulls, check_unique_ids, read_parquet, select_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 QUERY_COLUMNS = {"id": "id", "text": "text"}
 JUDGMENT_COLUMNS = {"query": "id", "document": "id", "grade": "number"}
+_TEXT_COLUMNS = ("id", "title", "text")
+_METADATA_TYPES = (
+    "string", "boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "date", "timestamp",
+    "timestamp_ntz",
+)  # fmt: skip
 
 
 def read_table(spark: SparkSession, path: str, columns: dict[str, str]) -> DataFrame:
@@ -33,27 +40,45 @@ def read_table(spark: SparkSession, path: str, columns: dict[str, str]) -> DataF
 
 
 def read_documents(spark: SparkSession, path: str) -> DataFrame:
-    """Read id, title and text; ids become strings and missing titles empty."""
+    """Read id, title, text and metadata, as `document_columns` returns them."""
     return document_columns(read_parquet(spark, path), path)
 
 
 def document_columns(table: DataFrame, name: str = "documents") -> DataFrame:
-    """Return id, title and text of a table of documents; ids become strings and missing titles empty."""
+    """Return id, title, text and metadata of a table of documents.
+
+    Ids become strings and missing titles empty. `metadata` is a JSON object as text: a text column of that name, or the
+    other columns without vectors, structures and bytes.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     titles = {"title": "text"} if "title" in table.columns else {}
-    documents = select_columns(table, {"id": "id"} | titles | {"text": "text"}, name)
+    select_columns(table, {"id": "id"} | titles | {"text": "text"}, name)
     title = F.coalesce("title", F.lit("")) if titles else F.lit("")
-    documents = documents.select(F.col("id").cast("string").alias("id"), title.alias("title"), "text")
+    others = [one.name for one in table.schema if one.name not in _TEXT_COLUMNS and _is_metadata(one.dataType)]
+    metadata = F.to_json(F.struct(*(F.col(f"`{one}`") for one in others))) if others else F.lit("")
+    if dict(table.dtypes).get("metadata") == "string":
+        metadata = F.coalesce("metadata", F.lit(""))
+    documents = table.select(
+        F.col("id").cast("string").alias("id"), title.alias("title"), "text", metadata.alias("metadata")
+    )
     check_no_nulls(documents, name)
     check_unique_ids(documents)
     return documents
 
 
+def _is_metadata(dtype: DataType) -> bool:
+    """Whether values are text, numbers, booleans, dates, or lists of them; a list of floats is an embedding."""
+    if dtype.typeName() == "array":
+        inner = dtype.elementType.typeName()  # type: ignore[attr-defined]  # of an array
+        return inner in _METADATA_TYPES and inner not in ("float", "double")
+    return dtype.typeName() in _METADATA_TYPES
+
+
 def to_frame(spark: SparkSession, documents: Documents, partitions: int | None = None) -> DataFrame:
     """Send documents to the cluster, in their order."""
-    rows = list(zip(documents.ids, documents.titles, documents.texts, strict=True))
-    return _send(spark, rows, "id string, title string, text string", partitions)
+    rows = [(i, title, text, encode_metadata(one)) for i, (title, text, one) in documents.rows().items()]
+    return _send(spark, rows, "id string, title string, text string, metadata string", partitions)
 
 
 def _send(
