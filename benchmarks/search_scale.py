@@ -125,7 +125,7 @@ def build(model: str, index: str, n_docs: int) -> None:
     print(perf_counter() - started, int(status["VmHWM"].split()[0]) / 1024)
 
 
-def bm25s_engine(ranker: TextRanker) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any]]:
+def bm25s_engine(ranker: TextRanker) -> tuple[Callable[..., Any], Callable[[list[str]], Any]]:
     """bm25s over our lexical weights: its retrieval, and its tokenizer with our stop words and stems."""
     import bm25s
     import Stemmer
@@ -145,7 +145,10 @@ def bm25s_engine(ranker: TextRanker) -> tuple[Callable[[Any], Any], Callable[[li
     def tokenize(texts: list[str]) -> Any:
         return bm25s.tokenize(texts, stopwords=sorted(analyzer.stop_word_set), stemmer=stemmer, show_progress=False)
 
-    return lambda tokens: engine.retrieve(tokens, k=K, show_progress=False, n_threads=1), tokenize
+    def retrieve(tokens: Any, **options: Any) -> Any:
+        return engine.retrieve(tokens, k=K, show_progress=False, n_threads=1, **options)
+
+    return retrieve, tokenize
 
 
 def best_milliseconds(contestants: dict[str, Callable[[], Any]], n_queries: int, rounds: int) -> dict[str, float]:

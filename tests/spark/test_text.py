@@ -215,7 +215,13 @@ def test_a_text_ranker_learned_on_a_cluster_is_that_of_one_machine(spark, few_st
 
 
 def test_other_columns_of_a_table_are_metadata_as_on_one_machine(spark, tmp_path):
-    columns = {"id": ["a", "b"], "text": ["x", "y"], "n": [1, None], "share": [2.5, 0.25], "is": [True, False]}
+    columns = {
+        "id": ["a", "b"],
+        "text": ["red apple", "green pear"],
+        "n": [1, None],
+        "share": [2.5, 0.25],
+        "is": [True, False],
+    }
     others = {"tags": [["p", "q"], []], "at": [date(2024, 1, 31)] * 2, "vector": [[0.5], [1.5]], "raw": [b"", b""]}
     pl.DataFrame(columns | others).write_parquet(tmp_path / "docs.parquet")
     local = local_documents(tmp_path / "docs.parquet")
