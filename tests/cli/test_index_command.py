@@ -38,6 +38,16 @@ def test_documents_are_added_replaced_and_removed_in_the_index_there_is(capsys, 
     assert len(Index.load(f"{model}.index")) == 3
 
 
+def test_metadata_is_indexed_and_updated(capsys, model, tmp_path):
+    docs = {"a": {"text": "car engine", "metadata": {"n": 1}}, "b": {"text": "boat engine", "metadata": {"n": 2}}}
+    assert printed(capsys, "index", model, beir(tmp_path / "new", docs))["documents"] == 2
+    more = {"b": {"text": "boat engine", "metadata": {"n": 3}}, "e": {"text": "engine", "metadata": {"n": 4}}}
+    assert printed(capsys, "index", model, beir(tmp_path / "more", more), "--update")["documents"] == 3
+    found = printed(capsys, "search", model, "engine", "--filter", "n>=2", "--facets", "n")
+    assert {row["id"]: row["metadata"] for row in found["results"]} == {"b": {"n": 3}, "e": {"n": 4}}
+    assert found["facets"] == {"n": {"3": 1, "4": 1}}
+
+
 def test_documents_are_expanded_when_that_is_asked_for(capsys, model, tmp_path):
     folder = beir(tmp_path / "same", DOCS)
     before = printed(capsys, "search", model, "motor boat")

@@ -141,10 +141,17 @@ def damaged(index, **changes):
         ({"gone": np.array([1, 0], np.int32)}, "the deleted documents are not in ascending order"),
         ({"gone": np.array([2], np.int32)}, "outside [0, 2)"),
         ({"weights": np.array([1.0, 2.5], np.float32)}, "does not match its digest"),
+        ({"metadata.records.ends": np.zeros(0, np.int64)}, "0.metadata.records has no strings"),
+        ({"metadata.records.ends": np.zeros(2, np.int64)}, "the metadata does not match the documents"),
+        ({"metadata.counts": np.zeros(2, np.int32)}, "the metadata does not match the documents"),
+        ({"metadata.value_starts": np.array([0, 2], np.int64)}, "does not increase from 0 to 1"),
+        ({"metadata.bitmaps": np.zeros(2, np.uint8)}, "do not match their counts"),
+        ({"metadata.values.utf8": np.frombuffer(b"\xff", np.uint8)}, "not UTF-8"),
+        ({"metadata.bitmaps": np.zeros(1, np.uint8)}, "does not match its digest"),
     ],
 )
 def test_loading_an_inconsistent_index_raises_and_names_the_file(tmp_path, change, message):
-    index = Index.build(csr_array([[1.0], [2.0]]), Documents.of({"a": "", "b": ""}))
+    index = Index.build(csr_array([[1.0], [2.0]]), Documents.of({"a": {"metadata": {"n": 1}}, "b": ""}))
     write_tensors(tmp_path / "bad", "index", *damaged(index, **change))
     with pytest.raises(ModelError, match=re.escape(message)):
         Index.load(tmp_path / "bad")

@@ -68,6 +68,24 @@ def test_both_plans_give_the_same_bits_and_those_of_brute_force(seed, k, coarse,
             assert [index.id_at(d) for d in numbers[:count]] == [i for _, i in wanted]
 
 
+@given(st.integers(0, 10**6), st.sampled_from([1, 3, 10, 100]), st.booleans(), st.sampled_from([0.02, 0.3, 0.9]))
+def test_both_plans_give_the_same_bits_under_a_filter(seed, k, coarse, share):
+    index, queries, D, ids = world(seed, coarse=coarse)
+    metadata = tuple({"n": int(chance < share)} for chance in np.random.default_rng(seed).random(len(ids)))
+    index = expanded(Index.build(D, Documents(ids, ids, ids, ({"n": 1}, *metadata[1:]))), queries)
+    filtered = index.filtered("n:1")
+    assert filtered.expansion is not None
+    every = index.top(queries, len(ids), plan="query")
+    selected = {filtered.number(doc_id) for doc_id in filtered.documents.ids}
+    for plan in ("query", "documents", "auto"):
+        found = filtered.top(queries, k, plan=plan)
+        for query, count in enumerate(every.counts):
+            ranking = zip(every.docs[query, :count].tolist(), every.scores[query, :count].tolist(), strict=True)
+            wanted = [(doc, score) for doc, score in ranking if doc in selected][:k]
+            n = found.counts[query]
+            assert list(zip(found.docs[query, :n].tolist(), found.scores[query, :n].tolist(), strict=True)) == wanted
+
+
 def test_eight_queries_at_a_time_give_the_bits_of_one_at_a_time():
     index, queries, _, _ = world(3, n_docs=400, n_queries=64)
     together = index.top(queries, 10)

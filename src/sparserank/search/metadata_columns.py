@@ -219,7 +219,10 @@ class MetadataColumns:
             return None
 
         def strings(name: str) -> StringArray:
-            return StringArray(file.raw(f"{prefix}{name}.utf8", "uint8"), file.raw(f"{prefix}{name}.ends", "int64"))
+            ends = file.raw(f"{prefix}{name}.ends", "int64")
+            if len(ends) == 0:
+                raise ModelError(f"{file.path}: {prefix}{name} has no strings")
+            return StringArray(file.raw(f"{prefix}{name}.utf8", "uint8"), ends)
 
         arrays = {name: file.raw(f"{prefix}{name}", dtype) for name, dtype in _ARRAYS.items()}
         out = cls(strings("records"), strings("fields"), strings("values"), **arrays)
