@@ -191,6 +191,8 @@ def train(
     on_spark = {"--master": master, "--conf": conf}
     if engine is not Engine.spark and any(on_spark.values()):
         raise ConfigError(f"{', '.join(name for name, value in on_spark.items() if value)} needs --engine spark")
+    if engine is Engine.spark and (fields is not None or field_weights is not None):
+        raise ConfigError("--engine spark searches title and text; remove --fields and --field-weights")
     if engine is Engine.spark and ranker not in (Ranker.text, Ranker.bm25, Ranker.cosine):
         raise ConfigError(f"--engine spark trains --ranker text, bm25 or cosine; got {ranker}")
     if str(ranker) in RANKERS["letor"]:

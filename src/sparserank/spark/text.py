@@ -16,7 +16,7 @@ from ..data.records import Documents, Qrels
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
 from ..search import Index
-from ..text_ranker.lexical import LexicalModel
+from ..text_ranker.lexical import BM25, LexicalModel
 from ..text_ranker.model import TextModel
 from ..text_ranker.query_vocabulary import QueryVocabulary
 from ..text_ranker.ranker import TextRanker
@@ -165,6 +165,8 @@ class ClusterTrainingData(TrainingData):
 
 def fit_lexical(lexical: LexicalModel, documents: DataFrame, callback: Callable[[str], None]) -> LexicalModel:
     """Fit a lexical model with words counted on the cluster."""
+    if isinstance(lexical.scoring, BM25) and lexical.scoring.field_weights is not None:
+        raise ConfigError("Spark scores title and text by BM25; field_weights needs training on one machine")
     callback("counting words")
     features = fit_features(documents, ["title", "text"], lexical.features, field_weights=lexical.field_weights)
     if not features.documents_:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
 """The weights of a field to try."""
+STANDARD_ERRORS = 2.0
+"""A weight changes if the mean improvement is larger than this many standard errors."""
 PASSES = 2
 """How often each field's weight is tried again after the others changed."""
 
@@ -64,15 +66,18 @@ def mean_length(counts: csr_array) -> float:
 
 
 def coordinate_search(
-    start: Sequence[float], ndcg: Callable[[tuple[float, ...]], NDArray[np.float64]]
-) -> tuple[tuple[float, ...], float, float]:
-    """Return the weights with the best mean nDCG, and the means before and after.
+    start: Sequence[float],
+    ndcg: Callable[[tuple[float, ...]], NDArray[np.float64]],
+    baseline: NDArray[np.float64] | None = None,
+) -> tuple[tuple[float, ...], NDArray[np.float64]]:
+    """Return the weights with the best mean nDCG, and the nDCG of each query.
 
-    A change is taken only if its mean improvement over the start is more than one standard error, and if a field keeps
-    a positive weight.
+    A change is taken only if its mean improvement over the baseline, by default the start, is more than STANDARD_ERRORS
+    standard errors, and if a field keeps a positive weight.
     """
     best = tuple(start)
-    first = values = ndcg(best)
+    values = ndcg(best)
+    baseline = values if baseline is None else baseline
     for _ in range(PASSES):
         before = best
         for field in range(len(best)):
@@ -81,10 +86,18 @@ def coordinate_search(
                 if weight == best[field] or not any(trial):
                     continue
                 found = ndcg(trial)
-                gain = found - first
-                error = float(gain.std()) / max(len(gain), 1) ** 0.5
-                if found.mean() > values.mean() and gain.mean() > error:
+                if found.mean() > values.mean() and improves(found, baseline):
                     best, values = trial, found
         if best == before:
             break
-    return best, float(first.mean()), float(values.mean())
+    return best, values
+
+
+def improves(ndcg: NDArray[np.float64], baseline: NDArray[np.float64]) -> bool:
+    """Return whether the mean improvement is more than STANDARD_ERRORS standard errors.
+
+    >>> improves(np.array([0.5, 0.6]), np.array([0.4, 0.4])), improves(np.array([0.5, 0.3]), np.array([0.4, 0.4]))
+    (True, False)
+    """
+    gain = ndcg - baseline
+    return bool(gain.mean() > STANDARD_ERRORS * gain.std() / max(len(gain), 1) ** 0.5)

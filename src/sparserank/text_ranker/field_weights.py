@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.records import Documents
-from .bm25f import coordinate_search
+from .bm25f import coordinate_search, improves
 from .held_out import hold_out, ranked_ndcg
 from .lexical import BM25, LexicalModel
 from .progress import Callback
@@ -44,11 +44,19 @@ def fit_lexical(
         return rows(bm25f.weights)
     held_out = np.unique(np.concatenate([part for part, _ in hold_out(matrices.group_numbers, random_state)]))
     queries = matrices[held_out]
-    callback(f"tuning the weights of {len(bm25f.weights)} fields")
-    best, before, after = coordinate_search(
-        bm25f.weights, lambda weights: ranked_ndcg(queries, top_documents(queries, rows(weights)))
-    )
-    callback(f"tuning the weights of {len(best)} fields: nDCG@10 on held-out queries {before:.4f} → {after:.4f}")
+    callback(phase := f"tuning the weights of {len(bm25f.weights)} fields")
+
+    def ndcg(lexical_rows: csr_array) -> NDArray[np.float64]:
+        return ranked_ndcg(queries, top_documents(queries, lexical_rows))
+
+    bm25 = None if lexical.fields else lexical.plain_rows(counts)
+    baseline = ndcg(rows(bm25f.weights) if bm25 is None else bm25)
+    best, found = coordinate_search(bm25f.weights, lambda weights: ndcg(rows(weights)), baseline)
+    if bm25 is not None and not improves(found, baseline):
+        callback(f"{phase}: BM25 stays")
+        lexical.use_bm25()
+        return bm25
+    callback(f"{phase}: nDCG@10 on held-out queries {baseline.mean():.4f} → {found.mean():.4f}")
     lexical.bm25f = replace(bm25f, weights=best)
     return rows(best)
 

@@ -7,6 +7,7 @@ further fields, or with `field_weights`, BM25 is BM25F: each field's counts are 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +23,7 @@ from ..errors import ConfigError, DataError, ModelError, NotInstalled, SparseRan
 from ..text import Analyzer, TextFeatures
 from ..text.analyzer import as_analyzer
 from ..text.segmentation import segmenter_version
+from ..text.sparse_counts import weighted_sum
 from .analyzer_file import analyzer_settings, pack_compounds, stored_analyzer, warn_other_segmenter
 from .bm25f import BM25F, mean_length
 
@@ -71,7 +73,8 @@ class BM25:
         The weights of a word in the title and in the text.
     field_weights : mapping of str to float, "auto" or None, default=None
         The weights of the fields for BM25F; a field without one has the weight 1. "auto" tunes them on held-out judged
-        queries. None is BM25 for documents with title and text, and "auto" for documents with further fields.
+        queries; with title and text only, BM25 stays unless BM25F is better there. None is BM25 for documents with
+        title and text, and "auto" for documents with further fields.
 
     Examples
     --------
@@ -199,6 +202,17 @@ class LexicalModel:
         """Return the rows of documents, given the counts of their fields, by BM25F."""
         assert self.bm25f is not None
         return self.features.apply_weights(self.bm25f.combine(counts))
+
+    def plain_rows(self, counts: list[csr_array]) -> csr_array:
+        """Return the rows of documents by BM25, given the counts of title and text."""
+        features = copy(self.features)
+        features.b = self.scoring.b if isinstance(self.scoring, BM25) else 0.0
+        return features.apply_weights(weighted_sum(counts, self.field_weights))
+
+    def use_bm25(self) -> None:
+        """Score by BM25 instead of BM25F."""
+        self.bm25f = None
+        self.features.b = self.scoring.b if isinstance(self.scoring, BM25) else 0.0
 
     def documents(self, documents: Documents) -> csr_array:
         """Return rows of other documents, with the fitted vocabulary and frequencies."""
