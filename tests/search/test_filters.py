@@ -307,6 +307,16 @@ def test_an_index_without_metadata_says_so() -> None:
         index.facets(csr_array([[1.0]]), ["kind"])
 
 
+def test_a_long_text_is_returned_whole_and_known_by_its_beginning() -> None:
+    texts = {name: "word " * 200 + name for name in ("a", "b")} | {"c": "word"}
+    docs = Documents.of({name: {"metadata": {"note": text}} for name, text in texts.items()})
+    index, query = Index.build(csr_array(np.ones((3, 1))), docs), csr_array([[1.0]])
+    found = index.filtered({"note": texts["a"]}).search(query)[0]
+    assert {hit.id: hit.metadata["note"] for hit in found} == {name: texts[name] for name in ("a", "b")}
+    assert index.facets(query, ["note"]) == {"note": {texts["a"][:256]: 2, "word": 1}}
+    assert len(index.filtered("note:*")) == 3
+
+
 def test_the_last_filters_are_cached_within_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     index = replace(INDEX, made_for="other")
     assert index.filtered("open:true") is index.filtered("open:true")

@@ -1,7 +1,7 @@
 """Metadata of documents: named values that searches filter by and count.
 
 A value is a string, a number, a boolean, a date (ISO 8601 text, `date` or `datetime`), or a list of these. Filters and
-counts work on the text of a value: 3 and "3" are equal, and so are True and "true".
+counts work on the text of a value: 3 and "3" are equal, and so are True and "true". A long text counts by its start.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from ..errors import DataError
 
 Metadata: TypeAlias = Mapping[str, Any]
 """{field: value}"""
+MAX_VALUE_CHARACTERS = 256
+"""Filters and counts know a longer text by so many of its first characters."""
 
 
 def normalize_metadata(where: str, metadata: object) -> dict[str, Any]:
@@ -58,7 +60,7 @@ def value_text(value: object) -> str:
     ['red', 'true', '3', '3', '2.5', '2024-01-31']
     """
     if isinstance(value, str):
-        return value
+        return value[:MAX_VALUE_CHARACTERS]
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, date):

@@ -29,7 +29,7 @@ class MetadataField:
         """Return a value, or a list of them, as the kind says."""
         if isinstance(value, list):
             return [self.value(one) for one in value]
-        return value_text(value) if self.kind == "text" else value
+        return value_text(value) if self.kind == "text" and not isinstance(value, str) else value
 
     @property
     def identifier(self) -> str:

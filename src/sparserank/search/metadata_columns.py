@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.formats.tensors import Tensors
-from ..data.metadata import Metadata, value_texts
+from ..data.metadata import Metadata, value_text, value_texts
 from ..errors import FilterError, ModelError
 from .filters import DAY_S, And, Equals, Exists, Filter, Leaf, Not, Or, Range, is_day, parse_date, parse_number
 from .string_array import StringArray
@@ -132,7 +132,7 @@ class MetadataColumns:
         starts, rows = self._layout
         if isinstance(leaf, Equals):
             found = StringArray(self.values.utf8, self.values.ends[first : last + 1])
-            at = {found.find_descending(text) for text in leaf.values} - {-1}
+            at = {found.find_descending(value_text(text)) for text in leaf.values} - {-1}
             selected = first + np.array(sorted(at), np.int64)
         elif isinstance(leaf, Exists):
             selected = np.arange(first, last)
