@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_array, csr_array, random_array
 
-from sparserank._kernels.pattern import at_pairs, between_grams, gram_rows, gram_times, times_documents
+from sparserank._kernels.pattern import at_pairs, between_grams, gram_at_pairs, gram_times, times_documents
 
 
 def sparse(shape, seed, kind=csr_array):
@@ -73,12 +73,12 @@ def test_a_row_without_entries_is_passed_over():
 
 
 @pytest.mark.parametrize("bounds", BOUNDS)
-def test_gram_times_dense_rows(bounds):
-    product = np.random.default_rng(4).normal(size=(5, 7)).astype(np.float32)
-    out = np.zeros((5, 7), np.float32)
-    for first, last in bounds:
-        gram_rows(first, last, GRAM.indptr, GRAM.indices, GRAM.data, product, out)
-    assert_allclose(out, GRAM.toarray() @ product, rtol=1e-4, atol=1e-5)
+def test_gram_times_dense_rows_and_documents(bounds):
+    product = np.random.default_rng(4).normal(size=(5, D.shape[0])).astype(np.float32)
+    out, gram = np.ones(W.nnz, np.float32), (GRAM.indptr, GRAM.indices, GRAM.data)
+    for bound in bounds:
+        gram_at_pairs(*bound, W.indptr, W.indices, *gram, product, D.indptr, D.indices, D.data, out)
+    assert_allclose(out, 1.0 + at_entries(GRAM.toarray() @ product @ D.toarray()), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("bounds", BOUNDS)

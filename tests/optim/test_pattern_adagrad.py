@@ -127,7 +127,7 @@ def test_fixed_entries_stay_and_none_falls_below_zero_where_none_may(problem, no
     row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
     fixed = np.indices(W.shape).sum(axis=0) % 3 == 0
     solver = PatternAdagrad(4, 0.3, 0.1, n_jobs=1)
-    found = solver.solve(problem, NoPenalty(), W, fixed[row, W.indices], nonnegative).weights
+    found = solver.solve(problem, NoPenalty(), W, fixed=fixed[row, W.indices], nonnegative=nonnegative).weights
     *_, (_, expected) = literal(problem, W, solver, 4, fixed, nonnegative)
     assert_allclose(found.toarray(), expected, atol=5e-3)
     is_fixed = fixed[row, W.indices]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -151,12 +150,11 @@ def test_another_penalty_raises_and_names_the_one_that_works():
 def test_products_from_sums_in_words_are_those_from_documents(seed):
     lists = some_lists(seed, query_normalization=0.5)
     W = started(a_pattern(lists.shape, seed), seed)
-    with ThreadPoolExecutor(2) as pool:
-        words = WordOperator(lists, RIDGE, W, pool, threads=2)
-        documents = LocalOperator(NormalEquations.of(lists, RIDGE), W)
-        assert_allclose(words.right_side(), documents.right_side(), atol=1e-5)
-        assert_allclose(words(W.data), documents(W.data), rtol=1e-4, atol=1e-4)
-        assert_array_equal(words.diagonal, documents.diagonal)
+    words = WordOperator(lists, RIDGE, W, threads=2)
+    documents = LocalOperator(NormalEquations.of(lists, RIDGE), W)
+    assert_allclose(words.right_side(), documents.right_side(), atol=1e-5)
+    assert_allclose(words(W.data), documents(W.data), rtol=1e-4, atol=1e-4)
+    assert_array_equal(words.diagonal, documents.diagonal)
 
 
 def test_many_documents_are_read_once_only(monkeypatch):

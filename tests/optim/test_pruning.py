@@ -78,6 +78,26 @@ def test_exactly_the_most_valuable_stay_however_the_rows_come(seed, ties, budget
     assert_array_equal(found.toarray(), kept(W, importance, budget, forbidden))
 
 
+@given(st.integers(0, 1000), st.booleans(), budgets, st.integers(1, 4), st.integers(1, 3))
+def test_blocks_may_be_functions_for_threads_and_have_some_columns_only(seed, ties, budget, size, n_jobs):
+    W, importance = a_W(seed, ties), some_importance(seed, ties)
+    rng = np.random.default_rng(seed)
+    columns, barred = np.flatnonzero(rng.random(9) < 0.7), (rng.random(8) < 0.2, rng.random(9) < 0.2)
+    blocks = ((lambda block=block: (block[0], block[1][:, columns])) for block in in_blocks(W, size))
+    found = prune_rows(blocks, W.shape, importance, budget, barred=barred, columns=columns, n_jobs=n_jobs)
+    W[:, np.setdiff1d(np.arange(9), columns)] = 0.0
+    W[barred[0]] = W[:, barred[1]] = 0.0
+    assert_array_equal(found.toarray(), kept(W, importance, budget))
+
+
+@given(st.integers(0, 1000), st.booleans(), budgets, st.integers(1, 3))
+def test_a_budget_is_among_the_pairs_of_a_multiple_of_it(seed, ties, budget, factor):
+    W, importance = a_W(seed, ties), some_importance(seed, ties)
+    more = prune_rows(in_blocks(W, 3), W.shape, importance, budget.times(factor))
+    expected = prune_rows(in_blocks(W, 3), W.shape, importance, budget)
+    assert_array_equal(prune(more, importance, budget).toarray(), expected.toarray())
+
+
 @given(st.integers(0, 1000), st.booleans(), budgets)
 def test_a_sparse_W_is_pruned_as_a_dense_one_is(seed, ties, budget):
     W, importance = a_W(seed, ties), some_importance(seed, ties)

@@ -1,7 +1,8 @@
 """Products of a sparse W with documents and queries, at the entries of W alone.
 
 W is CSR, and its columns are words of documents. A call computes rows `first` … `last - 1` of W: rows are independent,
-so any number of threads gives the same bits. Documents are stored by word (CSC of documents × words).
+so any number of threads gives the same bits. Documents are stored by word (CSC of documents × words). Places are
+unsigned in the innermost loops, where a test whether they are negative costs a third of the time.
 """
 
 import numpy as np
@@ -12,23 +13,29 @@ from numba import njit
 def times_documents(first, last, start, column, weight, word_start, document, value, out):
     """out[i, d] = sum_j W[i, j] D[d, j] for rows i from `first` to `last`; out is zero there before."""
     for i in range(first, last):
+        row = out[i]
         for p in range(start[i], start[i + 1]):
             w, j = weight[p], column[p]
             if w != 0.0:
-                for t in range(word_start[j], word_start[j + 1]):
-                    out[i, document[t]] += w * value[t]
+                for t in range(np.uint64(word_start[j]), np.uint64(word_start[j + 1])):
+                    row[np.uint32(document[t])] += w * value[t]
+
+
+@njit(cache=True, nogil=True)
+def _add_at_pairs(first, last, column, left, word_start, document, value, out):
+    """out[p] += sum_d left[d] D[d, j] for the entries p = (i, j), first … last - 1, of one row i."""
+    for p in range(first, last):
+        j, total = column[p], np.float32(0.0)
+        for t in range(np.uint64(word_start[j]), np.uint64(word_start[j + 1])):
+            total += left[np.uint32(document[t])] * value[t]
+        out[p] += total
 
 
 @njit(cache=True, nogil=True)
 def at_pairs(first, last, start, column, left, word_start, document, value, out):
     """out[p] += sum_d left[i, d] D[d, j] for every entry p = (i, j) of W."""
     for i in range(first, last):
-        for p in range(start[i], start[i + 1]):
-            j = column[p]
-            total = np.float32(0.0)
-            for t in range(word_start[j], word_start[j + 1]):
-                total += left[i, document[t]] * value[t]
-            out[p] += total
+        _add_at_pairs(start[i], start[i + 1], column, left[i], word_start, document, value, out)
 
 
 @njit(cache=True, nogil=True)
@@ -57,26 +64,59 @@ def gram_times(first, last, start, column, weight, gram_start, gram_column, gram
 
 
 @njit(cache=True, nogil=True)
-def gram_rows(first, last, gram_start, gram_column, gram, product, out):
-    """out[i] = sum_k G[i, k] product[k] for rows i from `first` to `last`; out is zero there before."""
+def gram_at_pairs(
+    first, last, start, column, gram_start, gram_column, gram, product, word_start, document, value, out
+):  # fmt: skip
+    """out[p] += (G product D)[i, j] for every entry p = (i, j) of W; G is CSR over the rows of W and of product."""
+    left = np.empty(product.shape[1], np.float32)
     for i in range(first, last):
+        left[:] = 0.0
         for g in range(gram_start[i], gram_start[i + 1]):
-            k, factor = gram_column[g], gram[g]
-            for d in range(product.shape[1]):
-                out[i, d] += factor * product[k, d]
+            row, factor = product[gram_column[g]], gram[g]
+            for d in range(len(left)):
+                left[d] += factor * row[d]
+        _add_at_pairs(start[i], start[i + 1], column, left, word_start, document, value, out)
 
 
 @njit(cache=True, nogil=True)
 def between_grams(first, last, start, column, weight, gram_start, gram_column, gram, word_gram, out):
-    """out[p] = (G W K)[i, j] for every entry p = (i, j) of W; G is CSR over its rows, K dense over its columns."""
-    row = np.zeros(len(word_gram), np.float32)
+    """out[p] = (G W K)[i, j] for every entry p = (i, j) of W; G is CSR over its rows, K dense over its columns.
+
+    A row of G W has few nonzeros, so a sum runs over those. Each addition of a sum waits for the one before, so four
+    sums run side by side.
+    """
+    n_columns = len(word_gram)
+    row, nonzero = np.zeros((2, n_columns + 1), np.float32)
+    place = np.empty(n_columns + 1, np.uint32)
     for i in range(first, last):
         if start[i] == start[i + 1]:
             continue
         _add_gram_row(i, start, column, weight, gram_start, gram_column, gram, row)
-        for p in range(start[i], start[i + 1]):
-            words, total = word_gram[column[p]], np.float32(0.0)
-            for j in range(len(row)):
-                total += row[j] * words[j]
-            out[p] = total
+        n = np.uint64(0)
+        for j in range(np.uint64(n_columns)):  # without a branch, which would often be predicted wrongly
+            place[n], nonzero[n] = j, row[j]
+            n += np.uint64(row[j] != 0.0)
         row[:] = 0.0
+        p, last_of_row = start[i], start[i + 1]
+        while p + 4 <= last_of_row:
+            _dot_four(n, nonzero, place, word_gram, column[p : p + 4], out[p : p + 4])
+            p += 4
+        for rest in range(p, last_of_row):
+            words, total = word_gram[column[rest]], np.float32(0.0)
+            for k in range(n):
+                total += nonzero[k] * words[place[k]]
+            out[rest] = total
+
+
+@njit(cache=True, nogil=True)
+def _dot_four(n, factors, place, word_gram, columns, out):
+    """out[m] = sum_k factors[k] K[columns[m], place[k]] for m < 4 and k < n."""
+    a, b, c, d = word_gram[columns[0]], word_gram[columns[1]], word_gram[columns[2]], word_gram[columns[3]]
+    of_a, of_b, of_c, of_d = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    for k in range(n):
+        factor, j = factors[k], place[k]
+        of_a += factor * a[j]
+        of_b += factor * b[j]
+        of_c += factor * c[j]
+        of_d += factor * d[j]
+    out[0], out[1], out[2], out[3] = of_a, of_b, of_c, of_d

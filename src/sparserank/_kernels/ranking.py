@@ -8,6 +8,8 @@ _SIGN = np.uint32(0x80000000)
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
 _INFINITY = np.uint32(0x7F800000)
 _HALF = np.uint64(32)
+MAX_COUNTED = 12
+"""Up to this many relevant places of a list, `top_gains` counts what ranks before each."""
 
 
 @njit(cache=True, nogil=True)
@@ -186,29 +188,65 @@ def _average_precision(at, m):
 
 @njit(cache=True, nogil=True)
 def top_gains(start, scores, grade, out, ideal):
-    """out[i, r] = the grade at rank r + 1 of list i by score; ideal[i, r] = that of the best order.
+    """out[i, r] = the grade at rank r + 1 of list i by score; ideal[i, r] = that of the best order; grades are >= 0.
 
-    List i is at start[i] … start[i + 1] - 1. Ties go to the earlier place. A place at -inf is not ranked.
+    List i is at start[i] … start[i + 1] - 1. Ties go to the earlier place. A place at -inf is not ranked. In a list
+    with few relevant places, what ranks before each is counted, which is faster than to find the best places of all.
     """
-    k = out.shape[1]
-    top_score, top_place = np.empty(k, np.float64), np.empty(k, np.int64)
+    relevant = np.empty(MAX_COUNTED, np.int64)
     for i in range(len(start) - 1):
-        top_score[:] = -np.inf
-        filled = 0
-        for p in range(start[i], start[i + 1]):
-            s = scores[p]
-            if s > top_score[k - 1]:
-                at = k - 1
-                while at > 0 and s > top_score[at - 1]:
-                    top_score[at], top_place[at] = top_score[at - 1], top_place[at - 1]
-                    at -= 1
-                top_score[at], top_place[at] = s, p
-                filled = min(filled + 1, k)
-            if grade[p] > ideal[i, k - 1]:
-                at = k - 1
-                while at > 0 and grade[p] > ideal[i, at - 1]:
-                    ideal[i, at] = ideal[i, at - 1]
-                    at -= 1
-                ideal[i, at] = grade[p]
-        for rank in range(filled):
-            out[i, rank] = grade[top_place[rank]]
+        first, last, n = start[i], start[i + 1], 0
+        for p in range(first, last):
+            if grade[p] > 0.0:
+                if n < MAX_COUNTED:
+                    relevant[n] = p
+                n += 1
+                _insert(grade[p], ideal[i])
+        if n > MAX_COUNTED:
+            _rank_all(scores[first:last], grade[first:last], out[i])
+            continue
+        for p in relevant[:n]:
+            if scores[p] > -np.inf:
+                rank = _count_above(scores[first:last], scores[p], p - first)
+                if rank < out.shape[1]:
+                    out[i, rank] = grade[p]
+
+
+@njit(cache=True, nogil=True)
+def _insert(value, falling):
+    """Insert a value into falling values, the last of which leaves."""
+    at = len(falling) - 1
+    if value > falling[at]:
+        while at > 0 and value > falling[at - 1]:
+            falling[at] = falling[at - 1]
+            at -= 1
+        falling[at] = value
+
+
+@njit(cache=True, nogil=True)
+def _count_above(scores, score, place):
+    """How many places rank before this one."""
+    count = 0
+    for p in range(place):
+        count += scores[p] >= score
+    for p in range(place + 1, len(scores)):
+        count += scores[p] > score
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _rank_all(scores, grade, out):
+    """out[r] = the grade at rank r + 1."""
+    k, filled = len(out), 0
+    top_score, top_place = np.full(k, -np.inf), np.empty(k, np.int64)
+    for p in range(len(scores)):
+        s = scores[p]
+        if s > top_score[k - 1]:
+            at = k - 1
+            while at > 0 and s > top_score[at - 1]:
+                top_score[at], top_place[at] = top_score[at - 1], top_place[at - 1]
+                at -= 1
+            top_score[at], top_place[at] = s, p
+            filled = min(filled + 1, k)
+    for rank in range(filled):
+        out[rank] = grade[top_place[rank]]

@@ -10,12 +10,13 @@ The caller orders the documents, because tie rules differ on purpose:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
+from ..thread_pool import map_in_threads
 
 Floats = NDArray[np.float64]
 
@@ -75,13 +76,12 @@ def ndcg(
     n = len(start) - 1
     gains, ideal = np.zeros((2, n, max(cutoffs)))
 
-    def rank(first: int, last: int) -> None:
+    def rank(bound: tuple[int, int]) -> None:
+        first, last = bound
         top_gains(start[first : last + 1], scores, grades, gains[first:last], ideal[first:last])
 
     threads = validation.threads(n_jobs)
-    bounds = [n * part // threads for part in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(rank, bounds[:-1], bounds[1:]))
+    map_in_threads(rank, pairwise(n * part // threads for part in range(threads + 1)), threads)
     rows = np.arange(len(start)) * gains.shape[1]
     out = []
     for k in cutoffs:

@@ -6,7 +6,6 @@ does not depend on the number of documents.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..thread_pool import map_in_threads
 from .document_source import DocumentSource
 from .problems import ListProblem, csr_arrays
 
@@ -89,8 +89,7 @@ class CandidateLists:
             expanded = np.zeros(W.shape[1], np.float32)
             score(*bound, *csr_arrays(Q), *csr_arrays(W), *csr_arrays(D), self.start, self.document, expanded, out)
 
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(run, bounds))
+        map_in_threads(run, bounds, threads)
         return out
 
     def score_expanded(

@@ -9,10 +9,9 @@ heaviest words, and the other words have no pairs. W is computed in blocks of ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..thread_pool import map_in_threads
 from .document_source import DocumentSource
 from .penalties import Ridge
 from .problems import ListProblem, Matrix, compute_squared_norms, csr_arrays
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 RowBlocks = Iterator[tuple[NDArray[np.intp], Matrix]]
 """Row numbers of W, and those rows, dense."""
-BLOCK_ROWS = 256
-"""Rows of W in a block."""
+RowMaker = Callable[[], tuple[NDArray[np.intp], Matrix]]
+BLOCK_ROWS = 64
+"""Rows of W in a block, which one thread makes."""
 MAX_SIZE = 12_000
 """The largest Gram matrix of a side (576 MB)."""
 
@@ -132,7 +133,7 @@ class ClosedForm:
         D = self.documents.X
         if isinstance(D, DocumentSource) and self.documents.words is None:
             return D.prune_products(left, M, prune)
-        return prune(iterate_rows(left, self.documents, M, problem.shape[1]))
+        return prune(make_row_blocks(left, self.documents, M), self.documents.words)
 
     def _solve(self, problem: ListProblem, ridge: Ridge, Y: Matrix | None = None) -> tuple[Side, Matrix]:
         """The side of the queries, and the middle matrix solved for both sides."""
@@ -162,21 +163,44 @@ def multiply_targets(left: csr_array | None, targets: csr_array, right: Side, th
     return csr_array(Y_D).toarray() if left is None else transposed_product(left, Y_D, threads)
 
 
-def iterate_rows(left: Side, right: Side, M: Matrix, width: int, part: tuple[int, int] = (0, 1)) -> RowBlocks:
-    """The rows of W = Qᵀ M D, where a side of words has its rows or columns already; or part i of n of these rows."""
+def make_row_blocks(left: Side, right: Side, M: Matrix, part: tuple[int, int] = (0, 1)) -> Iterator[RowMaker]:
+    """Functions that make the rows of W = Qᵀ M D, or part i of n of these rows.
+
+    A side of words has its rows or columns in M already. The blocks have the columns of `right.words` alone.
+    """
+    from .._kernels.row_pruning import times_columns, times_dense
+
     by_word = left.X.T.tocsr() if left.words is None else None
     live = np.flatnonzero(np.diff(by_word.indptr)) if by_word is not None else left.words
-    columns = right.X.T.tocsr() if right.words is None else None
+    columns = csr_arrays(right.X.tocsc()) if right.words is None else None
+    width = int(right.X.shape[1]) if right.words is None else len(right.words)
+    M = np.ascontiguousarray(M)
     assert live is not None
-    for at in range(part[0] * BLOCK_ROWS, len(live), part[1] * BLOCK_ROWS):
+
+    def make(at: int) -> tuple[NDArray[np.intp], Matrix]:
         some = live[at : at + BLOCK_ROWS]
-        block = M[at : at + BLOCK_ROWS] if by_word is None else by_word[some] @ M
+        block = M[at : at + BLOCK_ROWS]
+        if by_word is not None:
+            block = np.empty((len(some), M.shape[1]), np.float32)
+            times_dense(*csr_arrays(by_word[some]), M, block)
         if columns is not None:
-            yield some, np.ascontiguousarray((columns @ block.T).T)
-        else:
+            out = np.empty((len(some), width), np.float32)
+            times_columns(np.ascontiguousarray(block.T), *columns, out)
+            block = out
+        return some, block
+
+    return (partial(make, at) for at in range(part[0] * BLOCK_ROWS, len(live), part[1] * BLOCK_ROWS))
+
+
+def iterate_rows(left: Side, right: Side, M: Matrix, width: int) -> RowBlocks:
+    """The rows of W = Qᵀ M D, with all columns."""
+    for make in make_row_blocks(left, right, M):
+        some, block = make()
+        if right.words is not None:
             rows = np.zeros((len(some), width), np.float32)
             rows[:, right.words] = block
-            yield some, rows
+            block = rows
+        yield some, block
 
 
 def compute_gram(X: Any, other: Any = None, threads: int | None = None) -> Matrix:
@@ -194,8 +218,8 @@ def transposed_product(A: Any, B: Any, threads: int | None = None) -> Matrix:
     A, B, out = csc_array(A), csr_array(B), np.empty((A.shape[1], B.shape[1]), np.float32)
     cuts = np.searchsorted(A.indptr, np.linspace(0, A.indptr[-1], 8 * threads + 1)[1:-1])
     bounds = pairwise(np.unique([0, *cuts.tolist(), A.shape[1]]).tolist())
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda bound: products.transposed_product(*bound, *csr_arrays(A), *csr_arrays(B), out), bounds))
+    left, right = csr_arrays(A), csr_arrays(B)
+    map_in_threads(lambda bound: products.transposed_product(*bound, *left, *right, out), bounds, threads)
     return out
 
 

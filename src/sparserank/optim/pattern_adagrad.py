@@ -51,17 +51,10 @@ class PatternAdagrad(Solver):
         validation.number("rate", self.rate, low=0.0, open_low=True)
         validation.threads(self.n_jobs)
 
-    def solve(
-        self,
-        problem: RerankingProblem,
-        penalty: NoPenalty,
-        init: csr_array,
-        fixed: Any = None,
-        nonnegative: bool = False,
-    ) -> Solution:
-        """W's entries after the last epoch; entries marked by `fixed` stay."""
+    def solve(self, problem: RerankingProblem, penalty: NoPenalty, init: csr_array, **options: Any) -> Solution:
+        """W's entries after the last epoch; the options are those of `iterate`."""
         history, W = [], init
-        for loss, weights in self.iterate(problem, penalty, init, fixed, nonnegative):
+        for loss, weights in self.iterate(problem, penalty, init, **options):
             history.append(loss)
             W = weights
         return Solution(W, tuple(history), {"epochs": self.epochs})
@@ -75,7 +68,11 @@ class PatternAdagrad(Solver):
         nonnegative: bool = False,
         report: Callable[[float], None] | None = None,
     ) -> Iterator[tuple[float, csr_array]]:
-        """The loss of each epoch, and W after it; `report` is called with the fraction of the batches so far."""
+        """The loss of each epoch, and W after it.
+
+        fixed : marks the entries that stay. nonnegative : whether a weight below 0 becomes 0.
+        report : called with the fraction of the batches so far.
+        """
         from scipy.sparse import csr_array
 
         from .._kernels.candidate_lists import adagrad_step

@@ -11,7 +11,6 @@ until none is beyond. Memory is bounded by the pairs of the pattern and some row
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from .closed_form import BLOCK_ROWS
 from .linalg import dot
 from .losses import Squared
 from .pattern_ridge import LocalOperator, NormalEquations, Operator
@@ -39,6 +37,8 @@ SMALLEST_L1 = 1e-6
 """The path ends at this share of the l1 that leaves no pair."""
 BISECTIONS = 3
 """Bisections between an l1 with too few pairs and one with too many."""
+BLOCK_ROWS = 256
+"""Rows of G that are made at a time."""
 JOINING = 2
 """Pairs that may join the pattern at once, as a multiple of the budget."""
 
@@ -165,9 +165,8 @@ class _PatternSearch:
 
         rows = np.flatnonzero(np.diff(W.indptr))
         equations = NormalEquations.of(replace(self._problem, Q=self._problem.Q[:, rows]), self._ridge)
-        with ThreadPoolExecutor(self._threads) as pool:
-            A = LocalOperator(equations, W[rows], pool.map, self._threads)
-            data = _fista(A, W.data.astype(np.float32), L1(l1), self._budget.nonnegative, self._effort)
+        A = LocalOperator(equations, W[rows], self._threads)
+        data = _fista(A, W.data.astype(np.float32), L1(l1), self._budget.nonnegative, self._effort)
         W = csr_array((data, W.indices, W.indptr), shape=W.shape, copy=True)
         W.eliminate_zeros()
         return W

@@ -8,8 +8,7 @@ pattern, which reads no document.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..thread_pool import map_in_threads
 from .closed_form import MAX_SIZE, Side, multiply_targets
 from .document_source import DocumentSource
 from .linalg import conjugate_gradient
@@ -84,12 +84,10 @@ class NormalEquations:
 
 
 class LocalOperator:
-    """The operator on the pattern of W, computed here; `run` is `map`, or that of an executor."""
+    """The operator on the pattern of W, computed here."""
 
-    def __init__(
-        self, equations: NormalEquations, W: csr_array, run: Callable[..., Iterable[Any]] = map, threads: int = 1
-    ) -> None:
-        self._equations, self._run = equations, run
+    def __init__(self, equations: NormalEquations, W: csr_array, threads: int = 1) -> None:
+        self._equations, self._threads = equations, threads
         self._live = np.flatnonzero(np.diff(W.indptr))  # only rows with an entry take part
         self._gram = equations.gram[self._live][:, self._live]
         self._start, self._column, self._width = np.append(W.indptr[self._live], W.nnz), W.indices, W.shape[1]
@@ -107,7 +105,8 @@ class LocalOperator:
         return [(at, D[at : at + width].tocsc()) for at in range(0, D.shape[0], width)]
 
     def _run_rows(self, kernel: Any, *arguments: Any) -> None:
-        list(self._run(lambda bound: kernel(*bound, self._start, self._column, *arguments), self._bounds))
+        rows = self._start, self._column
+        map_in_threads(lambda bound: kernel(*bound, *rows, *arguments), self._bounds, self._threads)
 
     def right_side(self) -> Matrix:
         """(Qᵀ V Y D)_P"""
@@ -124,15 +123,14 @@ class LocalOperator:
 
     def __call__(self, weight: Matrix) -> Matrix:
         """((QᵀVQ + a) W (DᵀD + b))_P"""
-        from .._kernels.pattern import at_pairs, gram_rows, times_documents
+        from .._kernels.pattern import gram_at_pairs, times_documents
 
         out = np.zeros_like(weight)
         gram = self._gram.indptr, self._gram.indices, self._gram.data
         for _, D in self._blocks:
-            product, left = (np.zeros((len(self._live), D.shape[0]), np.float32) for _ in range(2))
+            product = np.zeros((len(self._live), D.shape[0]), np.float32)
             self._run_rows(times_documents, weight, D.indptr, D.indices, D.data, product)
-            list(self._run(lambda bound: gram_rows(*bound, *gram, product, left), self._bounds))  # noqa: B023
-            self._run_rows(at_pairs, left, D.indptr, D.indices, D.data, out)
+            self._run_rows(gram_at_pairs, *gram, product, D.indptr, D.indices, D.data, out)
         self.add_document_ridge(weight, out)
         return out
 
@@ -145,7 +143,7 @@ class LocalOperator:
         def run(bound: tuple[int, int]) -> None:
             between_grams(*bound, self._start, column, weight, *gram, word_gram, out)
 
-        list(self._run(run, self._bounds))
+        map_in_threads(run, self._bounds, self._threads)
         return out
 
     def add_document_ridge(self, weight: Matrix, out: Matrix) -> None:
@@ -164,11 +162,9 @@ class WordOperator:
     It needs DᵀD at the columns of W, dense.
     """
 
-    def __init__(
-        self, problem: ListProblem, ridge: Ridge, W: csr_array, pool: ThreadPoolExecutor, threads: int
-    ) -> None:
+    def __init__(self, problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> None:
         equations = NormalEquations.of(problem, ridge)
-        self._local = LocalOperator(equations, W, pool.map, threads)
+        self._local = LocalOperator(equations, W, threads)
         self.diagonal = self._local.diagonal
         columns, column = np.unique(W.indices, return_inverse=True)
         D, queries = Side(problem.D, words=columns), equations.weighted_queries
@@ -198,14 +194,13 @@ def local_operator(problem: ListProblem, ridge: Ridge, W: csr_array, threads: in
     """
     n_columns = len(np.unique(W.indices))
     by_documents = problem.query_gram.nnz * problem.D.shape[0]
-    with ThreadPoolExecutor(threads) as pool:
-        if n_columns <= MAX_SIZE and W.nnz * n_columns < by_documents:
-            yield WordOperator(problem, ridge, W, pool, threads)
-        elif isinstance(problem.D, DocumentSource):
-            with problem.D.operator(problem, ridge, W) as operator:
-                yield operator
-        else:
-            yield LocalOperator(NormalEquations.of(problem, ridge), W, pool.map, threads)
+    if n_columns <= MAX_SIZE and W.nnz * n_columns < by_documents:
+        yield WordOperator(problem, ridge, W, threads)
+    elif isinstance(problem.D, DocumentSource):
+        with problem.D.operator(problem, ridge, W) as operator:
+            yield operator
+    else:
+        yield LocalOperator(NormalEquations.of(problem, ridge), W, threads)
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,26 @@ Removing w_ij alone costs the objective about w_ij² ((QᵀVQ)_ii + a) ((DᵀD)_
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import ConfigError
+from ..thread_pool import map_in_threads
 from .penalties import Ridge
 from .problems import ListProblem, Matrix, compute_squared_norms
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+RowBlock: TypeAlias = tuple[NDArray[np.intp], Matrix] | Callable[[], tuple[NDArray[np.intp], Matrix]]
+"""Row numbers of W, and those rows, dense; or a function that makes them."""
 POOL = 2
 """Pairs held while W is made, as a multiple of the budget, before the least important are dropped."""
 DEFAULT_MAX_PAIRS = 300_000
@@ -188,41 +192,68 @@ class Importance:
 def prune(W: csr_array, importance: Importance, budget: PairBudget) -> csr_array:
     """The most important pairs of a sparse W; of equal ones the first."""
     row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-    value = np.abs(W.data) * importance.rows[row] * importance.columns[W.indices]
+    value = np.abs(W.data) * importance.columns[W.indices] * importance.rows[row]  # in the order of the kernel
     chosen = np.flatnonzero(W.data > 0.0 if budget.nonnegative else W.data != 0.0)
     if budget.pairs_per_word is not None:
-        by_row = chosen[np.lexsort((-value[chosen], row[chosen]))]
-        rank = np.arange(len(by_row)) - np.searchsorted(row[by_row], row[by_row])
-        chosen = np.sort(by_row[rank < budget.pairs_per_word])
+        chosen = chosen[_find_largest_of_rows(row[chosen], value[chosen], budget.pairs_per_word)]
     return _select_entries(W, chosen[find_largest(value[chosen], budget.pairs)])
 
 
+def _find_largest_of_rows(row: NDArray[np.int64], value: Matrix, k: int) -> NDArray[np.intp]:
+    """The positions of the k largest values of every row, in rising order; of equal ones the first."""
+    by_row = np.lexsort((-value, row))
+    rank = np.arange(len(by_row)) - np.searchsorted(row[by_row], row[by_row])
+    return np.sort(by_row[rank < k])
+
+
 def prune_rows(
-    rows: Iterable[tuple[NDArray[np.intp], Matrix]],
+    rows: Iterable[RowBlock],
     shape: tuple[int, int],
     importance: Importance,
     budget: PairBudget,
     forbidden: csr_array | None = None,
     barred: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
+    columns: NDArray[np.intp] | None = None,
+    n_jobs: int | None = 1,
 ) -> csr_array:
-    """The most important pairs of a W that comes as (row numbers, dense rows); of equal ones the first.
+    """The most important pairs of a W that comes in blocks of dense rows, by rising number; of equal ones the first.
 
     forbidden : pairs that must not stay. barred : rows and columns that must stay empty.
+    columns : the columns that the blocks have, rising; the others are 0. None is all.
+    n_jobs : blocks that are functions are made and searched by so many threads, which changes no bit.
     """
-    pool = _Pool(budget.pairs)
-    for which, block in rows:
-        if forbidden is not None:
-            block = np.where(forbidden[which].toarray() != 0, np.float32(0.0), block)
-        if barred is not None:
-            block = np.where(barred[0][which][:, None] | barred[1], np.float32(0.0), block)
-        if budget.nonnegative:
-            block = np.maximum(block, np.float32(0.0))
-        value = np.abs(block) * importance.columns * importance.rows[which][:, None]
-        if budget.pairs_per_word is not None and budget.pairs_per_word < block.shape[1]:
-            _clear_all_but_largest(value, budget.pairs_per_word)
-        i, j = np.nonzero(value > pool.threshold)
-        pool.add(which[i] * np.int64(shape[1]) + j, block[i, j], value[i, j])
+    from .._kernels.row_pruning import find_important
+
+    is_open = (1.0, 1.0) if barred is None else tuple((~side).astype(np.float32) for side in barred)
+    columns = np.arange(shape[1]) if columns is None else columns
+    of_rows, of_columns = importance.rows * is_open[0], (importance.columns * is_open[1])[columns]
+    excluded = None if forbidden is None else _places(forbidden.nonzero(), shape[1])
+    pool, threads = _Pool(budget.pairs), validation.threads(n_jobs)
+
+    def find(block: RowBlock) -> tuple[NDArray[np.int64], Matrix, Matrix]:
+        which, dense = block() if callable(block) else block
+        row, column, weight, value = find_important(
+            dense, of_rows[which], of_columns, pool.threshold, budget.nonnegative
+        )
+        place = _places((which[row], columns[column]), shape[1])
+        if excluded is not None:
+            kept = ~np.isin(place, excluded)
+            row, place, weight, value = row[kept], place[kept], weight[kept], value[kept]
+        if budget.pairs_per_word is not None:
+            largest = _find_largest_of_rows(row, value, budget.pairs_per_word)
+            place, weight, value = place[largest], weight[largest], value[largest]
+        return place, weight, value
+
+    blocks = iter(rows)
+    while some := list(islice(blocks, threads)):
+        for found in map_in_threads(find, some, threads):
+            pool.add(*found)
     return pool.to_csr(shape)
+
+
+def _places(entries: tuple[Any, ...], width: int) -> NDArray[np.int64]:
+    row, column = entries
+    return np.asarray(row * np.int64(width) + column)
 
 
 @dataclass(frozen=True)
@@ -234,10 +265,12 @@ class RowPruning:
     budget: PairBudget
     forbidden: csr_array | None = None
     barred: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+    n_jobs: int | None = None
 
-    def __call__(self, rows: Iterable[tuple[NDArray[np.intp], Matrix]]) -> csr_array:
+    def __call__(self, rows: Iterable[RowBlock], columns: NDArray[np.intp] | None = None) -> csr_array:
         """The most important pairs of these rows."""
-        return prune_rows(rows, self.shape, self.importance, self.budget, self.forbidden, self.barred)
+        limits = self.forbidden, self.barred
+        return prune_rows(rows, self.shape, self.importance, self.budget, *limits, columns, self.n_jobs)
 
     def merge(self, parts: Iterable[csr_array]) -> csr_array:
         """The most important pairs of results for different rows."""
@@ -252,42 +285,35 @@ def empty_pattern(shape: tuple[int, int]) -> csr_array:
     return csr_array(shape, dtype=np.float32)
 
 
-def _clear_all_but_largest(value: Matrix, k: int) -> None:
-    """Set all but the k largest entries of every row to 0; of equal ones the first stay."""
-    threshold = -np.partition(-value, k - 1, axis=1)[:, k - 1]
-    value[value < threshold[:, None]] = 0.0
-    for i in np.flatnonzero((np.count_nonzero(value, axis=1) > k) & (threshold > 0.0)):
-        tied = np.flatnonzero(value[i] == threshold[i])
-        value[i, tied[k - np.count_nonzero(value[i] > threshold[i]) :]] = 0.0
-
-
 class _Pool:
     """The k most important pairs so far, and at most POOL times as many for a while."""
 
     def __init__(self, k: int) -> None:
-        self._k, self.threshold = k, np.float32(0.0)
-        self._place = np.empty(0, np.int64)
-        self._weight = self._value = np.empty(0, np.float32)
+        self._k, self._size, self.threshold = k, 0, np.float32(0.0)
+        self._parts = [(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32))]
 
     def add(self, place: NDArray[np.int64], weight: Matrix, value: Matrix) -> None:
-        self._place = np.concatenate([self._place, place])
-        self._weight = np.concatenate([self._weight, weight])
-        self._value = np.concatenate([self._value, value])
-        if len(self._place) > POOL * self._k:
+        """Add pairs with higher places than those before."""
+        self._parts.append((place, weight, value))
+        self._size += len(place)
+        if self._size > POOL * self._k:
             self._shrink()
 
     def _shrink(self) -> None:
-        if len(self._place) > self._k:
-            kept = find_largest(self._value, self._k)
-            self._place, self._weight, self._value = self._place[kept], self._weight[kept], self._value[kept]
-            self.threshold = self._value.min()
+        place, weight, value = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        if self._size > self._k:
+            kept = find_largest(value, self._k)
+            place, weight, value = place[kept], weight[kept], value[kept]
+            self.threshold = value.min()
+        self._parts, self._size = [(place, weight, value)], len(place)
 
     def to_csr(self, shape: tuple[int, int]) -> csr_array:
         from scipy.sparse import csr_array
 
         self._shrink()
-        row, column = np.divmod(self._place, shape[1])
-        return csr_array((self._weight, (row, column.astype(np.int32))), shape=shape)
+        place, weight, _ = self._parts[0]
+        row, column = np.divmod(place, shape[1])
+        return csr_array((weight, (row, column.astype(np.int32))), shape=shape)
 
 
 # ---- by impact: |w_ij| · rms_i · rms_j, with rms_i the root mean square of column i over the training rows

@@ -10,7 +10,6 @@ answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..thread_pool import map_in_threads
 from .encoded_query import EncodedQuery
 from .segment import Postings, Segment, read_only
 
@@ -202,11 +202,7 @@ def scores_of_all(postings: Postings, queries: EncodedQuery) -> NDArray[np.float
 
 def run_in_threads(work: Callable[[tuple[int, int]], None], bounds: list[tuple[int, int]]) -> None:
     """Run each block in a thread of its own."""
-    if len(bounds) == 1:
-        work(bounds[0])
-        return
-    with ThreadPoolExecutor(len(bounds)) as pool:
-        list(pool.map(work, bounds))
+    map_in_threads(work, bounds, len(bounds))
 
 
 def _buffers(n_columns: int, n_docs: int, lanes: int) -> tuple[NDArray[Any], ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..optim.candidate_lists import CandidateLists, RerankingProblem
-from ..optim.closed_form import MAX_SIZE, Side, compute_gram, iterate_rows, transposed_product
+from ..optim.closed_form import MAX_SIZE, Side, compute_gram, make_row_blocks, transposed_product
 from ..optim.document_source import DocumentSource
 from ..optim.penalties import Ridge
 from ..optim.problems import ListProblem, Matrix, compute_squared_norms
@@ -211,12 +212,12 @@ class ClusterRows(DocumentSource):
 
     def prune_products(self, left: Side, M: Matrix, prune: Any) -> csr_array:
         """prune(the rows of Qᵀ M D); each partition makes some of the rows."""
-        parts, n_parts, width = self._documents.replicated, len(self._parts), self.shape[1]
-        sent = self._documents.context.broadcast((Side(left.X, left.weight, left.words), M, prune))
+        parts, n_parts = self._documents.replicated, len(self._parts)
+        sent = self._documents.context.broadcast((Side(left.X, left.weight, left.words), M, replace(prune, n_jobs=1)))
 
         def compute(number: int, replica: Replica) -> csr_array:
             left, M, prune = sent.value
-            return prune(iterate_rows(left, Side(replica.pairs), M, width, (number, n_parts)))
+            return prune(make_row_blocks(left, Side(replica.pairs), M, (number, n_parts)))
 
         out: csr_array = prune.merge(parts.map(compute))
         sent.destroy()

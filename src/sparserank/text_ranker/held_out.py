@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -105,8 +106,13 @@ class HeldOut:
 
     def take(self, scores: Matrix) -> Scores:
         """Scores of queries × all documents, by place."""
+        return np.take(np.ascontiguousarray(scores), self._places)
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """The places of the candidates in a matrix of queries × all documents."""
         query = np.repeat(np.arange(len(self.candidates)), self.candidates.lengths)
-        return np.asarray(scores[query, self.candidates.document])
+        return np.asarray(query * self.queries.lists.D.shape[0] + self.candidates.document)
 
     def score_expanded(self, expanded: Matrix, words: NDArray[np.intp]) -> Scores:
         """Scores by the expanded queries Wᵀ q, queries × words."""

@@ -10,15 +10,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation.significance import max_t_p_value
+from ..optim.candidate_lists import CandidateLists
 from ..optim.closed_form import ClosedForm, Side, compute_middle, factorize, solve_factorized
 from ..optim.penalties import Ridge
 from ..optim.pruning import empty_pattern
@@ -117,18 +118,32 @@ def learn_pairs(
         result = TuningResult(normalization, ridge, 0.0, lexical, lexical, p_value=choice.p_value)
         return empty_pattern(data.lists.shape), result
     closed_form, best = ClosedForm(data.lists.D, learner.max_size), None
-    for refit in learner.refits(data.lists.shape[1]):
+    refits = learner.refits(data.lists.shape[1])
+
+    @cache
+    def find_pairs(number: int) -> csr_array | None:
+        is_ridge, lists = learner.penalty == "ridge", folds[number].train.lists
+        return learner.find_pairs(closed_form, lists, normalization, ridge, any(refits)) if is_ridge else None
+
+    def fit_fold(number: int, refit: bool) -> csr_array:
+        lists = folds[number].train.lists
+        return learner.fit(closed_form, lists, normalization, ridge, refit, find_pairs(number))
+
+    @cache
+    def candidate_lists() -> list[CandidateLists]:
+        return [learner.candidate_lists(fold.train, search) for fold in folds]
+
+    for refit in refits:
         report = Progress(callback, f"learning pairs{' and refitting them' * refit} without the held-out queries")
         parts = []
-        for number, (train, _) in enumerate(folds):
+        for number in range(len(folds)):
             report(number / len(folds))
-            fit = partial(learner.fit, closed_form, train.lists, normalization, ridge, refit)
-            parts.append(stages.matrix(f"fold {number}{' refitted' * refit}", fit))
+            parts.append(stages.matrix(f"fold {number}{' refitted' * refit}", partial(fit_fold, number, refit)))
         scored = [score_held_out(fold.held_out, search, W) for fold, W in zip(folds, parts, strict=True)]
         result = tune_pair_weight(scored, normalization, ridge, PRUNED_LEVEL if is_tested else SIGNIFICANCE_LEVEL)
         result = replace(result, refit=refit, p_value=choice.p_value if is_tested else result.p_value)
         if result.pair_weight > 0.0:
-            tune = partial(tune_loss, learner, parts, folds, search, result, callback)
+            tune = partial(tune_loss, learner, parts, folds, search, result, callback, candidate_lists)
             ndcg, rate, epochs, tried = stages.fact(f"loss{' refitted' * refit}", tune)
             result = replace(result, ndcg=ndcg, rate=rate, epochs=epochs, tried=tuple(map(tuple, tried)))
         if best is None or result.ndcg > best.ndcg:
@@ -227,15 +242,15 @@ def _iterate_pair_scores(
     problems = [replace(train.lists, query_normalization=power) for power in QUERY_NORMALIZATIONS]
     middles = [compute_middle(queries, documents, problem) for problem in problems]
     for a in RIDGES:
-        left = solve_factorized(factorize(gram, queries.ridge_diagonal(a)), np.ascontiguousarray(across.T)).T
+        left = solve_factorized(factorize(gram, queries.ridge_diagonal(a)), across.T).T
         for power, middle in zip(QUERY_NORMALIZATIONS, middles, strict=True):
-            smooth = np.ascontiguousarray((left @ middle).T)
+            smooth = (left @ middle).T  # by columns, as LAPACK has it
             for b, factor in factors.items():
                 right = solve_factorized(factor, smooth)
                 if documents.words is None:  # (DDᵀ + b)⁻¹ DDᵀ = 1 - b (DDᵀ + b)⁻¹
                     scores = held_out.take((smooth - np.float32(b) * right).T)
                 else:
-                    scores = held_out.score_expanded(np.ascontiguousarray(right.T), documents.words)
+                    scores = held_out.score_expanded(right.T, documents.words)
                 yield power, Ridge(a, b), scores
 
 
@@ -270,9 +285,11 @@ def tune_loss(
     search: CandidateSearch,
     squared: TuningResult,
     callback: Callback,
+    candidate_lists: Callable[[], list[CandidateLists]],
 ) -> tuple[float, float, int, list[tuple[str, float]]]:
     """Choose the rate and epochs of the loss by held-out nDCG@10, at the pair weight of the squared loss.
 
+    candidate_lists : returns the lists of the training queries of every fold.
     A rate ends at the first epoch that is worse than the one before, and the search at the first rate that is worse.
 
     Returns
@@ -288,7 +305,7 @@ def tune_loss(
         weight = squared.pair_weight
         return _mean(np.concatenate([searched_ndcg(fold.held_out, search, W, weight) for fold, W in by_fold]))
 
-    lists = [learner.candidate_lists(fold.train, search) for fold in folds]
+    lists = candidate_lists()
     best, tried = (measure(parts), 0.0, 0), []
     tried.append(("squared", best[0]))
     best_before = -1.0

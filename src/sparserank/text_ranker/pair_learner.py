@@ -97,10 +97,12 @@ class PairLearner:
         query_normalization: float,
         ridge: Ridge,
         refit: bool = True,
+        found: csr_array | None = None,
     ) -> csr_array:
         """Return W for the squared loss, pruned to the budget.
 
         refit : prune to a multiple of the budget first, refit by the squared loss, prune to the budget, refit again.
+        found : what `find_pairs` returned, if it was called already.
         """
         problem, limits = replace(lists, query_normalization=query_normalization), self.constraints
         importance, budget = Importance.of(problem, ridge), self.budget
@@ -114,12 +116,22 @@ class PairLearner:
         if self.penalty == "l1":
             W = PatternL1(loose, budget, limits.forbidden, n_jobs=self.n_jobs).solve_path(problem).weights
             return solve(prune(limits.without_barred(W), importance, budget), STEPS)
-        first = budget.times(FIRST_FACTOR) if refit else budget
-        pruning = RowPruning(problem.shape, importance, first, limits.forbidden, limits.barred)
-        W = closed_form.solve(problem, ridge, pruning)
+        W = self.find_pairs(closed_form, lists, query_normalization, ridge, refit) if found is None else found
         if not refit:
-            return limits.with_pinned(W)[0]
+            return limits.with_pinned(prune(W, importance, budget))[0]
         return solve(prune(solve(W, FIRST_STEPS), importance, budget), STEPS)
+
+    def find_pairs(
+        self, closed_form: ClosedForm, lists: ListProblem, query_normalization: float, ridge: Ridge, refit: bool = True
+    ) -> csr_array:
+        """Return the closed form pruned to the budget, or to the multiple of it from which a refit starts.
+
+        The pairs of the budget are among those of the multiple, so `fit` without a refit may start from it as well.
+        """
+        problem, limits = replace(lists, query_normalization=query_normalization), self.constraints
+        importance, budget = Importance.of(problem, ridge), self.budget.times(FIRST_FACTOR if refit else 1)
+        pruning = RowPruning(problem.shape, importance, budget, limits.forbidden, limits.barred, self.n_jobs)
+        return closed_form.solve(problem, ridge, pruning)
 
     def fit_residual(
         self,
