@@ -125,7 +125,8 @@ def test_an_explanation_is_the_rankers(service, ranker):
 
 def test_two_documents_are_compared(service, ranker):
     found = post(service, "/compare", query="red car", first="automobile-red", second="boat-red")
-    expected = ranker.compare("red car", "automobile-red", "boat-red").to_dict() | {"version": 1}
+    expected = ranker.compare("red car", "automobile-red", "boat-red").to_dict()
+    expected |= {"version": 1, "display": {"automobil": "automobile"}}
     assert found == json.loads(json.dumps(expected))
 
 

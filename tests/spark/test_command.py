@@ -89,7 +89,7 @@ def test_words_counted_on_spark_are_the_model_of_one_machine(spark, collection, 
         tmp_path / "m",
     )
     assert (said["engine"], said["documents"], said["index"]) == ("spark", 60, None)
-    given = {"lexical": sr.BM25(title_weight=2.0), "analyzer": sr.Analyzer(stem="english", stop_words="english")}
+    given = {"lexical": sr.BM25(title_weight=2.0), "analyzer": sr.Analyzer("english")}
     sr.TextRanker("bm25", **given).fit(collection.documents).save(tmp_path / "local")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
 
@@ -155,7 +155,7 @@ def test_a_folder_with_clicks_of_its_own(spark, few_steps, collection, tables, t
 def test_a_folder_is_taken_as_well(spark, collection, tmp_path, capsys):
     write_beir(tmp_path / "fruit", collection)
     printed(capsys, "train", tmp_path / "fruit", *SPARK, "--ranker", "cosine", "--output", tmp_path / "m")
-    given = {"lexical": sr.Cosine(), "analyzer": sr.Analyzer(stem="english", stop_words="english")}
+    given = {"lexical": sr.Cosine(), "analyzer": sr.Analyzer("english")}
     sr.TextRanker("cosine", **given).fit(collection.documents).save(tmp_path / "local")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
 

@@ -117,7 +117,7 @@ def test_a_batch_is_counted_word_by_word_and_the_row_without_a_word_counts_its_t
     texts = ["red apple", "red red", ""]
     (found,) = _batch_counter(features, [2.0])([pa.RecordBatch.from_pydict({"text": texts})])
     *words, whole = found.to_pylist()
-    assert whole == {"word": None, "df": 3, "frequency": 0.0}
+    assert whole == {"word": None, "spelling": None, "df": 3, "frequency": 0.0}
     local = TextFeatures(hashing=hashing).fit(texts)
     places = [row["word"] if hashing else local.vocabulary_[row["word"]] for row in words]
     assert [row["df"] for row in words] == local.df_[places].tolist()
@@ -129,3 +129,12 @@ def test_blocks_have_the_given_size_and_the_last_has_the_rest():
     blocks = list(_blocks(features, [(f"d{i:04d}", text) for i, text in enumerate(TEXTS)], [1.0], 4))
     assert [len(ids) for ids, _ in blocks] == [4, 2]
     assert_same_rows(blocks, features.transform(TEXTS))
+
+
+def test_spellings_are_counted_beside_the_words():
+    import pyarrow as pa
+
+    batch = pa.RecordBatch.from_pydict({"text": ["red apples", "apples and an apple"]})
+    (found,) = _batch_counter(TextFeatures(analyzer="english"), [1.0])([batch])
+    spelled = {(row["word"], row["spelling"]): row["df"] for row in found.to_pylist() if row["spelling"]}
+    assert spelled == {("appl", "apples"): 2, ("appl", "apple"): 1, ("red", "red"): 1}

@@ -89,3 +89,18 @@ def test_a_missing_segmenter_is_refused_with_the_name_of_the_file(jieba_model, m
         NotInstalled, match=r"needs the package no-such-package: pip install 'sparserank\[segmenters\]'"
     ):
         sr.load(jieba_model)
+
+
+def test_spellings_of_documents_and_queries_are_stored(tmp_path):
+    docs = {f"d{i}": f"apples {word}" for i, word in enumerate(["red", "green", "blue"])}
+    queries = {f"q{i}": "surnames of apples" for i in range(9)}
+    ranker = sr.TextRanker(loss="squared").fit(docs, queries, {query: {"d1": 1} for query in queries})
+    ranker.save(tmp_path / "model.safetensors")
+    loaded = sr.load(tmp_path / "model.safetensors")
+    assert loaded.lexical_.surface_forms(["appl", "red"]) == {"appl": "apples"}
+    for one in (ranker, loaded):
+        if one.model_.vocabulary is not None:
+            assert one.lexical_.surface_forms(["surnam appl"]) == {"surnam appl": "surnames apples"}
+    explanation = loaded.explain("apple", "d1")
+    assert explanation.pairs[0].query == "appl"
+    assert sum(pair.contribution for pair in explanation.pairs) == pytest.approx(explanation.score)

@@ -9,7 +9,8 @@ import typer
 from .arguments import IndexFile, Json, ModelFile, Words
 
 if TYPE_CHECKING:
-    from ..search.comparison import Comparison
+    from ..search.comparison import Comparison, PairDifference
+    from ..text_ranker import TextRanker
 
 
 def explain(
@@ -34,15 +35,19 @@ def explain(
 
     ranker = load_text(model, index)
     if against is not None:
-        _print_comparison(ranker.compare(words, document, against), words, as_json)
+        _print_comparison(ranker, ranker.compare(words, document, against), words, as_json)
         return
     explanation = ranker.explain(words, document)
+    shown = ranker.lexical_.surface_forms(word for pair in explanation.pairs for word in pair[:2])
     if as_json:
-        print_json(explanation.to_dict())
+        print_json(explanation.to_dict() | ({"display": shown} if shown else {}))
         return
     bars = _bars([pair.contribution for pair in explanation.pairs])
     pairs = zip(explanation.pairs, bars, strict=True)
-    rows = [(pair.query, pair.document, f"{pair.contribution:+.3f}", bar) for pair, bar in pairs]
+    rows = [
+        (shown.get(query, query), shown.get(word, word), f"{contribution:+.3f}", bar)
+        for (query, word, contribution), bar in pairs
+    ]
     print_table(
         f"{document} scores {explanation.score:.3f} for {words!r}",
         ("query word", "document word", "adds", ""),
@@ -56,15 +61,20 @@ def _bars(values: list[float]) -> list[str]:
     return ["█" * max(1, round(24 * abs(value) / largest)) for value in values]
 
 
-def _print_comparison(comparison: Comparison, words: str, as_json: bool) -> None:
+def _print_comparison(ranker: TextRanker, comparison: Comparison, words: str, as_json: bool) -> None:
     from .output import print_json, print_table
 
+    shown = ranker.lexical_.surface_forms(word for pair in comparison.pairs for word in (pair.query, pair.document))
     if as_json:
-        print_json(comparison.to_dict())
+        print_json(comparison.to_dict() | ({"display": shown} if shown else {}))
         return
+
+    def names(pair: PairDifference) -> tuple[str, str]:
+        return shown.get(pair.query, pair.query), shown.get(pair.document, pair.document)
+
     bars = _bars([pair.difference for pair in comparison.pairs])
     rows = [
-        (pair.query, pair.document, f"{pair.first:+.3f}", f"{pair.second:+.3f}", f"{pair.difference:+.3f}", bar)
+        (*names(pair), f"{pair.first:+.3f}", f"{pair.second:+.3f}", f"{pair.difference:+.3f}", bar)
         for pair, bar in zip(comparison.pairs, bars, strict=True)
     ]
     print_table(
@@ -77,5 +87,5 @@ def _print_comparison(comparison: Comparison, words: str, as_json: bool) -> None
     if comparison.swap is None:
         print("removing pairs cannot swap the two documents")
     else:
-        removed = ", ".join(f"{pair.query} → {pair.document}" for pair in comparison.swap)
+        removed = ", ".join(" → ".join(names(pair)) for pair in comparison.swap)
         print(f"the two documents would swap without: {removed}")

@@ -31,13 +31,18 @@ def related(
     related_words = (
         ranker.related(word, k) if isinstance(ranker, TextRanker) else ranker.related(_query_word(ranker, word), k)
     )
+    shown = ranker.lexical_.surface_forms(other for other, _ in related_words) if isinstance(ranker, TextRanker) else {}
     if as_json:
-        print_json({"word": word, "related": [{"word": other, "weight": weight} for other, weight in related_words]})
+        found = [{"word": other, "weight": weight} for other, weight in related_words]
+        print_json({"word": word, "related": found} | ({"display": shown} if shown else {}))
     elif not related_words:
         print(f"{word!r} has no pairs: its row of W is empty")
     else:
         print_table(
-            "", ("document word", "weight"), [(other, f"{weight:+.3f}") for other, weight in related_words], right=(1,)
+            "",
+            ("document word", "weight"),
+            [(shown.get(other, other), f"{weight:+.3f}") for other, weight in related_words],
+            right=(1,),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -100,6 +101,7 @@ async def search(body: schemas.SearchRequest, request: Request) -> Response:
         facets = hits.facets.items()
         content["facets"] = {name: dict(islice(values.items(), MAX_FACET_VALUES)) for name, values in facets}
     content["unknown"] = ranker.unknown(body.query)
+    content["display"] = _display(model, [pair for result in results for pair in result.get("pairs", ())])
     content["milliseconds"] = round(1000.0 * (time.perf_counter() - start), 3)
     return json_response(content)
 
@@ -150,7 +152,8 @@ async def explain(body: schemas.ExplainRequest, request: Request) -> Response:
     model = _model(request)
     _require_documents(model, body.document)
     explanation = _explanation(model, model.ranker.explainer(body.query), body.document, None, with_score=True)
-    return json_response({"version": model.version.number, **explanation})
+    display = _display(model, explanation["pairs"])
+    return json_response({"version": model.version.number, **explanation, "display": display})
 
 
 @router.post("/compare", response_model=schemas.CompareResponse, responses=error_responses(404, 422))
@@ -160,8 +163,8 @@ async def compare(body: schemas.CompareRequest, request: Request) -> Response:
         return problem(422, f"body, second: {body.first!r} was given twice; name two different documents")
     model = _model(request)
     _require_documents(model, body.first, body.second)
-    comparison = model.ranker.compare(body.query, body.first, body.second)
-    return json_response({**comparison.to_dict(), "version": model.version.number})
+    compared = model.ranker.compare(body.query, body.first, body.second).to_dict()
+    return json_response({**compared, "version": model.version.number, "display": _display(model, compared["pairs"])})
 
 
 @router.post(
@@ -189,8 +192,16 @@ async def related(
     k: Annotated[int, Query(ge=1, le=MAX_RESULTS)] = 10,
 ) -> Response:
     """List the document words that a query word looks for, and the query words that look for it."""
-    forward, backward = _model(request).related(word, k)
-    return json_response({"word": word, "related": _weights(forward), "looked_for_by": _weights(backward)})
+    model = _model(request)
+    forward, backward = model.related(word, k)
+    display = model.ranker.lexical_.surface_forms(one for one, _ in [*forward, *backward])
+    related = {"related": _weights(forward), "looked_for_by": _weights(backward)}
+    return json_response({"word": word, **related, "display": display})
+
+
+def _display(model: LoadedModel, pairs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return how the documents spell the stems of pairs."""
+    return model.ranker.lexical_.surface_forms(pair[side] for pair in pairs for side in ("query", "document"))
 
 
 def _weights(pairs: Weights) -> list[dict[str, Any]]:
@@ -226,7 +237,8 @@ async def changes(
     """List the word pairs that changed most in the last days."""
     since = datetime.now(UTC) - timedelta(days=days)
     try:
-        return json_response(await asyncio.to_thread(_service(request).reloader.changes_since, since, k))
+        found = await asyncio.to_thread(_service(request).reloader.changes_since, since, k)
+        return json_response({**found, "display": _display(_model(request), found["changes"])})
     except SparseRankError as error:  # for example a damaged old version
         return problem(409, str(error))
 

@@ -106,6 +106,9 @@ class Problem(BaseModel):
     detail: str
 
 
+Display = Annotated[dict[str, str], Field(description="How most documents spell a word that is a stem.")]
+
+
 class Pair(BaseModel):
     """A query word, a document word, and what the pair adds to the score."""
 
@@ -166,6 +169,7 @@ class SearchResponse(BaseModel):
     facets: dict[str, dict[str, int]] | None = None
     unknown: list[str]
     milliseconds: float
+    display: Display
 
 
 class DocumentResponse(BaseModel):
@@ -184,6 +188,7 @@ class ExplainResponse(BaseModel):
     version: int
     pairs: list[Pair]
     passage: Passage
+    display: Display
 
 
 class DocumentScore(BaseModel):
@@ -212,6 +217,7 @@ class CompareResponse(BaseModel):
     pairs: list[ComparedPair]
     swap: list[ComparedPair] | None
     version: int
+    display: Display
 
 
 class FeedbackResponse(BaseModel):
@@ -234,6 +240,7 @@ class RelatedResponse(BaseModel):
     word: str
     related: list[Weight]
     looked_for_by: list[Weight]
+    display: Display
 
 
 class VersionResponse(BaseModel):
@@ -277,6 +284,7 @@ class ChangesResponse(BaseModel):
     before: int
     after: int
     changes: list[PairChangeBody]
+    display: Display
 
 
 class HealthResponse(BaseModel):

@@ -22,6 +22,7 @@ from ..errors import ConfigError
 from ..text import Analyzer, TextFeatures
 from ..text.analyzer import as_analyzer
 from ..text.languages import AUTO
+from ..text.spellings import Spellings
 from .errors import executor_errors
 from .frames import check_no_nulls, select_columns
 
@@ -106,9 +107,9 @@ class SparkTextFeatures:
         settings = copy(self.features)
         with executor_errors():
             settings.analyzer = _detected(texts, as_analyzer(self.features.analyzer))
-            words, df, documents, length = _count_words(texts, settings, weights)
+            words, df, documents, length, spellings = _count_words(texts, settings, weights)
         self.features.restore(words, df, documents, length / max(documents, 1))
-        self.features.analyzer_ = settings.analyzer
+        self.features.analyzer_, self.features.spellings_ = settings.analyzer, Spellings(spellings)
         return self.features
 
     def rows(
@@ -180,17 +181,24 @@ def _fields(columns: str | Sequence[str], weights: Sequence[float] | None) -> tu
 
 def _count_words(
     texts: DataFrame, features: TextFeatures, weights: list[float]
-) -> tuple[tuple[str, ...], NDArray[np.int64], int, float]:
-    """The selected words, document frequencies (hashed: of all columns), number of documents, sum of their lengths."""
+) -> tuple[tuple[str, ...], NDArray[np.int64], int, float, dict[str, str]]:
+    """The selected words, document frequencies (hashed: of all columns), number of documents, sum of their lengths,
+    and the most frequent spellings.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     hashed = features.hashing is not None
     type_name = "int" if hashed else "string"
-    counted = texts.mapInArrow(_batch_counter(features, weights), f"word {type_name}, df bigint, frequency double")
-    sums = counted.groupBy("word").agg(F.sum("df").alias("df"), F.sum("frequency").alias("frequency")).persist()
+    columns = f"word {type_name}, spelling string, df bigint, frequency double"
+    counted = texts.mapInArrow(_batch_counter(features, weights), columns)
+    added = F.sum("df").alias("df"), F.sum("frequency").alias("frequency")
+    sums = counted.groupBy("word", "spelling").agg(*added).persist()
     try:
         totals = sums.where("word is null").first()
-        selected = sums.where("word is not null")
+        selected = sums.where("word is not null and spelling is null").drop("spelling")
+        first = F.min(F.struct((-F.col("df")).alias("order"), "spelling")).alias("first")
+        spelled = sums.where("spelling is not null").groupBy("word").agg(first).where("first.spelling != word")
+        spellings = {} if hashed else {row["word"]: row["first"]["spelling"] for row in spelled.collect()}
         if features.columns is not None:
             selected = selected.orderBy(F.desc("frequency"), "word").limit(features.columns)
         table = selected.toArrow().sort_by("word")
@@ -200,10 +208,10 @@ def _count_words(
     df = table.column("df").to_numpy().astype(np.int64)
     length = float(table.column("frequency").to_numpy().sum())
     if not hashed:
-        return tuple(table.column("word").to_pylist()), df, documents, length
+        return tuple(table.column("word").to_pylist()), df, documents, length, spellings
     all_df = np.zeros(1 << (features.hashing or 0), np.int64)
     all_df[table.column("word").to_numpy()] = df
-    return (), all_df, documents, length
+    return (), all_df, documents, length, {}
 
 
 def _batch_counter(features: TextFeatures, weights: list[float]) -> Any:
@@ -217,18 +225,25 @@ def _batch_counter(features: TextFeatures, weights: list[float]) -> Any:
         import pyarrow as pa
 
         for batch in batches:
-            part = copy(settings)
-            counts = part.fit_counts(*(column.to_pylist() for column in batch.columns), field_weights=weights)
+            part, spellings = copy(settings), Spellings()
+            fields = (column.to_pylist() for column in batch.columns)
+            counts = part.fit_counts(*fields, field_weights=weights, spellings=spellings)
             present = np.flatnonzero(part.df_)
             frequency = np.bincount(counts.indices, counts.data, counts.shape[1])[present]
             words: list[Any] = present.tolist() if part.hashing is not None else [part.words_[i] for i in present]
+            spelled = {} if part.hashing is not None else spellings.counts()
+            nothing = [None] * (len(words) + 1)
             yield pa.RecordBatch.from_arrays(
                 [
-                    pa.array([*words, None], pa.int32() if part.hashing is not None else pa.string()),
-                    pa.array([*part.df_[present].tolist(), part.documents_], pa.int64()),
-                    pa.array([*frequency.tolist(), 0.0], pa.float64()),
+                    pa.array(
+                        [*words, None, *(word for word, _ in spelled)],
+                        pa.int32() if part.hashing is not None else pa.string(),
+                    ),
+                    pa.array([*nothing, *(spelling for _, spelling in spelled)], pa.string()),
+                    pa.array([*part.df_[present].tolist(), part.documents_, *spelled.values()], pa.int64()),
+                    pa.array([*frequency.tolist(), 0.0, *[0.0] * len(spelled)], pa.float64()),
                 ],
-                names=["word", "df", "frequency"],
+                names=["word", "spelling", "df", "frequency"],
             )
 
     return count

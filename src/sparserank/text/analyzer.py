@@ -296,13 +296,16 @@ class Analyzer(Parameters):
         """
         removed = self.stop_word_set
         forms: list[str | None] = [None if word in removed else word for word in words]
-        for language in self.stemmers:
+        languages = self.stemmers
+        for language in languages:
             import Stemmer
 
             stemmer = Stemmer.Stemmer(language, maxCacheSize=0)
-            chosen = range(len(forms)) if len(self.stemmers) == 1 else _in_script(forms, script_of(language))
-            stems = stemmer.stemWords([forms[i] or "" for i in chosen])
-            for i, stem in zip(chosen, stems, strict=True):
+            if len(languages) == 1:
+                forms = [stem or None for stem in stemmer.stemWords([word or "" for word in forms])]
+                break
+            chosen = _in_script(forms, script_of(language))
+            for i, stem in zip(chosen, stemmer.stemWords([forms[i] or "" for i in chosen]), strict=True):
                 forms[i] = stem or None
         return [form and strip_accents(form) for form in forms] if self.folds_accents else forms
 
@@ -321,17 +324,23 @@ class Analyzer(Parameters):
         """
         segmenter, shortest = self.splits_scripts, self.shortest
         bounds: list[tuple[int, int, int]] = []
+        bigrams: set[int] = set()  # positions in `bounds`: a bigram is no word, so it is no stop word and has no stem
         for number, run in enumerate(runs):
             if segmenter is None or run.isascii() or not SEGMENTED.search(run):
                 bounds += [(number, 0, len(run))] if len(run) >= shortest else []
                 if isinstance(self.compounds, Compounds):
                     bounds += [(number, start, end) for start, end in self.compounds.split(run)]
             else:
-                found = segment(segmenter, run)
-                bounds += [(number, a, b) for a, b, segmented in found if segmented or b - a >= shortest]
+                for start, end, kind in segment(segmenter, run):
+                    if kind != "run" or end - start >= shortest:
+                        if kind == "bigram":
+                            bigrams.add(len(bounds))
+                        bounds.append((number, start, end))
         out: list[list[tuple[int, int, str]]] = [[] for _ in runs]
-        forms = self.normal_forms([runs[number][start:end] for number, start, end in bounds])
-        for (number, start, end), form in zip(bounds, forms, strict=True):
+        words = [runs[number][start:end] for number, start, end in bounds]
+        forms = self.normal_forms(words)
+        for at, (number, start, end) in enumerate(bounds):
+            form = words[at] if at in bigrams else forms[at]
             if form is not None:
                 out[number].append((start, end, form))
         return out

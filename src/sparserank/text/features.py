@@ -20,7 +20,7 @@ from .analyzer import Analyzer, as_analyzer
 from .languages import AUTO
 from .sparse_counts import frequent_columns, sort_columns, stack_rows, weighted_sum
 from .spellings import Spellings
-from .tokens import code_points, short_text_tokens, tokenize
+from .tokens import hash_names, short_text_tokens, tokenize
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -79,8 +79,8 @@ class TextFeatures(Parameters):
         The inverse document frequency of each column.
     analyzer_ : Analyzer
         The analyzer, with the detected languages if its language is "auto".
-    spellings_ : dict of str to str
-        The most frequent spelling of each word that is a stem.
+    spellings_ : Spellings
+        How the words of each stem are spelled.
 
     Examples
     --------
@@ -145,7 +145,9 @@ class TextFeatures(Parameters):
         names = self.words_ if self.hashing is None else [str(column) for column in range(self.n_columns_)]
         return np.array(names, dtype=object)
 
-    def fit_counts(self, *fields: Iterable[str], field_weights: Sequence[float] | None = None) -> csr_array:
+    def fit_counts(
+        self, *fields: Iterable[str], field_weights: Sequence[float] | None = None, spellings: Spellings | None = None
+    ) -> csr_array:
         """Fit on documents with one or more fields.
 
         Parameters
@@ -154,15 +156,17 @@ class TextFeatures(Parameters):
             One text per document, for each field.
         field_weights : sequence of float or None, default=None
             The weight of each field's counts; 1 by default.
+        spellings : Spellings or None, default=None
+            Where the spellings of stems are counted; those of several collections add up.
         """
-        parts, spellings = self._collect_fields(fields)
+        parts = self._collect_fields(fields, spellings or Spellings())
         names, total = self.words_, weighted_sum(parts, field_weights)
         if self.hashing is None:
             frequent = frequent_columns(total, self.columns)
             if len(frequent) < len(names):
                 total = total[:, frequent]
                 self._set_vocabulary(tuple(names[i] for i in frequent))
-        self._learn_statistics(total, spellings)
+        self._learn_statistics(total)
         return total
 
     def fit_fields(self, *fields: Iterable[str]) -> list[csr_array]:
@@ -173,26 +177,23 @@ class TextFeatures(Parameters):
         *fields : iterables of str
             One text per document, for each field.
         """
-        parts, spellings = self._collect_fields(fields)
-        self._learn_statistics(weighted_sum(parts, None), spellings)
+        parts = self._collect_fields(fields, Spellings())
+        self._learn_statistics(weighted_sum(parts, None))
         return parts
 
-    def _collect_fields(self, fields: tuple[Iterable[str], ...]) -> tuple[list[csr_array], Spellings]:
-        """Set the vocabulary of all fields; return their counts and the spellings of words."""
+    def _collect_fields(self, fields: tuple[Iterable[str], ...], spellings: Spellings) -> list[csr_array]:
+        """Set the vocabulary of all fields and count the spellings of words; return the counts of each field."""
         self._validate()
         analyzer = as_analyzer(self.analyzer)
         if analyzer.language == AUTO or analyzer.compounds is True:  # the texts are read twice
             fields = tuple(map(list, fields))
-        self.analyzer_ = analyzer.resolve(*fields)
-        spellings = Spellings()
-        collected = [_collect(self, field, spellings) for field in fields]
+        self.analyzer_, self.spellings_ = analyzer.resolve(*fields), spellings
+        collected = [_collect(self, field, self.spellings_) for field in fields]
         names = sorted(set().union(*(words for words, _ in collected))) if self.hashing is None else []
         self._set_vocabulary(tuple(names))
-        return [self._aligned(words, raw) for words, raw in collected], spellings
+        return [self._aligned(words, raw) for words, raw in collected]
 
-    def _learn_statistics(self, counts: csr_array, spellings: Spellings) -> None:
-        known = self.vocabulary_
-        self.spellings_ = {word: form for word, form in spellings.most_frequent().items() if word in known}
+    def _learn_statistics(self, counts: csr_array) -> None:
         df = np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.int64)
         self._set_statistics(df, counts.shape[0], float(counts.sum(dtype=np.float64)) / max(counts.shape[0], 1))
 
@@ -312,7 +313,7 @@ class TextFeatures(Parameters):
             The number of documents, and their mean number of tokens.
         """
         self._validate()
-        self.analyzer_, self.spellings_ = as_analyzer(self.analyzer), {}
+        self.analyzer_, self.spellings_ = as_analyzer(self.analyzer), Spellings()
         self._set_vocabulary(words)
         if len(df) != self.n_columns_:
             raise DataError(f"{len(df)} document frequencies for {self.n_columns_} columns")
@@ -381,7 +382,7 @@ def _count_chunks(
 
     for names, tokens, stops in tokenize(features.analyzer_, texts, spellings):
         if features.hashing is not None:
-            columns = (_hashes(names) & np.uint64((1 << features.hashing) - 1)).astype(np.int32)
+            columns = (hash_names(names) & np.uint64((1 << features.hashing) - 1)).astype(np.int32)
             width = 1 << features.hashing
         else:
             if grow:
@@ -396,11 +397,3 @@ def _count_chunks(
         if features.hashing is not None:
             matrix.sum_duplicates()
         yield Counts(matrix, unseen)
-
-
-def _hashes(names: list[str]) -> NDArray[np.uint64]:
-    from .._kernels.words import hash_strings
-
-    codes, ends = code_points(names)
-    out: NDArray[np.uint64] = hash_strings(codes, np.concatenate([[0], ends]).astype(np.int64))
-    return out

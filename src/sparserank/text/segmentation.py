@@ -37,23 +37,23 @@ def bigrams(text: str) -> list[tuple[int, int]]:
     return [(start, start + 2) for start in range(len(text) - 1)] or [(0, 1)]
 
 
-def segment(segmenter: str, run: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield start, end and whether the script is segmented, for each piece of a run of word characters.
+def segment(segmenter: str, run: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and kind of each piece of a run: "run" of another script, "bigram", or "word" of a segmenter.
 
-    >>> [("css属性値"[start:end], cut) for start, end, cut in segment("bigrams", "css属性値")]
-    [('css', False), ('属性', True), ('性値', True)]
+    >>> [("css属性値"[start:end], kind) for start, end, kind in segment("bigrams", "css属性値")]
+    [('css', 'run'), ('属性', 'bigram'), ('性値', 'bigram')]
     """
     at = 0
     for match in SEGMENTED.finditer(run):
         if at < match.start():
-            yield at, match.start(), False
+            yield at, match.start(), "run"
         first, at = match.span()
         serves = segmenter == "icu" or (segmenter != "bigrams" and match.lastindex == CJK)
         positions = _words(segmenter, match[0]) if serves else bigrams(match[0])
         for start, end in positions:
-            yield first + start, first + end, True
+            yield first + start, first + end, "word" if serves else "bigram"
     if at < len(run):
-        yield at, len(run), False
+        yield at, len(run), "run"
 
 
 def covered_parts(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:

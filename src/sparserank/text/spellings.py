@@ -1,6 +1,7 @@
 """How readers spell a normal form: the most frequent word among those that share a stem.
 
-Stems such as "appl" are columns; people read "apples".
+Stems such as "appl" are columns; people read "apples". Counting is postponed until a spelling is needed, so that a fit
+takes no longer.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+Runs = Sequence[Sequence[tuple[int, int, str]]]
 
 
 class Spellings:
@@ -20,39 +23,36 @@ class Spellings:
     {'appl': 'apples'}
     """
 
-    def __init__(self) -> None:
-        self.counts: dict[tuple[str, str], int] = {}
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        self._known = dict(known or {})
+        self._parts: list[tuple[Sequence[str], Sequence[str | None] | Runs, NDArray[np.intp]]] = []
 
-    def add(self, words: Sequence[str], forms: Sequence[str | None], tokens: NDArray[np.int32]) -> None:
-        """Count tokens, which are numbers of words; forms[i] is the normal form of words[i]."""
-        counts = self.counts
-        occurrences = np.bincount(tokens, minlength=len(words)).tolist()
-        for word, form, count in zip(words, forms, occurrences, strict=True):
-            if form is not None:
-                key = form, word
-                counts[key] = counts.get(key, 0) + count
+    def add(self, words: Sequence[str], forms: Sequence[str | None] | Runs, tokens: NDArray[np.int32]) -> None:
+        """Count tokens, which are numbers of words.
 
-    def add_runs(
-        self, runs: Sequence[str], words: Sequence[Sequence[tuple[int, int, str]]], tokens: NDArray[np.int32]
-    ) -> None:
-        """Count tokens, which are numbers of runs; words[i] are start, end and form of the words of runs[i]."""
-        counts = self.counts
-        occurrences = np.bincount(tokens, minlength=len(runs)).tolist()
-        for run, found, count in zip(runs, words, occurrences, strict=True):
-            for start, end, form in found:
-                key = form, run[start:end]
-                counts[key] = counts.get(key, 0) + count
+        forms[i] is the normal form of words[i]; if words[i] is a run of several words, start, end and form of each.
+        """
+        self._parts.append((words, forms, np.bincount(tokens, minlength=len(words))))
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Return {(normal form, word): its number of tokens}."""
+        out: dict[tuple[str, str], int] = {}
+        for words, forms, occurrences in self._parts:
+            for word, form, count in zip(words, forms, occurrences.tolist(), strict=True):
+                pairs = [(form, word)] if isinstance(form, str) else [(one, word[a:b]) for a, b, one in form or ()]
+                for pair in pairs:
+                    out[pair] = out.get(pair, 0) + count
+        return out
 
     def most_frequent(self) -> dict[str, str]:
         """Return {normal form: word} where the two differ; of equally frequent words the first in code-point order."""
-        return most_frequent(self.counts)
-
-
-def most_frequent(counts: Mapping[tuple[str, str], int]) -> dict[str, str]:
-    """Return {normal form: its most frequent word} for {(normal form, word): count} where the two differ."""
-    best: dict[str, tuple[int, str]] = {}
-    for (form, word), count in counts.items():
-        known = best.get(form)
-        if known is None or (-count, word) < known:
-            best[form] = -count, word
-    return {form: word for form, (_, word) in best.items() if word != form}
+        if not self._parts:
+            return self._known
+        best: dict[str, tuple[int, str]] = {}
+        for (form, word), count in self.counts().items():
+            known = best.get(form)
+            if known is None or (-count, word) < known:
+                best[form] = -count, word
+        self._known |= {form: word for form, (_, word) in best.items() if word != form}
+        self._parts = []
+        return self._known

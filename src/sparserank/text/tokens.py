@@ -45,7 +45,7 @@ def tokenize(analyzer: Analyzer, texts: Iterable[str], spellings: Spellings | No
         if not analyzer.is_plain:
             runs = analyzer.split_runs(words)
             if spellings is not None:
-                spellings.add_runs(words, runs, tokens)
+                spellings.add(words, runs, tokens)
             ids = [places.setdefault(form, len(places)) for run in runs for _, _, form in run]
             ends = np.cumsum([0, *map(len, runs)])
             tokens, stops = expand_tokens(tokens, stops, ends, np.array(ids, np.int32))
@@ -112,9 +112,9 @@ def _folded(text: str, analyzer: Analyzer) -> str:
 
 def _chunks(texts: Iterable[str], analyzer: Analyzer) -> Iterator[list[str]]:
     chunk: list[str] = []
-    size = 0
+    size, plain, lowercase = 0, not analyzer.normalizes, analyzer.lowercase
     for text in checked_texts(texts):
-        chunk.append(_folded(text, analyzer))
+        chunk.append(text.lower() if plain and lowercase else _folded(text, analyzer))
         size += len(text)
         if size >= CHUNK_CHARACTERS:
             yield chunk
@@ -174,3 +174,12 @@ def _with_grams(words_of_texts: Tokens, longest: int) -> Tokens:
     text_of = np.concatenate([np.repeat(texts, np.diff(ends, prepend=0)) for ends in level_stops])
     merged = np.concatenate(levels)[np.argsort(text_of, kind="stable")]
     return Tokens(names, merged, np.sum(level_stops, axis=0))
+
+
+def hash_names(names: list[str]) -> NDArray[np.uint64]:
+    """Return the 64-bit hash of each name, the same on every machine."""
+    from .._kernels.words import hash_strings
+
+    codes, ends = code_points(names)
+    out: NDArray[np.uint64] = hash_strings(codes, np.concatenate([[0], ends]).astype(np.int64))
+    return out

@@ -7,12 +7,14 @@ stored with its version.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.formats.tensors import Tensors, pack_strings
+from ..errors import ModelError
 from ..text import Analyzer
 from ..text.compounds import Compounds
 
@@ -43,6 +45,24 @@ def pack_compounds(compounds: bool | Compounds) -> dict[str, NDArray[Any]]:
     words = sorted(compounds.documents)
     frequencies = np.array([compounds.documents[word] for word in words], np.int64)
     return pack_strings("compound_words", words) | {"compound_df": frequencies}
+
+
+def pack_spellings(spellings: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+    """Return how stems are spelled, for a model file; an index does not depend on it."""
+    stems = sorted(spellings)
+    if not stems:
+        return {}
+    return pack_strings("stems", stems) | pack_strings("spellings", [spellings[stem] for stem in stems])
+
+
+def stored_spellings(file: Tensors) -> dict[str, str]:
+    """Return how stems are spelled; nothing for a file of an earlier release."""
+    if not any(name.startswith("stems.") for name in file.arrays):
+        return {}
+    stems, words = file.strings("stems"), file.strings("spellings")
+    if len(stems) != len(words):
+        raise ModelError(f"{file.path}: {len(stems)} stems have {len(words)} spellings")
+    return dict(zip(stems, words, strict=True))
 
 
 def stored_analyzer(file: Tensors) -> tuple[Analyzer, str | None]:

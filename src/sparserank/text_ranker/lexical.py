@@ -167,6 +167,18 @@ class LexicalModel:
         """The word of each column."""
         return self.features.words_
 
+    def surface_forms(self, words: Iterable[str]) -> dict[str, str]:
+        """Return {word: as most documents spell it} for the words that are stems, or sequences of stems.
+
+        >>> model = LexicalModel(analyzer=Analyzer("english"))
+        >>> rows = model.fit(Documents.of({"a": "red apples"}))
+        >>> model.surface_forms(["red", "appl", "red appl"])
+        {'appl': 'apples', 'red appl': 'red apples'}
+        """
+        spellings = self.features.spellings_.most_frequent()
+        shown = {word: " ".join([spellings.get(part, part) for part in word.split(" ")]) for word in words}
+        return {word: form for word, form in shown.items() if word != form}
+
     def fit(self, documents: Documents) -> csr_array:
         """Learn the vocabulary and document frequencies; return the rows of the documents."""
         counts = self.fit_counts(documents)

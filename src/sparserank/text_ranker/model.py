@@ -24,6 +24,8 @@ from ..data.records import Documents
 from ..deprecated import renamed_attribute
 from ..errors import ModelError
 from ..search.encoded_query import EncodedQuery, KernelRows
+from ..text.spellings import Spellings
+from .analyzer_file import pack_spellings, stored_spellings
 from .constraints import Constraints, Pair
 from .lexical import LexicalModel
 from .query_vocabulary import QueryVocabulary, document_rows
@@ -162,6 +164,7 @@ class TextModel:
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return settings and arrays for a model file."""
         settings, arrays = self.lexical.state()
+        arrays |= pack_spellings(self.lexical.features.spellings_.most_frequent())
         if self.W is None or self.vocabulary is None:
             return settings, arrays
         pairs = {
@@ -176,6 +179,7 @@ class TextModel:
     def from_file(cls, file: Tensors) -> TextModel:
         """Return the model that `state` described, or that release 0.1 wrote."""
         lexical = LexicalModel.from_file(file)
+        lexical.features.spellings_ = Spellings(stored_spellings(file))
         if "pairs" not in file.settings:
             return cls(lexical)
         pairs = file.setting("pairs", dict)

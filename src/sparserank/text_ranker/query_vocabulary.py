@@ -58,6 +58,8 @@ class QueryVocabulary:
         if len(sequences) > MAX_SEQUENCES:
             rare = sequences[np.argsort(-features.df_[sequences], kind="stable")[MAX_SEQUENCES:]]
             new = np.setdiff1d(new, rare)
+        spellings = self.documents.spellings_.most_frequent()  # the queries add how their own words are spelled
+        spellings |= {w: s for w, s in features.spellings_.most_frequent().items() if w not in known}
         return replace(self, extra=self.extra + tuple(features.words_[i] for i in new))
 
     @property

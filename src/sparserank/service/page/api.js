@@ -1,5 +1,7 @@
 // Requests to the service, and its errors as sentences.
 
+import { addSpellings } from "./elements.js";
+
 const KEY = "sparserank.token";
 const TIMEOUT_MS = 15_000;
 
@@ -68,7 +70,9 @@ export async function send(method, path, body, signal) {
   if (response.status === 401 && token !== sessionStorage.getItem(KEY)) return send(method, path, body, signal);
   if (!response.ok) throw await trouble(response);
   try {
-    return await response.json();
+    const content = await response.json();
+    addSpellings(content?.display);
+    return content;
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ServiceError("broken", "The response is not JSON. Another program may answer at this address.", 1);

@@ -1,10 +1,10 @@
 // A bar per contribution: positive to the right, negative to the left.
 
-import { button, element, screenReaderText, signed, sum } from "./elements.js";
+import { button, element, screenReaderText, signed, spelled, sum } from "./elements.js";
 
 /** The two words of a pair, as buttons that open their pairs. */
 export function pairWords(pair, openWord) {
-  const word = (text) => button(`Pairs of ${text}`, { class: "word", onclick: () => openWord(text) }, text);
+  const word = (stem) => button(`Pairs of ${spelled(stem)}`, { class: "word", onclick: () => openWord(spelled(stem)) }, spelled(stem));
   if (pair.learned === false) return element("span", { class: "words" }, word(pair.document));
   return element("span", { class: "words" },
     word(pair.query), element("span", { class: "arrow", "aria-hidden": "true" }, "→"), screenReaderText(" looks for "),

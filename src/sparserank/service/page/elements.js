@@ -33,6 +33,16 @@ export function screenReaderText(text) {
   return element("span", { class: "hidden" }, text);
 }
 
+const spellings = new Map();
+
+/** Remember how documents spell the stems of a response. */
+export function addSpellings(display) {
+  for (const [stem, spelling] of Object.entries(display ?? {})) spellings.set(stem, spelling);
+}
+
+/** A word as most documents spell it; the pairs of a model have stems. */
+export const spelled = (word) => spellings.get(word) ?? word;
+
 export const byId = (id) => document.getElementById(id);
 
 /** +0.51, −0.08, +0.003: with a minus sign, and one digit of small values. */

@@ -1,7 +1,7 @@
 // The results: passage, contributions, rank by BM25, and voting buttons.
 
 import { contributions, kindOf, strip, stripLength } from "./bars.js";
-import { button, svgElement, element, screenReaderText, signed } from "./elements.js";
+import { button, svgElement, element, screenReaderText, signed, spelled } from "./elements.js";
 
 /** A passage with marks; the colour of a mark and its tooltip show the pairs that matched the word. */
 function passage(result, openWord) {
@@ -14,10 +14,10 @@ function passage(result, openWord) {
     const pairs = mark.pairs.map((number) => result.pairs[number]);
     const kinds = new Set(pairs.map(kindOf));
     const total = pairs.reduce((sum, pair) => sum + pair.contribution, 0);
-    const tooltip = pairs.map((pair) => `${pair.learned ? `${pair.query} → ` : ""}${pair.document} ${signed(pair.contribution)}`);
+    const tooltip = pairs.map((pair) => `${pair.learned ? `${spelled(pair.query)} → ` : ""}${spelled(pair.document)} ${signed(pair.contribution)}`);
     const word = element("mark", {
       class: `${[...kinds].join(" ")}${total < 0 ? " away" : ""}`, title: tooltip.join("\n"),
-      "data-pairs": mark.pairs.join(" "), onclick: () => openWord(pairs[0].document),
+      "data-pairs": mark.pairs.join(" "), onclick: () => openWord(spelled(pairs[0].document)),
     }, part(mark.start, mark.end));
     word.style.setProperty("--strength", `${Math.round(100 * Math.min(1, Math.abs(total) / most))}%`);
     paragraph.append(part(at, mark.start), word);

@@ -1,7 +1,7 @@
 // The learned pairs of a word: on the left query words that look for it, on the right document words it looks for.
 
 import { bar } from "./bars.js";
-import { button, byId, svgElement, element, openSheet, signed } from "./elements.js";
+import { button, byId, svgElement, element, openSheet, signed, spelled } from "./elements.js";
 import { related } from "./api.js";
 
 const ROW = 30;
@@ -30,7 +30,8 @@ function node(word, weight, x, y, left, width, label) {
 function side(response, left, geometry, most) {
   const { width, height, centre, label } = geometry;
   const top = (height - response.rows.length * ROW) / 2;
-  return response.rows.flatMap(({ word, weight }, i) => {
+  return response.rows.flatMap(({ word: stem, weight }, i) => {
+    const word = spelled(stem);
     const y = top + i * ROW + ROW / 2;
     const [from, to] = left ? [label, width / 2 - centre / 2] : [width / 2 + centre / 2, width - label];
     const [start, end] = left ? [y, height / 2] : [height / 2, y];
@@ -69,8 +70,8 @@ function table(response) {
   const values = [...response.related, ...response.looked_for_by].map((one) => one.weight);
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
   const rows = [
-    ...response.looked_for_by.map(({ word, weight }) => [word, response.word, weight]),
-    ...response.related.map(({ word, weight }) => [response.word, word, weight])];
+    ...response.looked_for_by.map(({ word, weight }) => [spelled(word), response.word, weight]),
+    ...response.related.map(({ word, weight }) => [response.word, spelled(word), weight])];
   return element("details", { class: "as-table" }, element("summary", {}, "Show as a table"),
     element("table", {},
       element("thead", {}, element("tr", {}, ...["query word", "looks for", "weight", ""].map((name) => element("th", { scope: "col" }, name)))),
@@ -112,7 +113,7 @@ async function content(word) {
   const draw = () => frame.clientWidth && frame.replaceChildren(picture(response, Math.max(frame.clientWidth, 240)));
   drawing = new ResizeObserver(draw);
   drawing.observe(frame);
-  return [heads, frame, element("p", { class: "small" }, "Words are shown as stems. A thicker line is a larger weight; a dashed line is negative. Select a word to see its pairs."), table(response)];
+  return [heads, frame, element("p", { class: "small" }, "Each word stands for all words of its stem. A thicker line is a larger weight; a dashed line is negative. Select a word to see its pairs."), table(response)];
 }
 
 /** Show the pairs of a word, or a form to enter one. */
