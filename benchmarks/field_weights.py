@@ -1,6 +1,6 @@
 """Whether BM25F with tuned weights of title and text beats BM25: held out of train, and on dev.
 
-python -m benchmarks.field_weights nfcorpus winapi
+python -m benchmarks.field_weights mdn-de winapi pydocs
 """
 
 from __future__ import annotations
@@ -42,5 +42,5 @@ def measure(name: str) -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ["nfcorpus"]:
+    for name in sys.argv[1:] or ["mdn-de", "winapi", "pydocs"]:
         measure(name)

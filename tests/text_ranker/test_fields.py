@@ -228,6 +228,9 @@ def test_train_lists_the_fields_and_takes_them(capsys, tmp_path):
     assert said["metadata"] == ["year", "kind"]
     assert call(*command, "--fields", "title,body", "--field-weights", "title=2") == 0
     assert "\nfields: title (weight 2), body (weight 1); metadata: tags, year, kind\n" in capsys.readouterr().out
+    (tmp_path / "titles.csv").write_text("id,title\n1,red apple\n")
+    said = printed(capsys, "train", tmp_path / "titles.csv", "--ranker", "bm25", "--output", tmp_path / "t")
+    assert said["fields"] == {"title": 1.0}
     assert call(*command, "--field-weights", "title:2") == 2
     assert "--field-weights must be auto or such as title=2,text=1; got 'title:2'" in capsys.readouterr().err
     assert call(*command, "--fields", "title", "--engine", "spark") == 2

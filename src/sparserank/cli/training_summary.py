@@ -20,7 +20,11 @@ def print_training(
     """Print the summary of a training, with `more` as JSON, or with the notes as text."""
     model, features = ranker.model_, ranker.model_.lexical.features
     index = str(index_path(output)) if hasattr(ranker, "index_") else None
-    fields = {name: round(weight, 4) for name, weight in model.lexical.weight_of_field.items()}
+    fields = {
+        name: round(weight, 4)
+        for name, weight in model.lexical.weight_of_field.items()
+        if documents is None or any(documents.column(name))
+    }
     metadata = [] if documents is None else _metadata_names(documents)
     summary = {
         "model": str(output),
