@@ -119,7 +119,7 @@ def evaluate(
         return
     with phase(f"searching for {count_of(len(qrels), 'query')}"):
         runs = {path: rank_queries(ranker, collection, qrels, depth) for path, ranker in rankers.items()}
-        lexical = rank_queries(fit_bm25(collection), collection, qrels, depth)
+        lexical = rank_queries(fit_bm25(collection, rankers[model]), collection, qrels, depth)
     with phase("measuring"):
         other = None if against is None else runs[against]
         splits = {path: training_split(ranker, collection) for path, ranker in rankers.items()}
