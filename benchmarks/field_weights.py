@@ -12,12 +12,15 @@ import sparserank as sr
 from sparserank.data.open import open_collection
 from sparserank.evaluation import compare, evaluate_run
 
+from .text_training import queries_are_pages
+
 MEASURE = "nDCG@10"
 
 
 def measure(name: str) -> None:
     """Print the tuned weights, and the measure of both scores on dev."""
     collection, messages = open_collection(name), []
+    exclude_self = queries_are_pages(collection)
     dev = collection.qrels["dev"]
     queries = {query: collection.queries[query] for query in dev}
     found = {}
@@ -26,9 +29,9 @@ def measure(name: str) -> None:
         ranker = sr.TextRanker("bm25", lexical=sr.BM25(field_weights=weights))
         ranker.fit(
             collection.documents, collection.queries, collection.qrels["train"],
-            exclude_self=collection.exclude_self, callback=messages.append,
+            exclude_self=exclude_self, callback=messages.append,
         )  # fmt: skip
-        run = ranker.run(queries, 100, collection.exclude_self)
+        run = ranker.run(queries, 100, exclude_self)
         found[label] = evaluate_run(run, dev, MEASURE)
         seconds = process_time() - started
         print(f"{name:10s} {label:18s} {MEASURE} on dev {found[label][MEASURE].value:.4f}  {seconds:.0f} s of CPU")

@@ -30,8 +30,7 @@ def train(name: str, pairs: int) -> dict[str, Any]:
         titles, texts = (tuple(map(_character_pairs, part)) for part in (documents.titles, documents.texts))
         documents = type(documents)(documents.ids, titles, texts)
         queries = {query: _character_pairs(text) for query, text in queries.items()}
-    known = set(documents.ids)
-    exclude_self = collection.exclude_self or any(query in known for query in collection.qrels["train"])
+    exclude_self = queries_are_pages(collection)
     dev, training = collection.qrels["dev"], collection.qrels["train"]
     ranker = sr.TextRanker(max_pairs=pairs)
     started = perf_counter()
@@ -49,6 +48,12 @@ def train(name: str, pairs: int) -> dict[str, Any]:
         "queries": len(training), "bm25": round(bm25, 4), "learned": round(learned, 4), "train_s": round(seconds, 1),
         "peak_mb": peak,
     }  # fmt: skip
+
+
+def queries_are_pages(collection: Any) -> bool:
+    """Whether a query's id is the id of the page it was made from, which its ranking must leave out."""
+    pages = set(collection.documents.ids)
+    return bool(collection.exclude_self) or any(query in pages for query in collection.qrels["train"])
 
 
 def _character_pairs(text: str) -> str:
