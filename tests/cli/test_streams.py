@@ -82,7 +82,7 @@ def test_json_is_written_as_people_read_it_where_the_encoding_allows(model):
 
 def test_in_a_pipe_each_phase_is_one_line_on_stderr(model):
     done = shell(f"{SPARSERANK} evaluate m fruit --json | cat", model.parent)
-    assert done.stderr.splitlines() == ["reading fruit", "searching for 1 queries", "measuring"]
+    assert done.stderr.splitlines() == ["reading fruit", "searching for 1 query", "measuring"]
     assert json.loads(done.stdout)["queries"] == 1
 
 

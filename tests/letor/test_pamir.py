@@ -42,7 +42,7 @@ def test_topics_have_their_own_weights_and_rank_their_items_first(kind):
     assert ranker.coef_.shape == (3, 6)
     scores = ranker.predict(X)
     for topic in range(3):
-        assert sr.ranking_scorer("AP")._score_func(Y[:, topic], scores[:, topic]) > 0.9
+        assert sr.ranking_scorer("AP")._score_func(Y[:, topic], scores[:, topic], qid=np.zeros(len(X))) > 0.9
 
 
 def test_threads_do_not_change_the_weights():

@@ -52,7 +52,7 @@ def test_a_new_version_is_taken_up_without_dropping_a_request(serve, model):
 
 def test_what_changed_since_is_told_and_a_version_is_rolled_back(serve, model):
     running = serve()
-    assert running.client.get("/changes").json() == {"before": 1, "after": 1, "changes": []}
+    assert running.client.get("/changes").json() == {"before": 1, "after": 1, "changes": [], "display": {}}
     taught(model)
     wait_until(lambda: running.client.get("/health").json()["version"] == 2)
     changed = running.client.get("/changes?days=0.5&k=1").json()

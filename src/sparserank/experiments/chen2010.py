@@ -151,7 +151,7 @@ def order_note(rows: Sequence[Mapping[str, Any]]) -> str | None:
     """Which methods of Table II are not in the paper's order by MAP; None if the paper has no numbers.
 
     >>> order_note([{"method": "a", "map": 0.4, "paper_map": 0.5}, {"method": "b", "map": 0.3, "paper_map": 0.4}])
-    "MAP orders the methods as in the paper."
+    'MAP orders the methods as in the paper.'
     """
     printed = [row for row in rows if row["paper_map"] is not None]
     if not printed:
