@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -31,6 +31,8 @@ from sparserank.search.filters import (
     parse_number,
 )
 
+ONE_LAYOUT = [HealthCheck.function_scoped_fixture]
+"""All examples of a test share the layout of its fixture."""
 FIELDS = ("kind", "n", "when")
 TEXTS = st.sampled_from(
     ["a", "b", "two words", "", "true", "3", "10", "2.5", "2024-01-31", "2024-01-31T12:00:00+02:00", "é"]
@@ -149,7 +151,7 @@ def rows_by_id(documents: Documents) -> dict[str, dict[str, Any]]:
     return {doc_id: dict(metadata) for doc_id, (_, _, metadata) in documents.rows().items()}
 
 
-@pytest.fixture(scope="module", params=[(1, 1), (32, 1000)], ids=["lists", "bitmaps"])
+@pytest.fixture(params=[(1, 1), (32, 1000)], ids=["lists", "bitmaps"])
 def bits_per_position(request: pytest.FixtureRequest) -> Iterator[None]:
     """1 makes lists of nearly all values, 32 bitmaps of most; a share of 1 scores the selected documents alone."""
     with pytest.MonkeyPatch.context() as patch:
@@ -159,7 +161,7 @@ def bits_per_position(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("bits_per_position")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=ONE_LAYOUT)
 @given(indexes(), FILTERS, st.integers(1, 8), st.integers(0, 5))
 def test_a_filtered_search_is_the_exhaustive_ranking_without_the_other_documents(made, expression, k, offset) -> None:
     index, documents, query = made
@@ -176,7 +178,7 @@ def test_a_filtered_search_is_the_exhaustive_ranking_without_the_other_documents
 
 
 @pytest.mark.usefixtures("bits_per_position")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=ONE_LAYOUT)
 @given(indexes(), FILTERS)
 def test_facets_count_the_values_of_all_results(made, expression) -> None:
     index, documents, query = made
