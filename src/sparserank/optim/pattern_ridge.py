@@ -172,10 +172,10 @@ class WordOperator:
         self._word_gram[np.diag_indices(len(columns))] += np.float32(ridge.document)
         self._column = column.astype(np.int32)
         live = np.flatnonzero(np.diff(W.indptr))
-        ones = np.outer(np.asarray(queries[:, live].sum(axis=0)).ravel(), D.ones)
-        middle = multiply_targets(queries[:, live], problem.targets, D, threads)
-        middle -= np.float32(problem.target_mean) * ones.astype(np.float32)
-        self._right_side = middle[np.repeat(np.arange(len(live)), np.diff(W.indptr)[live]), column]
+        row = np.repeat(np.arange(len(live)), np.diff(W.indptr)[live])
+        self._right_side = multiply_targets(queries[:, live], problem.targets, D, threads)[row, column]
+        ones = np.asarray(queries[:, live].sum(axis=0)).ravel()[row] * D.ones[column]
+        self._right_side -= np.float32(problem.target_mean) * ones.astype(np.float32)
 
     def right_side(self) -> Matrix:
         """(Qᵀ V Y D)_P"""
