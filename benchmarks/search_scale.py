@@ -2,11 +2,12 @@
 
 Synthetic documents have words by Zipf's law and words of one of 500 topics, and lengths as of short web pages (mean 60
 words, log-normal); their ids are in random order of topics, which is hard for block maxima. A query is 2 to 8 words of
-a document. The 300,000 pairs of the synthetic model are words that occur together, rare ones first, with random signed
-weights; those of winapi are ridge regression in closed form on the 4,000 heaviest words of each side. bm25s searches
-the same weights, so its scores must be ours, and the pruned search must give the bits of the exhaustive one; both are
-checked before the measurement. Times are milliseconds of one core per query, the best of three rounds; `ratio` is bm25s
-to our lexical search. Every index is built some documents at a time in a process of its own; its peak memory is shown.
+a document. W is trained: for winapi with the defaults of `sparserank train` and at most 300,000 pairs; for synthetic
+documents likewise, on the first 10,000 of them and 2,000 queries for which the other documents of the same topic are
+relevant, and the same W for every size. bm25s searches the same weights, so its scores must be ours, and the pruned
+search must give the bits of the exhaustive one; both are checked before the measurement. Times are milliseconds of one
+core per query, the best of three rounds; `ratio` is bm25s to our lexical search. Every index is built some documents at
+a time in a process of its own; its peak memory is shown.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 
 from sparserank import TextRanker
 from sparserank.data.datasets.load import beir_folders
@@ -34,13 +36,14 @@ from sparserank.text_ranker import load_model, load_text
 from sparserank.text_ranker.lexical import LexicalModel
 from sparserank.text_ranker.model import TextModel
 from sparserank.text_ranker.persistence import write_index
-from sparserank.text_ranker.query_vocabulary import QueryVocabulary, document_rows
+from sparserank.text_ranker.query_vocabulary import QueryVocabulary
 
 from .measure import peak_megabytes
 
 K, PAIRS, QUERIES, PART, SAMPLE = 10, 300_000, 500, 10_000, 100_000
 SIZES = (10_000, 100_000, 1_000_000)
-VOCABULARY, TOPICS, TOPIC_WORDS, HEAVIEST = 200_000, 500, 3_000, 4_000
+VOCABULARY, TOPICS, TOPIC_WORDS = 200_000, 500, 3_000
+TRAINING_DOCUMENTS, TRAINING_QUERIES = 10_000, 2_000
 
 
 def zipf(n: int, exponent: float) -> Any:
@@ -51,6 +54,11 @@ def zipf(n: int, exponent: float) -> Any:
 
 def synthetic_parts(n_docs: int) -> Iterator[Documents]:
     """Yield the documents, PART at a time."""
+    return (documents for documents, _ in synthetic_parts_and_topics(n_docs))
+
+
+def synthetic_parts_and_topics(n_docs: int) -> Iterator[tuple[Documents, Any]]:
+    """Yield the documents and their topics, PART at a time."""
     letters = "bcdfgklmnprstvz"
     syllables = [a + b for a, b in product(letters, "aeiou")]
     words = np.array([f"{x}{y}{z}"[:6] for x, y, z in product(syllables, repeat=3)])[:VOCABULARY]
@@ -62,57 +70,77 @@ def synthetic_parts(n_docs: int) -> Iterator[Documents]:
         rng, n = np.random.default_rng([11, first]), min(PART, n_docs - first)
         lengths = np.clip(np.exp(rng.normal(np.log(50), 0.6, n)), 5, 2000).astype(np.int64)
         drawn = np.searchsorted(common, rng.random(lengths.sum()))
-        topic = np.repeat(rng.integers(TOPICS, size=n), lengths)
-        special_words = topic_words[topic, np.searchsorted(special, rng.random(len(drawn)))]
+        topics = rng.integers(TOPICS, size=n)
+        special_words = topic_words[np.repeat(topics, lengths), np.searchsorted(special, rng.random(len(drawn)))]
         tokens = words[np.where(rng.random(len(drawn)) < 0.4, special_words, drawn)].tolist()
         ends = np.cumsum(lengths).tolist()
         texts = tuple(" ".join(tokens[end - length : end]) for end, length in zip(ends, lengths.tolist(), strict=True))
-        yield Documents(tuple(f"d{first + i:07d}" for i in range(n)), ("",) * n, texts)
+        yield Documents(tuple(f"d{first + i:07d}" for i in range(n)), ("",) * n, texts), topics
+
+
+def synthetic_sample(n_docs: int) -> Documents:
+    """The first n_docs documents at once."""
+    parts = list(synthetic_parts(n_docs))
+    return Documents(*(sum((getattr(p, name) for p in parts), ()) for name in ("ids", "titles", "texts")))
+
+
+def synthetic_queries(documents: Documents, n: int, seed: int) -> tuple[list[str], list[int]]:
+    """Queries of 2 to 8 words of a document, and the documents they are from."""
+    rng = np.random.default_rng(seed)
+    chosen = rng.integers(len(documents), size=n).tolist()
+    texts = [documents.texts[i].split() for i in chosen]
+    return [
+        " ".join(rng.choice(words, min(len(words), int(rng.integers(2, 9))), replace=False)) for words in texts
+    ], chosen
+
+
+@cache
+def train_synthetic_pairs() -> TextModel:
+    """A ranker of TRAINING_DOCUMENTS documents that learned which words share a topic from TRAINING_QUERIES queries.
+
+    A training query is a few words of a document; the other documents of its topic are relevant.
+    """
+    documents = synthetic_sample(TRAINING_DOCUMENTS)
+    topics = np.concatenate([topics for _, topics in synthetic_parts_and_topics(TRAINING_DOCUMENTS)])
+    texts, sources = synthetic_queries(documents, TRAINING_QUERIES, seed=13)
+    queries, qrels = {}, {}
+    for number, (text, source) in enumerate(zip(texts, sources, strict=True)):
+        others = np.setdiff1d(np.flatnonzero(topics == topics[source]), [source])
+        if len(others):
+            queries[f"q{number}"] = text
+            qrels[f"q{number}"] = {documents.ids[i]: 1 for i in others.tolist()}
+    model = TextRanker(max_pairs=PAIRS, random_state=0).fit(documents, queries, qrels).model_
+    if model.W is None:
+        raise AssertionError("no pairs were learned")
+    return model
 
 
 def synthetic_model(n_docs: int) -> tuple[TextModel, list[str]]:
-    """A model with the vocabulary of the first SAMPLE documents and random pairs, and queries."""
-    parts = list(synthetic_parts(min(n_docs, SAMPLE)))
-    documents = Documents(*(sum((getattr(p, name) for p in parts), ()) for name in ("ids", "titles", "texts")))
-    lexical = LexicalModel()
-    rows, rng = lexical.fit(documents), np.random.default_rng(5)
-    at = rng.integers(len(documents), size=4 * PAIRS)
-    begin, length = rows.indptr[at], np.diff(rows.indptr)[at]
-    query, document = (rows.indices[begin + (rng.random(len(at)) * length).astype(np.int64)] for _ in range(2))
-    rarity = lexical.features.idf_ / lexical.features.idf_.max()
-    kept = rng.random(len(at)) < rarity[query] * rarity[document] ** 2
-    n = rows.shape[1]
-    pairs = np.unique(query[kept].astype(np.int64) * n + document[kept])
-    pairs = rng.choice(pairs, min(PAIRS, len(pairs)), replace=False)
-    W = csr_array((rng.laplace(0.25, 1.0, len(pairs)).astype(np.float32), (pairs // n, pairs % n)), shape=(n, n))
-    W.sort_indices()
-    texts = [documents.texts[i].split() for i in rng.integers(len(documents), size=QUERIES)]
-    queries = [" ".join(rng.choice(words, min(len(words), int(rng.integers(2, 9))), replace=False)) for words in texts]
-    return TextModel(lexical, QueryVocabulary(lexical.features), W, 2.0), queries
+    """The lexical model of the first SAMPLE documents with the trained pairs, and queries."""
+    documents, trained = synthetic_sample(min(n_docs, SAMPLE)), train_synthetic_pairs()
+    assert trained.vocabulary is not None
+    assert trained.W is not None
+    lexical = LexicalModel(trained.lexical.scoring, trained.lexical.analyzer)
+    lexical.fit(documents)
+    columns = lexical.features.vocabulary_
+    only_in_queries = tuple(word for word in trained.vocabulary.extra if word not in columns)
+    vocabulary = QueryVocabulary(lexical.features, only_in_queries)
+    query = np.array([vocabulary.column(word) for word in trained.vocabulary.words])
+    document = np.array([columns[word] for word in trained.lexical.words])
+    W = trained.W.tocoo()
+    pairs = csr_array((W.data, (query[W.row], document[W.col])), shape=(len(vocabulary.words), len(columns)))
+    pairs.sort_indices()
+    return TextModel(lexical, vocabulary, pairs, trained.pair_weight), synthetic_queries(documents, QUERIES, seed=5)[0]
 
 
 def winapi_model() -> tuple[TextModel, list[str]]:
-    """A model with pairs of the heaviest words, learned in closed form, and dev queries."""
+    """The model that `sparserank train winapi --exclude-self --max-pairs 300000` gives, and dev queries."""
     collection = open_collection("winapi")
-    ranker = TextRanker()
-    lexical = ranker.lexical_model()
-    rows, train = lexical.fit(collection.documents), collection.qrels["train"]
-    vocabulary = QueryVocabulary.from_texts(lexical.features, [collection.queries[q] for q in train])
-    Q, D = vocabulary.encode([collection.queries[q] for q in train]), document_rows(lexical.features, rows)
-    position = {doc_id: i for i, doc_id in enumerate(collection.documents.ids)}
-    judged = [(i, position[d]) for i, q in enumerate(train) for d, grade in train[q].items() if grade > 0]
-    Y = csr_array((np.ones(len(judged), np.float32), tuple(zip(*judged, strict=True))), shape=(Q.shape[0], D.shape[0]))
-    q, d = (np.argsort(-np.bincount(M.indices, M.data**2, M.shape[1]))[:HEAVIEST] for M in (Q, D))
-    Q, D, shape = Q[:, q], D[:, d], (Q.shape[1], D.shape[1])
-    eye = np.eye(HEAVIEST, dtype=np.float32)
-    W = np.linalg.solve((Q.T @ Q).toarray() + eye, (Q.T @ (Y @ D)).toarray())
-    W = np.linalg.solve((D.T @ D).toarray() + eye, W.T).T
-    W[np.abs(W) < np.partition(np.abs(W).ravel(), -PAIRS)[-PAIRS]] = 0.0
-    kept = coo_array(W.astype(np.float32))
-    pairs = csr_array((kept.data, (q[kept.row], d[kept.col])), shape=shape)
-    pairs.sort_indices()
-    dev = [collection.queries[i] for i in collection.qrels["dev"]]
-    return TextModel(lexical, vocabulary, pairs, 300.0), dev[:: max(1, len(dev) // QUERIES)][:QUERIES]
+    train = collection.qrels["train"]
+    queries = {query: collection.queries[query] for query in train}
+    ranker = TextRanker(max_pairs=PAIRS, random_state=0).fit(collection.documents, queries, train, exclude_self=True)
+    dev = [collection.queries[query] for query in collection.qrels["dev"]]
+    return ranker.model_, dev[:: max(1, len(dev) // QUERIES)][:QUERIES]
 
 
 def build(model: str, index: str, n_docs: int) -> None:
