@@ -25,6 +25,7 @@ EXAMPLES = {
     "GET /related/{word}": 40,
     "GET /documents/{id}": 40,
     "GET /changes": 40,
+    "GET /judgments": 20,
     "GET /model": 5,
     "GET /health": 5,
     "GET /metrics": 5,
@@ -85,5 +86,5 @@ def test_every_status_of_an_error_is_one_sentence(app):
 def test_writes_are_told_to_need_the_token_and_reads_not_to(app):
     document = app.openapi()
     needs = {path for path, operations in document["paths"].items() for one in operations.values() if "security" in one}
-    assert needs == {"/feedback", "/model/rollback"}
+    assert needs == {"/feedback", "/judgments", "/model/rollback"}
     assert document["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}

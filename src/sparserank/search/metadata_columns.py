@@ -98,6 +98,11 @@ class MetadataColumns:
         """{field: number}."""
         return {self.fields[i]: i for i in range(len(self.fields))}
 
+    @property
+    def n_values(self) -> dict[str, int]:
+        """{field: number of its values}."""
+        return dict(zip(self.field_numbers, np.diff(self.value_starts).tolist(), strict=True))
+
     @cached_property
     def _layout(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each value the start of its list and the row of its bitmap (-1: none)."""

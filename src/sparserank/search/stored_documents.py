@@ -132,6 +132,15 @@ class StoredDocuments:
         columns = [segment.metadata for segment in self.segments if segment.metadata is not None]
         return tuple(sorted({name for column in columns for name in column.field_numbers}))
 
+    @cached_property
+    def value_counts(self) -> dict[str, int]:
+        """{metadata field: number of its values}; several segments may count a value more than once."""
+        counts = dict.fromkeys(self.fields, 0)
+        for segment in self.segments:
+            for name, number in segment.metadata.n_values.items() if segment.metadata is not None else ():
+                counts[name] += number
+        return counts
+
     def weights_of(self, doc_id: str, terms: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the weight of each term in a document, 0 for a term that the document lacks.
 

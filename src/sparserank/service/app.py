@@ -19,6 +19,7 @@ from .exception_handlers import add_exception_handlers
 from .learning.learner import Learner
 from .metrics import Metrics, MetricsMiddleware
 from .middleware import SecurityMiddleware
+from .page_files import router as page_router
 from .reloader import ModelReloader
 from .routes import Service, router
 from .store import FeedbackStore
@@ -54,6 +55,7 @@ def create_app(config: ServiceConfig, *, register: bool = True) -> FastAPI:
     )  # fmt: skip
     app.state.service = Service(reloader, store, metrics, learner)
     app.include_router(router)
+    app.include_router(page_router)
     add_exception_handlers(app)
     app.add_middleware(SecurityMiddleware, config=config)
     app.add_middleware(MetricsMiddleware, metrics=metrics)

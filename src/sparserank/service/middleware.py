@@ -27,8 +27,8 @@ SECURITY_HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-WRITE_PATHS = frozenset({"/feedback", "/model/rollback"})
-"""These need the token on every host."""
+WRITE_PATHS = frozenset({"/feedback", "/judgments", "/model/rollback"})
+"""These need the token on every host; judgments have queries of other people."""
 OPEN_PATHS = frozenset({"/", "/health", "/openapi.json"})
 """These and the page never need it; they contain nothing of the documents."""
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import gc
 import logging
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..bilinear.word_pairs import WordPairs
 from ..data.files import file_id
@@ -27,6 +31,9 @@ POLL_INTERVAL_S = 0.5
 MAX_CHANGES = 1000
 """Changed pairs that are kept for a pair of versions."""
 
+MAX_EXAMPLES = 6
+"""Example queries on the page."""
+
 Weights = list[tuple[str, float]]
 
 
@@ -42,7 +49,7 @@ class LoadedModel:
         self.ranker.search("warm", 1)
         self.ranker.search_lexical("warm", 1)
         self.ranker.unknown("warm")
-        _ = self._reverse_pairs, self._row_of
+        _ = self._reverse_pairs, self._row_of, self.examples
         return self
 
     def related(self, word: str, k: int) -> tuple[Weights, Weights]:
@@ -59,9 +66,35 @@ class LoadedModel:
         return forward, [] if column is None else self._reverse_pairs.related(column, k)
 
     @cached_property
-    def _row_of(self) -> dict[str, int]:
+    def examples(self) -> list[str]:
+        """Query words with the largest weights of other words, or titles if there are none, as example queries."""
+        pairs, index = self.ranker.model_.pairs, self.ranker.index_
+        if pairs is None or not pairs.W_.nnz:
+            titles = (index.title_at(number) for number in np.linspace(0, len(index) - 1, 40).astype(int).tolist())
+            return list(islice(dict.fromkeys(title for title in titles if 0 < len(title) <= 60), MAX_EXAMPLES))
+        columns = self.ranker.lexical_.features.vocabulary_
+        own = np.array([columns.get(word, -1) for word in self._query_words])
+        W = pairs.W_.copy()
+        W.data[W.indices == np.repeat(own, np.diff(W.indptr))] = 0.0
+        largest = W.max(axis=1).toarray().ravel()
+        words = (self._query_words[row] for row in np.argsort(-largest, kind="stable")[:200].tolist())
+        chosen: dict[str, None] = {}
+        for word in words:
+            parts = word.split()
+            new = not any(part in other.split() for other in chosen for part in parts)
+            if new and all(part.isalpha() and len(part) > 2 for part in parts):
+                chosen[word] = None
+        spelled = self.ranker.lexical_.surface_forms(chosen)
+        return [spelled.get(word, word) for word in islice(chosen, MAX_EXAMPLES)]
+
+    @cached_property
+    def _query_words(self) -> Sequence[str]:
         pairs = self.ranker.model_.pairs
-        return {} if pairs is None else {word: row for row, word in enumerate(pairs.query_words_ or ())}
+        return () if pairs is None else pairs.query_words_ or ()
+
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        return {word: row for row, word in enumerate(self._query_words)}
 
     @cached_property
     def _reverse_pairs(self) -> WordPairs | None:
@@ -121,12 +154,20 @@ class ModelReloader:
 
     def changes_since(self, moment: datetime, k: int) -> dict[str, Any]:
         """Return the k pairs that differ most between the served version and the one that was served at a moment."""
-        model = self.model()
-        before, after = self.registry.served_at(moment).number, model.version.number
+        return self._compare(self.registry.served_at(moment).number, self.model().version.number, k)
+
+    def changes_of(self, number: int, k: int) -> dict[str, Any]:
+        """Return the k pairs that differ most between a version and its parent, none for a copy of the model file."""
+        parent = next(version.parent for version in self.versions() if version.number == number)
+        return self._compare(number if parent is None else parent, number, k)
+
+    def _compare(self, before: int, after: int, k: int) -> dict[str, Any]:
         with self._comparing:  # concurrent requests share one comparison
             if self._changes is None or self._changes[0] != (before, after):
-                old = None if before == after else load_model(self.registry.path(before))
-                changes = [] if old is None else diff(old, model.ranker, MAX_CHANGES)
+                model = self.model()
+                same = before == after
+                new = model.ranker if same or after == model.version.number else load_model(self.registry.path(after))
+                changes = [] if same else diff(load_model(self.registry.path(before)), new, MAX_CHANGES)
                 self._changes = (before, after), [change._asdict() for change in changes]
             return {"before": before, "after": after, "changes": self._changes[1][:k]}
 

@@ -8,8 +8,6 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from importlib import resources
 from itertools import islice
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -22,7 +20,7 @@ from ..search.snippets import passage
 from ..text_ranker.explain import QueryExplainer
 from ..versions import Version
 from . import schemas, store
-from .config import MAX_FACET_VALUES, MAX_ID_CHARACTERS, MAX_RESULTS
+from .config import MAX_FACET_VALUES, MAX_ID_CHARACTERS, MAX_JUDGMENTS, MAX_RESULTS
 from .exception_handlers import NotFound, error_responses, problem
 from .feedback import Feedback
 from .learning.learner import Learner
@@ -34,13 +32,6 @@ T = TypeVar("T")
 
 router = APIRouter()
 NEEDS_TOKEN: dict[str, Any] = {"security": [{"token": []}]}
-PAGE_TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-}
-"""Content types by file extension; other files are not served."""
 RESULTS_PER_STEP = 2
 """Results that are explained before other requests may run."""
 
@@ -101,9 +92,16 @@ async def search(body: schemas.SearchRequest, request: Request) -> Response:
         facets = hits.facets.items()
         content["facets"] = {name: dict(islice(values.items(), MAX_FACET_VALUES)) for name, values in facets}
     content["unknown"] = ranker.unknown(body.query)
+    content["typed"] = _typed(model, body.query)
     content["display"] = _display(model, [pair for result in results for pair in result.get("pairs", ())])
     content["milliseconds"] = round(1000.0 * (time.perf_counter() - start), 3)
     return json_response(content)
+
+
+def _typed(model: LoadedModel, query: str) -> dict[str, str]:
+    """Return how the user spelled the words of the query, by stem."""
+    spans = model.ranker.lexical_.analyzer.spans(query)
+    return {form: query[start:end] for start, end, form in spans if form != query[start:end]}
 
 
 def _result(hit: Hit) -> dict[str, Any]:
@@ -185,6 +183,21 @@ async def feedback(body: schemas.FeedbackRequest, request: Request) -> Response:
     return json_response({"id": body.id, "stored": stored}, 201 if stored else 200)
 
 
+@router.get(
+    "/judgments", response_model=schemas.JudgmentsResponse, openapi_extra=NEEDS_TOKEN,
+    responses=error_responses(422, 503),
+)  # fmt: skip
+async def judgments(
+    request: Request,
+    after: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    k: Annotated[int, Query(ge=1, le=MAX_JUDGMENTS)] = MAX_JUDGMENTS,
+) -> Response:
+    """List stored judgments, oldest first; a later judgment of the same query and document replaces an earlier one."""
+    found = await asyncio.to_thread(_service(request).store.judgments, after, k)
+    names = ("number", "query", "document", "grade")
+    return json_response({"judgments": [{name: getattr(one, name) for name in names} for one in found]})
+
+
 @router.get("/related/{word:path}", response_model=schemas.RelatedResponse, responses=error_responses(404, 422))
 async def related(
     word: Annotated[str, Path(min_length=1, max_length=100)],
@@ -218,6 +231,8 @@ async def model(request: Request) -> Response:
             "version": loaded.version.number,
             "documents": len(loaded.ranker.index_),
             "words": len(loaded.ranker.lexical_.words),
+            "fields": loaded.ranker.index_.value_counts,
+            "examples": loaded.examples,
             "versions": [_version_body(version) for version in service.reloader.versions()],
             "learner": {"learning": False} if service.learner is None else service.learner.state(),
         }
@@ -228,16 +243,21 @@ def _version_body(version: Version) -> dict[str, Any]:
     return {name: value for name, value in version.to_dict().items() if name != "index"}  # file names are not public
 
 
-@router.get("/changes", response_model=schemas.ChangesResponse, responses=error_responses(409, 422))
+@router.get("/changes", response_model=schemas.ChangesResponse, responses=error_responses(404, 409, 422))
 async def changes(
     request: Request,
     days: Annotated[float, Query(ge=0, le=3650)] = 1.0,
     k: Annotated[int, Query(ge=1, le=1000)] = 50,
+    version: Annotated[int | None, Query(ge=1, le=10**9)] = None,
 ) -> Response:
-    """List the word pairs that changed most in the last days."""
+    """List the word pairs that changed most in the last days, or those that one version changed in its parent."""
+    reloader = _service(request).reloader
+    if version is not None and version not in {one.number for one in reloader.versions()}:
+        raise NotFound(f"there is no version {version}; /model lists all versions")
     since = datetime.now(UTC) - timedelta(days=days)
     try:
-        found = await asyncio.to_thread(_service(request).reloader.changes_since, since, k)
+        compare = (reloader.changes_since, since, k) if version is None else (reloader.changes_of, version, k)
+        found = await asyncio.to_thread(*compare)
         return json_response({**found, "display": _display(_model(request), found["changes"])})
     except SparseRankError as error:  # for example a damaged old version
         return problem(409, str(error))
@@ -277,25 +297,3 @@ async def metrics(request: Request) -> Response:
     figures.documents.set(len(loaded.ranker.index_))
     figures.pairs.set(loaded.version.pairs)
     return Response(figures.text(), headers={"content-type": CONTENT_TYPE})
-
-
-@router.get("/", include_in_schema=False)
-async def index_page() -> Response:
-    """Return the page."""
-    return await page("index.html")
-
-
-@router.get("/page/{name}", include_in_schema=False)
-async def page(name: str) -> Response:
-    """Return a file of the page, from memory: no path of a request reaches the file system."""
-    if name not in _page_files():
-        return problem(404, "there is no such page; start at /")
-    content, kind = _page_files()[name]
-    return Response(content, headers={"content-type": kind, "cache-control": "no-cache"})
-
-
-@cache
-def _page_files() -> dict[str, tuple[bytes, str]]:
-    """Return {name: (content, content type)}."""
-    files = [(file, file.name.rpartition(".")[2]) for file in (resources.files(__package__) / "page").iterdir()]
-    return {file.name: (file.read_bytes(), PAGE_TYPES[kind]) for file, kind in files if kind in PAGE_TYPES}

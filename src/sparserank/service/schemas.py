@@ -168,6 +168,7 @@ class SearchResponse(BaseModel):
     lexical: list[Result] | None = None
     facets: dict[str, dict[str, int]] | None = None
     unknown: list[str]
+    typed: Annotated[dict[str, str], Field(description="How the user spelled a word of the query, by stem.")]
     milliseconds: float
     display: Display
 
@@ -227,6 +228,21 @@ class FeedbackResponse(BaseModel):
     stored: bool
 
 
+class Judgment(BaseModel):
+    """A stored judgment; `number` is its position in the order of storage."""
+
+    number: int
+    query: str
+    document: str
+    grade: float
+
+
+class JudgmentsResponse(BaseModel):
+    """Judgments, oldest first; fewer than requested if there are no more."""
+
+    judgments: list[Judgment]
+
+
 class Weight(BaseModel):
     """A word and its weight."""
 
@@ -265,6 +281,8 @@ class ModelResponse(BaseModel):
     pairs: int
     documents: int
     words: int
+    fields: Annotated[dict[str, int], Field(description="Metadata fields, and the number of values of each.")]
+    examples: Annotated[list[str], Field(description="Example queries: words with large learned weights, or titles.")]
     versions: list[VersionResponse]
     learner: dict[str, Any]
 

@@ -97,6 +97,13 @@ class FeedbackStore:
         with self._reading() as connection:
             return _fetch(connection, statement.order_by(feedback_table.c.number).limit(limit))
 
+    def judgments(self, after: int, limit: int) -> list[Feedback]:
+        """Return judgments with larger numbers, oldest first."""
+        newer = (feedback_table.c.number > after) & (feedback_table.c.kind == "judgment")
+        statement = sa.select(feedback_table).where(newer).order_by(feedback_table.c.number)
+        with self._reading() as connection:
+            return _fetch(connection, statement.limit(limit))
+
     def of_queries(self, queries: Collection[str]) -> list[Feedback]:
         """Return all feedback about these queries in any spelling, oldest first."""
         normalized, rows = {normalize_query(query) for query in queries}, []
