@@ -1,17 +1,12 @@
 """Draw the pictures of the gallery from the embedded collections: `python docs/pictures.py [--again] [FOLDER]`.
 
 A picture that is there already is left as it is, unless `--again` is given. `explanation.svg` is the README's picture.
-The search page is photographed where playwright and a browser are installed; elsewhere the picture of docs/pictures is
-taken.
+docs/page_pictures.py photographs the search page.
 """
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
 import sys
-import tempfile
 import time
 from functools import cache
 from pathlib import Path
@@ -23,8 +18,10 @@ import numpy as np
 
 import sparserank as sr
 
+sys.path.insert(0, str(Path(__file__).parent))
+import page_pictures
+
 GALLERY = Path(__file__).parents[1] / "build/gallery"
-PAGE = Path(__file__).parent / "pictures/search.png"
 QUERY, DOCUMENT = "Mask an array inside a given interval.", "numpy.ma.masked_where"
 PACKAGES = ("numpy.linalg", "scipy.stats", "scipy.sparse", "scipy.signal", "sklearn.metrics", "sklearn.linear_model")
 WORDS = ("matrix", "eigenvalues", "distribution", "probability", "filter", "frequency", "score", "regression")
@@ -70,47 +67,6 @@ def explanation(path: Path) -> None:
     handles = [matplotlib.patches.Patch(color=colour, label=kind) for kind, colour in kinds.items()]
     axes.legend(handles=handles, loc="lower right", frameon=False)
     save(drawn, path)
-
-
-def search_page(path: Path) -> None:
-    """The page that `sparserank serve` opens, photographed."""
-    try:
-        from playwright.sync_api import Error, sync_playwright
-    except ModuleNotFoundError:
-        shutil.copy(PAGE, path)
-        return
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        try:
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
-        except Error:
-            shutil.copy(PAGE, path)
-            return
-        pydocs_ranker().save(f"{folder}/pydocs.safetensors")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        command = [sys.executable, "-m", "sparserank", "serve", f"{folder}/pydocs.safetensors", "--port", str(port)]
-        service = subprocess.Popen([*command, "--no-learn"], stdout=subprocess.DEVNULL)
-        try:
-            _wait_for(port)
-            page = browser.new_page(viewport={"width": 1280, "height": 840}, device_scale_factor=1.5)
-            page.goto(f"http://127.0.0.1:{port}/?q=read+a+csv+file")
-            page.locator(".card").first.wait_for()
-            page.screenshot(path=path)
-        finally:
-            service.terminate()
-            service.wait()
-
-
-def _wait_for(port: int) -> None:
-    """Return when the service answers, within a minute."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        with socket.socket() as caller:
-            if caller.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    raise TimeoutError("the service did not start within a minute")
 
 
 def digits() -> tuple[Any, Any, Any, Any]:
@@ -186,7 +142,7 @@ PICTURES = {
     "learning-curve.svg": learning_curve,
     "scale-curve.svg": scale_curve,
     "explanation.svg": explanation,
-    "search.png": search_page,
+    **dict.fromkeys(page_pictures.VIEWS, page_pictures.draw),
 }
 
 

@@ -15,63 +15,74 @@ from .browsing import expect, number, picture, search
 PAGE = Path(sr.__file__).parent / "service" / "page"
 
 
-def test_results_appear_while_typing_with_learned_words_marked_and_a_bar_a_pair(service, visits):
+def open_why(page, place=0):
+    page.click(f".why >> nth={place}")
+    return page.locator(".card").nth(place).locator(".why-panel")
+
+
+def test_results_appear_while_typing_with_same_and_learned_words_marked(service, visits):
     page = visits.open(service.url)
     page.locator("#query").press_sequentially("red car")
     page.wait_for_selector(".card")
     expect(page.locator(".title").first).to_have_text("The red automobile")
     card = page.locator(".card").first
-    assert card.locator("mark.lexical").first.inner_text() == "red"
-    assert "automobile" in card.locator("mark.learned").all_inner_texts()
-    for bar in card.locator(".pair .bar").all():
-        assert bar.bounding_box()["width"] > 0
-    learned = card.locator(".pair.learned", has_text="automobil").first
-    colours = [one.locator(".bar").evaluate("e => getComputedStyle(e).backgroundColor")
-               for one in (learned, card.locator(".pair.lexical").first)]  # fmt: skip
+    assert card.locator(".passage mark.lexical").first.inner_text() == "red"
+    assert "automobile" in card.locator(".passage mark.learned").all_inner_texts()
+    assert card.locator(".title mark").all_inner_texts() == ["red", "automobile"]
+    assert card.locator(".split .piece.lexical").bounding_box()["width"] > 0
+    colours = [
+        card.locator(f".passage mark.{kind}").first.evaluate("e => getComputedStyle(e).backgroundColor")
+        for kind in ("lexical", "learned")
+    ]
     assert colours[0] != colours[1]
-    assert re.match(r"10 results in \d+ ms – no document contains the word “car”$", page.inner_text("#count"))
+    text = r"Results 1 to 10 in \d+ ms – no document contains the word “car”$"
+    expect(page.locator("#count")).to_have_text(re.compile(text))
     picture(page, "search")
 
 
-def test_the_bars_of_an_opened_result_sum_to_its_score(service, visits):
+def test_why_is_a_bar_the_five_pairs_that_matter_with_their_share_and_the_rest_in_groups(service, visits):
     page = visits.open(service.url)
-    search(page, "green ship")
-    card = page.locator(".card").first
-    card.locator(".title").click()
-    values = [number(text) for text in card.locator(".pair .value").all_inner_texts()]
-    score = number(card.locator(".score").inner_text().split()[-1])
-    assert sum(values) == pytest.approx(score, abs=0.01 * len(values))
-    assert card.locator(".title").get_attribute("aria-expanded") == "true"
-
-
-def test_pairs_that_the_search_did_not_tell_come_when_a_result_is_opened(service, visits):
-    """The page asks for twenty a result; here for two, so that this small world has more."""
-
-    def for_two(route):
-        route.continue_(post_data=route.request.post_data.replace('"pairs":20', '"pairs":2'))
-
-    page = visits.open(service.url)
-    page.route("**/search", for_two)
     search(page, "red green car ship")
-    card = page.locator(".card").first
-    expect(card.locator(".pair")).to_have_count(2)
-    score = number(card.locator(".score").inner_text().split()[-1])
-    shown = card.locator(".pair .value, .rest .value")
-    assert sum(map(number, shown.all_inner_texts())) == pytest.approx(score, abs=0.02)
-    left = int(card.locator(".rest button").inner_text().split()[0])
-    with page.expect_response("**/explain"):
-        card.locator(".title").click()
-    expect(card.locator(".pair")).to_have_count(2 + left)
-    values = card.locator(".pair .value").all_inner_texts()
+    panel = open_why(page)
+    values = [number(text) for text in panel.locator(".pair .value").all_inner_texts()]
+    assert len(values) == 5
+    assert values == sorted(values, key=abs, reverse=True)
+    score = number(re.search(r"Score ([\d.]+)", panel.inner_text())[1])
+    rest = [number(text) for text in re.findall(r"[+−]\d+\.\d+", panel.locator(".rest").inner_text())]
+    assert sum(values) + sum(rest) == pytest.approx(score, abs=0.05)
+    share = int(re.search(r"These 5 are (\d+) % of the score", panel.inner_text())[1])
+    away = re.search(r"take ([\d.]+) away", panel.inner_text())
+    total = score + 2 * (number(away[1]) if away else 0.0)
+    assert share == pytest.approx(100 * sum(map(abs, values)) / total, abs=2)
+    parts = re.search(r"(\d+) % same words, (\d+) % learned pairs", panel.inner_text())
+    assert int(parts[1]) + int(parts[2]) in (99, 100, 101)
+    picture(page, "why")
+    page.click(".why >> nth=0")
+    expect(panel).to_have_count(0)
+
+
+def test_all_pairs_of_a_result_sum_to_its_score(service, visits):
+    page = visits.open(service.url)
+    search(page, "red green car ship")
+    panel = open_why(page)
+    score = number(re.search(r"Score ([\d.]+)", panel.inner_text())[1])
+    panel.get_by_text("All pairs").click()
+    rows = page.locator("#pairs tbody tr")
+    expect(rows.first).to_be_visible()
+    values = page.locator("#pairs .value").all_inner_texts()
     assert sum(map(number, values)) == pytest.approx(score, abs=0.01 * len(values))
-    card.locator(".title").click()
-    expect(card.locator(".pair")).to_have_count(min(5, 2 + left))
+    page.keyboard.press("Escape")
     visits.expected = "500"
     page.route("**/explain", lambda route: route.fulfill(status=500, body="{}"))
-    other = page.locator(".card").nth(1)
-    other.locator(".title").click()
-    expect(page.locator("#notes")).to_contain_text("could not answer")
-    assert "smaller" in other.locator(".rest").first.inner_text()
+    panel.get_by_text("All pairs").click()
+    expect(page.locator("#pairs .empty")).to_contain_text("could not answer")
+
+
+def test_words_are_shown_as_the_user_spelled_them(service, visits):
+    page = visits.open(service.url)
+    search(page, "REDDER cars")
+    assert "cars" in " ".join(open_why(page).locator(".words").all_inner_texts())
+    assert "car " not in " ".join(page.locator(".words").all_inner_texts())
 
 
 def test_a_search_waits_for_a_pause_in_typing(service, visits):
@@ -103,6 +114,10 @@ def test_a_late_answer_to_an_earlier_query_is_dropped(service, visits):
 def test_bm25_stands_beside_with_a_line_for_every_document_of_both(service, visits):
     page = visits.open(service.url)
     search(page, "red car")
+    assert page.is_hidden("#bm25")
+    with page.expect_response("**/search"):
+        page.click("#toggle-bm25")
+    expect(page.locator("#bm25")).to_be_visible()
     learned = [item.get_attribute("data-id") for item in page.locator("#results > li").all()]
     lexical = [item.get_attribute("data-row") for item in page.locator(".rank-list li").all()]
     both = set(learned) & set(lexical)
@@ -116,27 +131,30 @@ def test_bm25_stands_beside_with_a_line_for_every_document_of_both(service, visi
     assert page.evaluate("document.activeElement.dataset.document") == lexical[0]
 
 
-def test_why_is_this_above_that_names_the_fewest_pairs_that_would_swap_them(service, visits):
+def test_two_results_are_compared_in_one_sentence_with_the_fewest_pairs(service, visits):
     page = visits.open(service.url)
     search(page, "red car")
     names = page.locator(".title").all_inner_texts()
-    page.click(".why >> nth=0")
+    open_why(page).get_by_text("Compare with another result").click()
+    expect(page.locator("#compare .verdict")).to_contain_text(f"{names[0]} is above {names[1]} because of ")
     said = page.inner_text("#compare .verdict")
-    assert said.startswith(f"{names[0]} is above {names[1]} by ")
-    assert "for “red car”" in said
-    assert page.locator("#compare .swap li").count() >= 1
-    assert page.locator("#compare .butterfly tbody tr").count() >= 2
+    assert re.search(r": without (it|them), it would be below\.$", said)
+    asked = {"query": "red car", "first": "automobile-red", "second": "boat-red"}
+    swap = page.request.post(f"{service.url}compare", data=asked).json()["swap"]
+    assert page.locator("#compare .chip").count() == min(len(swap), 4)
     picture(page, "compare")
+    page.click("#compare summary")
+    assert page.locator("#compare .butterfly tbody tr").count() >= 2
     page.select_option("#second", label=names[2])
     expect(page.locator("#compare .verdict")).to_contain_text(names[2])
     page.keyboard.press("Escape")
     assert not page.is_visible("#compare")
 
 
-def test_w_around_a_word_is_drawn_and_a_press_goes_to_a_neighbour(service, visits):
+def test_what_a_word_looks_for_is_drawn_and_a_press_goes_to_a_neighbour(service, visits):
     page = visits.open(service.url)
     search(page, "red car")
-    page.click(".pair.learned .word >> nth=0")
+    open_why(page).locator(".pair.learned .pair-words").last.click()
     page.wait_for_selector("#words .picture svg")
     word = page.locator("#words .centre text").text_content()
     assert page.locator("#words .link").count() == page.locator("#words .node").count() > 0
@@ -145,7 +163,7 @@ def test_w_around_a_word_is_drawn_and_a_press_goes_to_a_neighbour(service, visit
     name = other.get_attribute("data-word")
     other.focus()
     page.keyboard.press("Enter")
-    expect(page.locator("#words h2")).to_have_text(f"Pairs of “{name}”")
+    expect(page.locator("#words h2")).to_have_text(f"What “{name}” looks for")
     page.click("#words summary")
     rows = page.locator("#words tbody tr")
     assert any({word, name} <= set(row.locator("td").all_inner_texts()) for row in rows.all()) or word == name
@@ -156,7 +174,7 @@ def test_a_word_without_pairs_is_said_kindly(service, visits):
     page.click("#open-words")
     page.fill("#word", "xyzzy")
     page.keyboard.press("Enter")
-    expect(page.locator("#words .empty")).to_contain_text("No pairs were learned for “xyzzy”")
+    expect(page.locator("#words .empty")).to_contain_text("Nothing was learned about “xyzzy”")
 
 
 @pytest.mark.parametrize("word", ["tcp/ip", "/", "a?b#c", "%2e", ".", ".."])
@@ -165,7 +183,7 @@ def test_a_word_may_hold_what_means_something_in_an_address(service, visits, wor
     page.click("#open-words")
     page.fill("#word", word)
     page.keyboard.press("Enter")
-    kind = f"“{word}” is not a word." if word in (".", "..") else f"No pairs were learned for “{word}”"
+    kind = f"“{word}” is not a word." if word in (".", "..") else f"Nothing was learned about “{word}”"
     expect(page.locator("#words .empty")).to_contain_text(kind)
 
 
@@ -178,28 +196,40 @@ def test_a_new_version_is_noted_quietly_with_what_changed_and_a_way_back(run, vi
     ranker.pin("car", "boat", 40.0)
     versions.add(ranker, "a person pinned a pair", {}, 0)
     page.wait_for_selector("[data-note=version]")
-    assert page.inner_text("[data-note=version] p") == "Version 2 is now served."
+    assert page.inner_text("[data-note=version] p") == "The results have learned: version 2 is now served."
     assert page.inner_text("#version") == "version 2"
     page.click("[data-note=version] >> text=Search again")
     page.wait_for_selector(".previous-rank")
     assert "boat" in page.locator(".title").first.inner_text()
     picture(page, "new-version")
-    page.click("#open-changes")
-    row = page.locator("#changes tbody tr").first
-    expect(row.locator(".word")).to_have_text(["car", "boat"])
-    expect(row).to_contain_text("+40.00")
-    page.keyboard.press("Escape")
-    page.click("#open-model")
-    page.click("text=Restore")
-    page.click("text=Serve version 1")
+    page.click("nav >> text=Model")
+    expect(page.locator(".versions > li")).to_have_count(2)
+    page.click("text=What it changed")
+    expect(page.locator(".changes li").first).to_have_text("car now looks for boat −0.04 → +40.00")
+    picture(page, "model")
+    page.click("text=Serve again")
+    page.click("text=Yes, serve version 1")
     expect(page.locator("#version")).to_have_text("version 1")
+    expect(page.locator(".versions .current h3")).to_have_text("Version 1")
+
+
+def test_the_model_view_shows_held_out_figures_before_and_after(service, visits):
+    page = visits.open(service.url)
+    found = page.request.get(f"{service.url}model").json()
+    check = {"before": {"judgments": 0.5, "feedback": None}, "after": {"judgments": 0.625, "feedback": None}}
+    page.route(
+        "**/model", lambda route: route.fulfill(json=found | {"versions": [found["versions"][0] | {"check": check}]})
+    )
+    page.click("nav >> text=Model")
+    expect(page.locator(".figures dd")).to_have_text(["0.500 → 0.625"])
+    expect(page.locator(".figures dt")).to_have_text(["held-out judgments, nDCG@10"])
 
 
 def test_a_query_in_the_address_is_searched_for_and_a_token_in_it_is_taken_out(service, visits):
     page = visits.open(f"{service.url}?q=blue+bike#token=secret")
     page.wait_for_selector(".card")
     assert page.input_value("#query") == "blue bike"
-    assert page.url == f"{service.url}?q=blue%20bike"
+    assert page.url == f"{service.url}?q=blue+bike"
     assert page.evaluate("Object.values(sessionStorage)") == ["secret"]
     assert page.evaluate("history.length") <= 2
 

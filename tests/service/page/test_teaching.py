@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from sparserank.service.learning.grades import is_held_out
 
 from .browsing import expect, picture, search
@@ -19,20 +21,111 @@ def posted(page):
     return sent
 
 
-def test_thumbs_and_clicks_arrive_as_feedback_on_what_was_shown(run, visits):
+def test_thumbs_and_visits_arrive_as_feedback_on_what_was_shown(run, visits):
     running = run()
     page = visits.open(running.url)
     search(page, "red car")
     shown = tuple(item.get_attribute("data-id") for item in page.locator("#results > li").all())
     page.click(".thumb.down >> nth=1")
     page.click(".title >> nth=2")
-    page.click(".title >> nth=2")  # closed again: no second click
-    expect(page.locator("#feedback-status")).to_have_text("Feedback sent: 2.")
+    expect(page.locator("#document-title")).to_be_visible()
+    page.go_back()
+    page.click(".title >> nth=2")  # no second click
+    page.go_back()
+    expect(page.locator("#feedback-status")).to_have_text("Thank you: 2 sent.")
     assert page.get_attribute(".thumb.down >> nth=1", "aria-pressed") == "true"
     first, second = running.store.since(0)
     assert (first.kind, first.document, first.grade, first.shown) == ("judgment", shown[1], -1.0, shown)
     assert (second.kind, second.document, second.shown, second.query) == ("click", shown[2], shown, "red car")
     assert first.id != second.id
+
+
+def test_only_following_a_result_is_a_click_and_opening_why_teaches_nothing(run, visits):
+    running = run()
+    page = visits.open(running.url)
+    search(page, "red car")
+    sent = posted(page)
+    for place in range(3):
+        page.click(f".why >> nth={place}")
+    page.locator(".why-panel").first.get_by_text("Compare with another result").click()
+    page.keyboard.press("Escape")
+    page.locator(".pair-words").first.click()
+    page.keyboard.press("Escape")
+    page.goto(f"{running.url}?q=red+car&doc=boat-red")  # an address that somebody sent
+    expect(page.locator(".full-text")).to_contain_text("A red boat with sails.")
+    assert sent == []
+    assert running.store.last() == 0
+
+
+def test_a_result_with_an_address_leads_there_and_that_is_a_click(run, visits):
+    running = run()
+    page = visits.open(running.url)
+    page.route(
+        "https://boats.example/**", lambda route: route.fulfill(content_type="text/html", body="<h1>A boat</h1>")
+    )
+    search(page, "red ship")
+    link = page.locator(".title[data-document=boat-red]")
+    assert link.get_attribute("href") == "https://boats.example/red/boat"
+    assert link.get_attribute("rel") == "noreferrer"
+    expect(page.locator(".where .id").first).to_have_text("boats.example › red › boat")
+    link.click()
+    expect(page.locator("h1")).to_have_text("A boat")
+    page.go_back()
+    expect(page.locator("#results")).to_have_attribute("data-query", "red ship")
+    expect(page.locator("#feedback-status")).to_be_visible()
+    (click,) = running.store.since(0)
+    assert (click.kind, click.query, click.document) == ("click", "red ship", "boat-red")
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "data:text/html,x", "not an address", 7, None])
+def test_an_address_that_a_browser_should_not_follow_is_no_link(service, visits, address):
+    page = visits.open(service.url)
+
+    def other(route):
+        answer = route.fetch()
+        found = answer.json()
+        for one in found["results"]:
+            one["metadata"]["url"] = address
+        route.fulfill(response=answer, json=found)
+
+    page.route("**/search", other)
+    search(page, "red ship")
+    assert page.locator(".title").first.get_attribute("href").startswith("/?")
+
+
+def test_a_document_shows_its_text_and_metadata_with_the_words_that_were_found(service, visits):
+    page = visits.open(service.url)
+    search(page, "red car")
+    page.click(".title >> nth=0")
+    expect(page.locator("#document-title")).to_have_text("The red automobile")
+    assert page.evaluate("document.activeElement.id") == "document-title"
+    assert page.locator(".metadata dt").all_inner_texts() == ["kind", "year", "fast"]
+    assert {"red", "automobile"} <= set(page.locator(".full-text mark").all_inner_texts())
+    picture(page, "document")
+    page.click("text=Back to the results")
+    expect(page.locator(".title").first).to_be_focused()
+    assert page.url == f"{service.url}?q=red+car"
+
+
+def test_a_click_carries_the_impression_of_its_search_and_an_opaque_visitor(service, visits):
+    """As a service answers that signs what it showed."""
+    page = visits.open(service.url)
+
+    def sign(route):
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json() | {"impression": "signed-1"})
+
+    page.route("**/search", sign)
+    page.route("**/feedback", lambda route: route.fulfill(status=201, json={"id": "x", "stored": True}))
+    search(page, "red car")
+    sent = posted(page)
+    page.click(".title >> nth=0")
+    page.go_back()
+    page.click(".thumb.up >> nth=0")
+    expect(page.locator("#feedback-status")).to_have_text("Thank you: 2 sent.")
+    assert {one["impression"] for one in sent} == {"signed-1"}
+    (visitor,) = {one["visitor"] for one in sent}
+    assert len(visitor) >= 32
 
 
 def test_a_thumb_pressed_again_is_taken_back(run, visits):
@@ -41,7 +134,7 @@ def test_a_thumb_pressed_again_is_taken_back(run, visits):
     search(page, "red car")
     page.click(".thumb.up >> nth=0")
     page.click(".thumb.up >> nth=0")
-    expect(page.locator("#feedback-status")).to_have_text("Feedback sent: 2.")
+    expect(page.locator("#feedback-status")).to_have_text("Thank you: 2 sent.")
     assert page.get_attribute(".thumb.up >> nth=0", "aria-pressed") == "false"
     assert [one.grade for one in running.store.since(0)] == [1.0, 0.0]
 
@@ -60,13 +153,13 @@ def test_feedback_that_the_network_lost_is_sent_again_under_the_same_id_and_stor
 
     page.route("**/feedback", lose, times=1)
     page.click(".thumb.up >> nth=0")
-    expect(page.locator("#feedback-status")).to_have_text("Feedback sent: 1.")
+    expect(page.locator("#feedback-status")).to_have_text("Thank you: 1 sent.")
     assert len(sent) == 2
     assert sent[0] == sent[1]
     assert answers[0].status == 201
     (stored,) = running.store.since(0)
     assert stored.id == sent[0]["id"]
-    assert page.evaluate("localStorage.length") == 0
+    assert page.evaluate("localStorage.getItem('sparserank.waiting')") is None
 
 
 def test_ids_are_made_where_the_browser_makes_no_uuids(run, visits):
@@ -76,7 +169,7 @@ def test_ids_are_made_where_the_browser_makes_no_uuids(run, visits):
     search(page, "red car")
     page.click(".thumb.up >> nth=0")
     page.click(".thumb.up >> nth=1")
-    expect(page.locator("#feedback-status")).to_have_text("Feedback sent: 2.")
+    expect(page.locator("#feedback-status")).to_have_text("Thank you: 2 sent.")
     assert len({one.id for one in running.store.since(0)}) == 2
 
 
@@ -87,11 +180,11 @@ def test_feedback_outlives_the_page_until_the_service_has_it(run, visits):
     search(page, "red car")
     page.route("**/feedback", lambda route: route.abort())
     page.click(".thumb.up >> nth=0")
-    expect(page.locator("#feedback-status")).to_have_text("Waiting to be sent: 1.")
+    expect(page.locator("#feedback-status")).to_have_text("1 waiting to be sent.")
     assert running.store.last() == 0
     page.unroute("**/feedback")
     page.reload()
-    expect(page.locator("#feedback-status")).to_have_text("Feedback sent: 1.")
+    expect(page.locator("#feedback-status")).to_have_text("Thank you: 1 sent.")
     assert running.store.last() == 1
 
 
@@ -103,7 +196,7 @@ def test_feedback_that_is_refused_for_good_is_said_and_not_sent_again(run, visit
     page.route("**/feedback", lambda route: route.fulfill(status=409, json={"detail": "this id has other content"}))
     page.click(".thumb.up >> nth=0")
     expect(page.locator("[data-note=trouble] p")).to_have_text("this id has other content")
-    assert page.evaluate("localStorage.length") == 0
+    assert page.evaluate("localStorage.getItem('sparserank.waiting')") is None
 
 
 def all_learned(page, running):
@@ -126,7 +219,7 @@ def test_taught_by_thumbs_until_the_order_visibly_changes(run, visits, tmp_path)
     page.click(f"button[aria-label='Good result: {wanted}']")
     now, n_sent = before, 1
     for _ in range(5):
-        expect(page.locator("#feedback-status")).to_contain_text(f"Feedback sent: {n_sent}.")
+        expect(page.locator("#feedback-status")).to_contain_text(f"Thank you: {n_sent} sent.")
         all_learned(page, running)
         page.click("[data-note=version] >> text=Search again")
         expect(page.locator(".previous-rank").first).to_be_visible()
@@ -138,9 +231,9 @@ def test_taught_by_thumbs_until_the_order_visibly_changes(run, visits, tmp_path)
     assert now[0] == wanted
     page.wait_for_timeout(600)  # cards glide to their places
     picture(page, "taught")
-    page.click("#open-changes")
-    expect(page.locator("#changes tbody tr").first).to_be_visible()
-    page.keyboard.press("Escape")
-    page.click("#open-model")
-    expect(page.locator("#model .learner")).to_contain_text("Last round: learned from 1 query")
-    picture(page, "model")
+    page.click("nav >> text=Model")
+    expect(page.locator("#model-view .learner")).to_contain_text("Last round: learned from 1 query")
+    expect(page.locator(".figures dt").first).to_have_text("held-out judgments, nDCG@10")
+    page.click("text=What it changed >> nth=0")
+    expect(page.locator(".changes li").first).to_be_visible()
+    picture(page, "learned")

@@ -26,7 +26,7 @@ export function setToken(token) {
   sessionStorage.setItem(KEY, token.trim());
 }
 
-export const hasToken = () => Boolean(sessionStorage.getItem(KEY));
+export const token = () => sessionStorage.getItem(KEY) ?? "";
 
 async function trouble(response) {
   let sentence = "";
@@ -38,7 +38,7 @@ async function trouble(response) {
   }
   const wait = Number(response.headers.get("Retry-After")) || 1;
   if (response.status === 401 || response.status === 403) {
-    return new ServiceError("token", hasToken() ? "The service does not accept this token." : "This needs the token.");
+    return new ServiceError("token", token() ? "This token does not allow it." : "This needs a token.");
   }
   if (response.status === 429) {
     return new ServiceError("busy", `Too many requests. Trying again in ${wait === 1 ? "a second" : `${wait} seconds`}.`, wait);
@@ -50,28 +50,28 @@ async function trouble(response) {
 }
 
 /** Send a request; return the parsed body, or throw a ServiceError. An aborted request throws AbortError. */
-export async function send(method, path, body, signal) {
+export async function send(method, path, body, signal, keepalive = false) {
   const headers = { Accept: "application/json" };
-  const token = sessionStorage.getItem(KEY);
-  if (token) headers.Authorization = `Bearer ${token}`;
+  const sent = token();
+  if (sent) headers.Authorization = `Bearer ${sent}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const signals = [AbortSignal.timeout(TIMEOUT_MS), ...(signal ? [signal] : [])];
   let response;
   try {
     response = await fetch(path, {
       method, headers, body: body === undefined ? undefined : JSON.stringify(body),
-      signal: AbortSignal.any(signals), cache: "no-store", credentials: "omit", referrerPolicy: "no-referrer",
+      signal: AbortSignal.any(signals), keepalive, cache: "no-store", credentials: "omit", referrerPolicy: "no-referrer",
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ServiceError("offline", "The service does not answer. The page keeps trying.", 2);
+    throw new ServiceError("offline", "The search service does not answer.", 2);
   }
   // the user may give a token while a request without it is under way
-  if (response.status === 401 && token !== sessionStorage.getItem(KEY)) return send(method, path, body, signal);
+  if (response.status === 401 && sent !== token()) return send(method, path, body, signal, keepalive);
   if (!response.ok) throw await trouble(response);
   try {
     const content = await response.json();
-    addSpellings(content?.display);
+    addSpellings(content);
     return content;
   } catch (error) {
     if (signal?.aborted) throw error;
@@ -79,14 +79,18 @@ export async function send(method, path, body, signal) {
   }
 }
 
-/** Results with their largest pairs; `explain` returns all pairs. */
-export const search = (query, k, signal) =>
-  send("POST", "/search", { query, k, explain: true, pairs: 20, lexical: true }, signal);
+/** request: {query, k, offset, filter, facets, lexical}; with the largest pairs of each result, and a sum of the others */
+export const search = (request, signal) => send("POST", "/search", { explain: true, pairs: 20, ...request }, signal);
+/** Only the counts of values. */
+export const countValues = (request, signal) => send("POST", "/search", { k: 1, ...request }, signal);
 export const explain = (query, document) => send("POST", "/explain", { query, document });
 export const compare = (query, first, second) => send("POST", "/compare", { query, first, second });
 export const related = (word, k) => send("GET", `/related/${encodeURIComponent(word)}?k=${k}`);
-export const changes = (days, k) => send("GET", `/changes?days=${days}&k=${k}`);
+export const changesOf = (version, k) => send("GET", `/changes?version=${version}&k=${k}`);
+export const readDocument = (id) => send("GET", `/documents/${encodeURIComponent(id)}`);
+export const judgments = (after) => send("GET", `/judgments?after=${after}`);
 export const model = () => send("GET", "/model");
 export const health = () => send("GET", "/health");
-export const feedback = (body) => send("POST", "/feedback", body);
+/** It arrives even if a link takes the user to another page meanwhile. */
+export const feedback = (body) => send("POST", "/feedback", body, undefined, true);
 export const rollback = (to) => send("POST", "/model/rollback", { to });

@@ -1,15 +1,29 @@
-// Comparison of two results: their pairs, and the fewest pairs that would swap them.
+// Two results side by side: one sentence with the fewest pairs that put one above the other, and a table of all.
 
-import { pairWords } from "./bars.js";
-import { byId, pluralize, element, openSheet, signed, sum } from "./elements.js";
 import { compare } from "./api.js";
-import { openWord } from "./words.js";
+import { byId, element, failure, loading, openSheet, pluralize, signed, sum } from "./elements.js";
+import { pairText } from "./why.js";
 
 const SHOWN = 12;
-const SWAP_SHOWN = 8;
+const NAMED = 3;
 
 /** A comparison adds up the lexical and the learned pair of a word with itself; show it as the word. */
 const asPair = (pair) => ({ ...pair, learned: pair.query !== pair.document });
+const kind = (pair) => (pair.query === pair.document ? "lexical" : "learned");
+const pairChip = (pair) => element("span", { class: `chip ${kind(pair)}` }, pairText(asPair(pair)));
+
+/** "A is above B because of x, y and 2 more pairs: without them, B would be above." */
+function sentence(response, above, below) {
+  const strong = (name) => element("strong", {}, name);
+  if (response.swap === null) {
+    return element("p", { class: "verdict", role: "status" }, strong(above), " is above ", strong(below), ", whichever pairs you leave out.");
+  }
+  const named = response.swap.slice(0, response.swap.length > NAMED + 1 ? NAMED : NAMED + 1);
+  const more = response.swap.length - named.length;
+  const list = named.flatMap((pair, place) => [place === 0 ? "" : place === named.length - 1 && !more ? " and " : ", ", pairChip(pair)]);
+  return element("p", { class: "verdict", role: "status" }, strong(above), " is above ", strong(below), " because of ", ...list,
+    more > 0 && ` and ${pluralize(more, "more pair")}`, `: without ${response.swap.length === 1 ? "it" : "them"}, it would be below.`);
+}
 
 function butterfly(pairs) {
   const most = Math.max(...pairs.flatMap((pair) => [Math.abs(pair.first), Math.abs(pair.second)]), 1e-9);
@@ -19,22 +33,10 @@ function butterfly(pairs) {
     return element("span", { class: `wing ${side}`, "aria-hidden": "true" }, bar);
   };
   const cell = (value, side) => element("td", { class: `value ${side}` }, value ? signed(value) : "–");
-  return pairs.map((pair) => element("tr", { class: pair.query === pair.document ? "lexical" : "learned" },
+  return pairs.map((pair) => element("tr", { class: kind(pair) },
     cell(pair.first, "one"), element("td", { class: "wing-cell" }, wing(pair.first, "one")),
-    element("th", { scope: "row" }, pairWords(asPair(pair), openWord)),
+    element("th", { scope: "row" }, pairText(asPair(pair))),
     element("td", { class: "wing-cell" }, wing(pair.second, "other")), cell(pair.second, "other")));
-}
-
-function swapText(response, above, below) {
-  if (response.swap === null) {
-    return element("p", { class: "swap" }, `“${above}” stays above “${below}” without any set of pairs.`);
-  }
-  const shown = response.swap.slice(0, SWAP_SHOWN).map((pair) => element("li", { class: pair.query === pair.document ? "lexical" : "learned" },
-    pairWords(asPair(pair), openWord), element("span", { class: "value" }, signed(pair.difference))));
-  const more = response.swap.length - shown.length;
-  return element("div", { class: "swap" },
-    element("p", {}, "Without ", element("strong", {}, pluralize(response.swap.length, "pair")), `, “${below}” would rank above “${above}”:`),
-    element("ul", {}, ...shown, more > 0 && element("li", { class: "rest" }, `and ${more} more`)));
 }
 
 function table(response, name) {
@@ -42,7 +44,7 @@ function table(response, name) {
   const rest = response.pairs.slice(SHOWN);
   const total = (side) => signed(sum(rest.map((pair) => pair[side])));
   return element("table", { class: "butterfly" },
-    element("caption", { class: "hidden" }, "What each pair adds to each document"),
+    element("caption", { class: "hidden" }, "What each pair adds to each result"),
     element("thead", {}, element("tr", {},
       element("th", { scope: "col", colspan: "2" }, name(response.first.id)), element("th", { scope: "col" }, "pair"),
       element("th", { scope: "col", colspan: "2" }, name(response.second.id)))),
@@ -61,23 +63,21 @@ function chooser(label, id, chosen, choices, name, change) {
 
 /** Compare two documents for a query; the user can choose other results. */
 export async function openCompare(answer, first, second) {
-  const titles = new Map([...answer.lexical, ...answer.results].map((one) => [one.id, one.title || one.id]));
+  const found = [...answer.results, ...(answer.lexical ?? [])];
+  const titles = new Map(found.map((one) => [one.id, one.title || one.id]));
   const name = (id) => titles.get(id) ?? id;
-  const choices = [...new Set([...answer.results, ...answer.lexical].map((one) => one.id))];
-  const dialog = byId("compare");
+  const choices = [...new Set(found.map((one) => one.id))];
   const choosers = element("div", { class: "choosers" },
-    chooser("Document", "first", first, choices.filter((one) => one !== second), name, (id) => openCompare(answer, id, second)),
-    chooser("and document", "second", second, choices.filter((one) => one !== first), name, (id) => openCompare(answer, first, id)));
-  let inside;
+    chooser("Compare", "first", first, choices.filter((one) => one !== second), name, (id) => openCompare(answer, id, second)),
+    chooser("with", "second", second, choices.filter((one) => one !== first), name, (id) => openCompare(answer, first, id)));
+  const result = element("div", { class: "compared" }, loading());
+  openSheet(byId("compare"), `Two results for “${answer.query}”`, choosers, result);
   try {
     const response = await compare(answer.query, first, second);
     const [above, below] = response.difference >= 0 ? [first, second] : [second, first];
-    inside = [
-      element("p", { class: "verdict", role: "status" }, element("strong", {}, name(above)), " is above ", element("strong", {}, name(below)),
-        ` by ${Math.abs(response.difference).toFixed(2)} for “${answer.query}”.`),
-      swapText(response, name(above), name(below)), table(response, name)];
+    result.replaceChildren(sentence(response, name(above), name(below)),
+      element("details", {}, element("summary", {}, "What each pair adds"), table(response, name)));
   } catch (trouble) {
-    inside = [element("p", { class: "empty", role: "alert" }, trouble.message)];
+    result.replaceChildren(failure(trouble));
   }
-  openSheet(dialog, "Compare two results", choosers, ...inside);
 }

@@ -34,14 +34,22 @@ export function screenReaderText(text) {
 }
 
 const spellings = new Map();
+let typed = new Map();
 
-/** Remember how documents spell the stems of a response. */
-export function addSpellings(display) {
-  for (const [stem, spelling] of Object.entries(display ?? {})) spellings.set(stem, spelling);
+/** Remember how documents spell the stems of a response, and how the user spelled those of the query. */
+export function addSpellings(response) {
+  for (const [stem, spelling] of Object.entries(response?.display ?? {})) spellings.set(stem, spelling);
+  if (response?.typed) typed = new Map(Object.entries(response.typed));
 }
 
 /** A word as most documents spell it; the pairs of a model have stems. */
 export const spelled = (word) => spellings.get(word) ?? word;
+
+/** A query word as the user spelled it, or as documents do. */
+export function asTyped(word) {
+  const parts = word.split(" ");
+  return parts.some((part) => typed.has(part)) ? parts.map((part) => typed.get(part) ?? spelled(part)).join(" ") : spelled(word);
+}
 
 export const byId = (id) => document.getElementById(id);
 
@@ -69,12 +77,48 @@ export function ago(moment) {
   return "just now";
 }
 
-/** Open a dialog; its button, Escape, or a click outside closes it. */
+export const percent = (share) => `${Math.round(100 * share)} %`;
+
+/** Whether the user is typing; nothing may take the focus then. */
+export const isTyping = () => Boolean(document.activeElement?.matches("input:not([type=checkbox], [type=radio]), textarea"));
+
+/**
+ * Open a dialog at once; its button, Escape, or a click outside closes it. Returns fill(...content) for content that
+ * arrives later: it changes only a dialog that is still open with this title, and never moves the focus.
+ */
 export function openSheet(dialog, title, ...content) {
   const close = button("Close", { class: "close", onclick: () => dialog.close() }, "×");
-  dialog.replaceChildren(
-    element("div", { class: "sheet-head" }, element("h2", { id: `${dialog.id}-title` }, title), close),
-    element("div", { class: "sheet-body" }, ...content));
+  const body = element("div", { class: "sheet-body" }, ...content);
+  const focused = dialog.open ? document.activeElement?.id : null;
+  dialog.replaceChildren(element("div", { class: "sheet-head" }, element("h2", { id: `${dialog.id}-title` }, title), close), body);
   dialog.onclick = (event) => { if (event.target === dialog) dialog.close(); };
   if (!dialog.open) dialog.showModal();
+  (focused && byId(focused) ? byId(focused) : close).focus();
+  return (...later) => { if (dialog.open && body.isConnected) body.replaceChildren(...later.filter(Boolean)); };
+}
+
+export const loading = () => element("p", { class: "empty", role: "status" }, "Loading …");
+export const failure = (trouble) => element("p", { class: "empty", role: "alert" }, trouble.message);
+
+/** One tab stop for a group of controls: arrow keys, Home and End move inside it. */
+export function roving(group, selector) {
+  const items = () => [...group.querySelectorAll(selector)].filter((one) => one.checkVisibility());
+  const choose = (chosen) => {
+    for (const one of group.querySelectorAll(selector)) one.setAttribute("tabindex", one === chosen ? "0" : "-1");
+  };
+  choose(group.querySelector(selector));
+  group.addEventListener("focusin", (event) => {
+    const own = event.target.closest(selector);
+    if (own) choose(own);
+  });
+  group.addEventListener("keydown", (event) => {
+    const all = items();
+    const here = all.indexOf(event.target.closest(selector));
+    const to = { ArrowRight: here + 1, ArrowDown: here + 1, ArrowLeft: here - 1, ArrowUp: here - 1, Home: 0, End: all.length - 1 }[event.key];
+    if (here < 0 || to === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    all[(to + all.length) % all.length].focus();
+  });
+  return group;
 }

@@ -1,9 +1,11 @@
 // Feedback waits in this browser until the service acknowledges it. Each item has an id made here and is sent again
-// under the same id when the network fails; the service stores it once.
+// under the same id when the network fails; the service stores it once. Clicks that the service does not allow are
+// dropped silently; votes and grades wait for a token.
 
-import { feedback, ServiceError } from "./api.js";
+import { feedback, ServiceError, token } from "./api.js";
 
 const KEY = "sparserank.waiting";
+const VISITOR = "sparserank.visitor";
 const MAX_WAIT_S = 30;
 
 function waiting() {
@@ -21,12 +23,25 @@ function newId() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+/** A random id of this browser, which says nothing about its user. */
+function visitorId() {
+  const known = localStorage.getItem(VISITOR) ?? newId();
+  localStorage.setItem(VISITOR, known);
+  return known;
+}
+
 function store(items) {
   if (items.length) localStorage.setItem(KEY, JSON.stringify(items));
   else localStorage.removeItem(KEY);
 }
 
-/** Sends feedback; calls onChange({sent, waiting, trouble}) after every change. */
+/** What the service needs to know about the results that the user saw. */
+function about(answer, document) {
+  const signed = answer.impression === undefined ? {} : { impression: answer.impression, visitor: visitorId() };
+  return { query: answer.query, document, shown: answer.results.map((one) => one.id), ...signed };
+}
+
+/** Sends feedback; calls onChange({sent, waiting, trouble, refused}) after every change. */
 export class FeedbackQueue {
   constructor(onChange) {
     this.onChange = onChange;
@@ -34,33 +49,46 @@ export class FeedbackQueue {
     this.wait = 1;
     this.timer = null;
     this.busy = false;
+    this.own = new Set(); // ids of this page; what an earlier page left waits without asking
+    this.clicksRefusedWith = null; // the token that does not allow clicks
     addEventListener("online", () => this.send());
   }
 
-  /** A click on one of the results shown. */
-  click(query, document, shown) {
-    this.add({ kind: "click", query, document, shown, grade: 1 });
+  /** The user followed a result. */
+  click(answer, document) {
+    if (this.clicksRefusedWith !== token()) this.add({ kind: "click", ...about(answer, document), grade: 1 });
   }
 
-  /** A vote: 1 good, -1 bad, 0 withdrawn. */
-  judge(query, document, shown, grade) {
-    this.add({ kind: "judgment", query, document, shown, grade });
+  /** A vote or grade: positive is good, -1 bad, 0 withdrawn. */
+  judge(answer, document, grade) {
+    this.add({ kind: "judgment", ...about(answer, document), grade });
   }
 
   add(item) {
-    store([...waiting(), { id: newId(), ...item }]);
+    const id = newId();
+    this.own.add(id);
+    store([...waiting(), { id, ...item }]);
     this.send();
+  }
+
+  /** Forget the items that wait for a token, and return them. */
+  forget() {
+    const held = waiting().filter((one) => one.kind === "judgment" && this.own.has(one.id));
+    store(waiting().filter((one) => !held.includes(one) && !held.some((other) => other.id === one.id)));
+    this.tell(null, []);
+    return held;
   }
 
   /** Send all waiting items, one after another; retry later after a failure. */
   async send() {
     clearTimeout(this.timer);
-    if (this.busy) return;
+    if (this.busy) return void (this.again = true);
     this.busy = true;
     let trouble = null;
+    const refused = new Set();
     try {
-      for (let item = waiting()[0]; item; item = waiting()[0]) {
-        trouble = (await this.deliver(item)) ?? trouble;
+      for (let item; (item = waiting().find((one) => !refused.has(one.id))); ) {
+        trouble = (await this.deliver(item, refused)) ?? trouble;
       }
       this.wait = 1;
     } catch (error) {
@@ -68,22 +96,31 @@ export class FeedbackQueue {
     } finally {
       this.busy = false;
     }
-    this.onChange({ sent: this.sent, waiting: waiting().length, trouble });
-    if (waiting().length && trouble?.kind !== "token") this.later(trouble);
+    this.tell(trouble, [...refused].filter((id) => this.own.has(id)));
+    if (this.again) {
+      this.again = false;
+      this.send();
+    } else if (waiting().length > refused.size) this.later(trouble);
   }
 
-  /** Send one item. It leaves the queue when it is stored or rejected; any other error is thrown. */
-  async deliver(item) {
+  /** Send one item. It leaves the queue when it is stored, rejected, or a click that is not allowed; other errors are thrown. */
+  async deliver(item, refused) {
     let rejection = null;
     try {
       await feedback(item);
       this.sent += 1;
     } catch (error) {
-      if (!(error instanceof ServiceError) || error.kind !== "rejected") throw error;
-      rejection = error;
+      if (!(error instanceof ServiceError) || !["rejected", "token"].includes(error.kind)) throw error;
+      if (error.kind === "token" && item.kind === "judgment") return void refused.add(item.id);
+      if (error.kind === "token") this.clicksRefusedWith = token();
+      else if (item.kind === "judgment") rejection = error;
     }
     store(waiting().filter((one) => one.id !== item.id));
     return rejection;
+  }
+
+  tell(trouble, refused) {
+    this.onChange({ sent: this.sent, waiting: waiting().length, trouble, refused });
   }
 
   later(trouble) {

@@ -1,253 +1,252 @@
-// The page: the search box, the results, and the dialogs.
+// The page: the search box, views by address, feedback, and the state of the service.
 
-import { drawSlopegraph, linkLines } from "./slopegraph.js";
-import { drawWelcome, openChanges, openModel } from "./changes.js";
+import { health, model, takeToken } from "./api.js";
 import { openCompare } from "./compare.js";
-import { button, byId, pluralize, element, openSheet } from "./elements.js";
-import { clear, note } from "./notes.js";
-import { drawResults, walkResults } from "./results.js";
-import { explain, health, search, setToken, takeToken } from "./api.js";
+import { showDocument } from "./document.js";
+import { button, byId, element } from "./elements.js";
+import { facetFields } from "./facets.js";
 import { FeedbackQueue } from "./feedback.js";
+import { drawJudging } from "./judge.js";
+import { drawModel } from "./model.js";
+import { clear, note } from "./notes.js";
+import { showVote, walkResults } from "./results.js";
+import { Search } from "./search.js";
+import { linkLines } from "./slopegraph.js";
+import { addressOf, followState, go, readState, restoreScroll } from "./state.js";
+import { askToken } from "./token.js";
 import { openWord } from "./words.js";
 
 const TYPING_PAUSE_MS = 80; // a search starts when no key was pressed for this time
+const SETTLED_MS = 1500; // after this pause, the query is an entry of the history of its own
+const PREPARE_MS = 500;
 const HEALTH_INTERVAL_MS = 4000;
-const MAX_RESULTS = 100;
 
 const box = byId("query");
 const list = byId("results");
 const votes = new Map(); // "query\ndocument" -> grade
 const clicked = new Set();
-const withToken = new Set(); // what runs again when the user gives a token
-let k = 10;
-let answer = null; // the response on the page
 let version = null;
-let typingTimer = null;
-let currentSearch = null;
-let healthTimer = null;
 let offline = false;
+let settled = true; // the next key begins an entry of the history
+let cameFrom = null; // the result that led to the document on the page
+let showing = 0; // number of the last state to show
+const timers = {};
 
-// ---- errors
+// ---- views
 
-function showError(trouble, again) {
-  if (trouble.name === "AbortError") return;
-  if (trouble.kind === "token") return void askToken(trouble.message, again);
-  if (trouble.kind === "offline") goOffline();
-  note("trouble", trouble.message, { trouble: true, actions: again ? [["Try again", again]] : [] });
-  if (trouble.kind === "busy" && again) setTimeout(() => { clear("trouble"); again(); }, trouble.wait * 1000);
+const search = new Search({
+  answered: (answer) => { goOnline(); showVersion(answer.version); },
+  failed: (trouble) => { if (trouble.kind === "offline") goOffline(); },
+  compare: (first, second) => openCompare(search.answer, first, second),
+  show: showResult,
+  card: {
+    click, judge: (id, grade) => judge(search.answer, id, grade), vote: (id) => votes.get(`${search.answer.query}\n${id}`) ?? 0,
+    documentAddress: (id) => addressOf({ ...readState(), document: id }),
+    openDocument: (id) => { cameFrom = id; go({ document: id }); },
+    compare: (first, second) => openCompare(search.answer, first, second), word: openWord,
+  },
+});
+
+/** Show the state of the address. */
+async function show(state, how) {
+  const own = (showing += 1);
+  if (how !== "typing") [box.value, settled] = [state.query, true];
+  const part = state.view === "search" && state.document !== null ? "document" : state.view;
+  for (const name of ["search", "document", "judge", "model"]) byId(`${name}-view`).hidden = name !== part;
+  for (const link of document.querySelectorAll("nav [data-view]")) {
+    if (link.dataset.view === state.view) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const titles = { judge: "Judge", model: "Model", document: state.document };
+  document.title = [titles[part] ?? state.query, "SparseRank"].filter(Boolean).join(" – ");
+  byId("toggle-bm25").setAttribute("aria-pressed", String(state.bm25));
+  if (how === "link") scrollTo(0, 0);
+  if (part === "judge") drawJudging(byId("judge-view"), { queue: feedbackQueue, go });
+  if (part === "model") drawModel(byId("model-view"), { changed: checkHealth });
+  if (part === "search" || (part === "document" && state.query)) await runSearch(state, how);
+  if (own !== showing) return;
+  if (part === "document") showText(state);
+  if (how === "back" || how === "load") restoreScroll();
+  if (part === "search" && how === "back" && cameFrom !== null) {
+    titleOf(cameFrom)?.focus({ preventScroll: true });
+    cameFrom = null;
+  }
+}
+
+async function runSearch(state, how) {
+  if (state.query) await search.run(state, { typing: how === "typing" });
+  else {
+    search.current?.abort();
+    search.forget();
+    byId("welcome").hidden = false;
+  }
+}
+
+function showText(state) {
+  const answer = search.answer;
+  const result = answer?.results.find((one) => one.id === state.document);
+  showDocument(state.document, state, result, {
+    back: () => (cameFrom === state.document ? history.back() : go({ document: null })),
+    vote: (id) => votes.get(`${answer.query}\n${id}`) ?? 0, judge: (id, grade) => judge(answer, id, grade),
+  });
+}
+
+const titleOf = (id) => [...list.querySelectorAll(".title")].find((one) => one.dataset.document === id);
+
+function showResult(id) {
+  titleOf(id)?.focus({ preventScroll: true });
+  titleOf(id)?.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+}
+
+/** Load example queries and the fields to filter by. */
+async function prepare() {
+  let found;
+  try {
+    found = await model();
+  } catch {
+    return; // the search and `checkHealth` say what is wrong
+  }
+  search.fields = facetFields(found);
+  if (search.fields.length && search.answer && !search.answer.facets) search.run(readState(), { again: true });
+  const words = found.examples ?? [];
+  byId("welcome").replaceChildren(
+    element("p", { class: "lead" }, `Search ${found.documents.toLocaleString("en")} documents. Every result can tell you why it is there.`),
+    words.length > 0 && element("ul", { class: "examples", "aria-label": "Example queries" },
+      ...words.map((text) => element("li", {}, button(text, { onclick: () => { go({ query: text, page: 1 }); box.focus(); } })))));
+}
+
+// ---- feedback
+
+const feedbackQueue = new FeedbackQueue(({ sent, waiting, trouble, refused }) => {
+  const parts = [];
+  if (sent) parts.push(`Thank you: ${sent} sent.`);
+  if (waiting) parts.push(`${waiting} waiting to be sent.`);
+  byId("feedback-status").textContent = parts.join(" ") || "Votes and visits make the results better.";
+  if (refused.length) askToken("Only people with a token can vote.", () => feedbackQueue.send(), withdrawVotes);
+  else if (trouble?.kind === "rejected") note("trouble", trouble.message, { trouble: true });
+});
+
+function judge(answer, id, grade) {
+  votes.set(`${answer.query}\n${id}`, grade);
+  showVote(id, grade);
+  feedbackQueue.judge(answer, id, grade);
+}
+
+/** The user does not give a token: the votes are not kept. */
+function withdrawVotes() {
+  for (const { query, document } of feedbackQueue.forget()) {
+    votes.delete(`${query}\n${document}`);
+    if (search.answer?.query === query) showVote(document, 0);
+  }
+}
+
+/** The user follows a result: a click, once per query. */
+function click(id) {
+  const key = `${search.answer.query}\n${id}`;
+  if (clicked.has(key)) return;
+  clicked.add(key);
+  feedbackQueue.click(search.answer, id);
+}
+
+// ---- the service
+
+function showVersion(number) {
+  byId("version").textContent = `version ${number}`;
+  if (version !== null && number !== version) {
+    const again = search.answer && search.answer.version !== number ? [["Search again", () => search.run(readState(), { again: true })]] : [];
+    note("version", `The results have learned: version ${number} is now served.`,
+      { actions: [...again, ["What changed", () => go({ view: "model" })]], seconds: again.length ? 0 : 12 });
+  }
+  version = number;
 }
 
 function goOffline() {
   offline = true;
   document.body.classList.add("offline");
-  byId("version").textContent = "offline";
-}
-
-function askToken(sentence, again) {
-  if (again) withToken.add(again);
-  if (byId("token").open) return void (byId("token").querySelector("p").textContent = sentence); // keeps what is typed
-  const input = element("input", { id: "token-input", type: "password", autocomplete: "off", required: true });
-  const dialog = byId("token");
-  const form = element("form", {
-    class: "token-form",
-    onsubmit: (event) => {
-      event.preventDefault();
-      setToken(input.value);
-      dialog.close();
-      const waiting = [...withToken];
-      withToken.clear();
-      for (const run of waiting) run();
-    },
-  }, element("label", { for: "token-input" }, "Token"), input, element("button", { type: "submit" }, "Use token"));
-  openSheet(dialog, "Enter the token", element("p", {}, sentence),
-    element("p", { class: "small" }, "The service printed it when it started. This tab forgets it when you close it."), form);
-  input.focus();
-}
-
-// ---- search
-
-function countText(response) {
-  const unknown = unknownText(response);
-  if (!response.results.length) return `No results for “${response.query}”${unknown ? `: ${unknown}` : ""}. Try fewer or other words.`;
-  return `${pluralize(response.results.length, "result")} in ${Math.max(1, Math.round(response.milliseconds))} ms${unknown && ` – ${unknown}`}`;
-}
-
-function unknownText(response) {
-  if (!response.unknown.length) return "";
-  const words = response.unknown.map((word) => `“${word}”`).join(", ");
-  return `no document contains the ${response.unknown.length === 1 ? "word" : "words"} ${words}`;
-}
-
-function draw(response) {
-  const same = answer && answer.query === response.query && answer.version !== response.version;
-  const before = same ? new Map(answer.results.map((one, place) => [one.id, place])) : null;
-  const focused = document.activeElement?.dataset?.document;
-  answer = response;
-  list.classList.remove("stale");
-  list.dataset.query = response.query;
-  drawResults(list, response, {
-    sendClick, judge, allPairs: (id) => allPairs(response, id), compare: (first, second) => openCompare(answer, first, second), word: openWord,
-    vote: (id) => votes.get(`${response.query}\n${id}`) ?? 0,
-  }, before);
-  if (focused) [...list.querySelectorAll(".title")].find((one) => one.dataset.document === focused)?.focus();
-  drawSlopegraph(response, { show: showResult, compare: (id) => openCompare(answer, answer.results[0].id, id) });
-  byId("to-bm25").hidden = byId("bm25").hidden;
-  byId("legend").hidden = !response.results.length;
-  byId("welcome").hidden = true;
-  byId("more").hidden = response.results.length < k || k >= MAX_RESULTS;
-  byId("count").textContent = countText(response);
-  byId("count").classList.toggle("nothing", !response.results.length);
-  showVersion(response.version);
-}
-
-/** Fetch all pairs of a result; null after an error, or if another version answers. */
-async function allPairs(shown, id) {
-  try {
-    const explanation = await explain(shown.query, id);
-    return explanation.version === shown.version ? explanation.pairs : null;
-  } catch (trouble) {
-    showError(trouble);
-    return null;
-  }
-}
-
-function showWelcome() {
-  answer = null;
-  list.replaceChildren();
-  for (const id of ["bm25", "to-bm25", "legend", "more"]) byId(id).hidden = true;
-  byId("count").textContent = "";
-  byId("welcome").hidden = false;
-}
-
-async function run() {
-  currentSearch?.abort();
-  const query = box.value.trim();
-  remember(query);
-  if (!query) return void showWelcome();
-  const own = new AbortController();
-  currentSearch = own;
-  const slow = setTimeout(() => list.classList.add("stale"), 250);
-  try {
-    const response = await search(query, k, own.signal);
-    if (own.signal.aborted) return;
-    goOnline();
-    draw(response);
-  } catch (trouble) {
-    if (!own.signal.aborted) showError(trouble, run);
-  } finally {
-    clearTimeout(slow);
-  }
-}
-
-/** Keep the query in the address, for reloads and bookmarks. */
-function remember(query) {
-  const address = query ? `${location.pathname}?q=${encodeURIComponent(query)}` : location.pathname;
-  if (address !== location.pathname + location.search) history.replaceState(null, "", address);
-  document.title = query ? `${query} – SparseRank` : "SparseRank";
-}
-
-function showResult(id) {
-  const item = [...list.children].find((one) => one.dataset.id === id);
-  item?.querySelector(".title").focus();
-  item?.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
-}
-
-// ---- feedback
-
-const feedbackQueue = new FeedbackQueue(({ sent, waiting, trouble }) => {
-  const parts = [];
-  if (sent) parts.push(`Feedback sent: ${sent}.`);
-  if (waiting) parts.push(`Waiting to be sent: ${waiting}.`);
-  byId("feedback-status").textContent = parts.join(" ") || "Votes and clicks improve the ranking.";
-  if (trouble?.kind === "token") askToken(trouble.message, sendAgain);
-  else if (trouble?.kind === "rejected") note("trouble", trouble.message, { trouble: true });
-});
-
-const sendAgain = () => feedbackQueue.send();
-const shownIds = () => answer.results.map((one) => one.id);
-
-function judge(id, grade) {
-  votes.set(`${answer.query}\n${id}`, grade);
-  feedbackQueue.judge(answer.query, id, shownIds(), grade);
-}
-
-/** Send a click when a title is opened, once per query. */
-function sendClick(id) {
-  const key = `${answer.query}\n${id}`;
-  if (clicked.has(key)) return;
-  clicked.add(key);
-  feedbackQueue.click(answer.query, id, shownIds());
-}
-
-// ---- the served version
-
-function showVersion(number) {
-  byId("version").textContent = `version ${number}`;
-  if (version !== null && number !== version) {
-    const again = answer && answer.version !== number ? [["Search again", run]] : [];
-    note("version", `Version ${number} is now served.`, { actions: [...again, ["What changed", () => openChanges(1)]], seconds: again.length ? 0 : 12 });
-  }
-  version = number;
+  byId("version").textContent = "not reached";
 }
 
 function goOnline() {
-  clear("trouble");
   if (!offline) return;
   offline = false;
   document.body.classList.remove("offline");
-  note("back", "The service is online again.", { seconds: 4 });
+  clear("trouble");
   feedbackQueue.send();
-  if (byId("welcome").childElementCount === 0) welcome();
 }
 
 async function checkHealth() {
   if (document.visibilityState === "visible") {
     try {
-      const response = await health();
+      const found = await health();
       const wasOffline = offline;
-      if (wasOffline) goOnline();
-      showVersion(response.version);
-      if (wasOffline && box.value.trim() && answer?.query !== box.value.trim()) run();
+      goOnline();
+      showVersion(found.version);
+      if (wasOffline) await recover();
     } catch (trouble) {
-      if (trouble.kind === "offline" && !offline) showError(trouble, run);
+      if (trouble.kind === "offline" && !offline) {
+        goOffline();
+        if (!search.answer && byId("failure").hidden) note("trouble", trouble.message, { trouble: true });
+      }
     }
   }
-  clearTimeout(healthTimer); // a call between two timer events must not start a second timer
-  healthTimer = setTimeout(checkHealth, HEALTH_INTERVAL_MS);
+  clearTimeout(timers.health); // a call between two timer events must not start a second timer
+  timers.health = setTimeout(checkHealth, HEALTH_INTERVAL_MS);
 }
 
-const welcome = () => drawWelcome(byId("welcome"), {
-  words: () => openWord(), changes: () => openChanges(1),
-  onError: (trouble) => { if (trouble.kind === "token") showError(trouble, welcome); }, // `checkHealth` reports other errors
-});
+/** The service is back: load what was missed, and search again if a search failed. */
+async function recover() {
+  await prepare();
+  const state = readState();
+  if (state.query && !search.answer && state.view === "search") await search.run(state, { again: true });
+}
 
 // ---- start
 
-takeToken();
-box.value = new URLSearchParams(location.search).get("q") ?? "";
 box.addEventListener("input", () => {
-  k = 10;
-  clearTimeout(typingTimer);
-  typingTimer = setTimeout(run, TYPING_PAUSE_MS);
+  clearTimeout(timers.typing);
+  timers.typing = setTimeout(typed, TYPING_PAUSE_MS);
 });
+
+function typed() {
+  clearTimeout(timers.typing);
+  const query = box.value.trim();
+  if (query !== readState().query || readState().view !== "search" || readState().document !== null) {
+    const replace = !settled;
+    settled = false;
+    go({ query, page: 1, document: null, view: "search" }, { replace, how: "typing" });
+  }
+  clearTimeout(timers.settled);
+  timers.settled = setTimeout(() => { settled = true; }, SETTLED_MS);
+}
+
 box.addEventListener("keydown", (event) => {
-  if (event.key === "Enter") { clearTimeout(typingTimer); run(); }
-  if (event.key === "Escape" && box.value) { event.preventDefault(); box.value = ""; run(); }
+  if (event.key === "Enter") { typed(); settled = true; }
+  if (event.key === "Escape" && box.value) { event.preventDefault(); box.value = ""; typed(); }
 });
+box.addEventListener("blur", () => { settled = true; });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest("input, select, textarea, dialog")) return;
+  if (event.target.closest("input:not([type=checkbox], [type=radio]), select, textarea, dialog")) return;
   event.preventDefault();
   box.focus();
   box.select();
 });
-byId("more").addEventListener("click", () => { k = Math.min(MAX_RESULTS, k + 20); run(); });
+for (const link of document.querySelectorAll("[data-view]")) {
+  link.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    go({ view: link.dataset.view, document: null });
+  });
+}
 byId("open-words").addEventListener("click", () => openWord());
-byId("open-changes").addEventListener("click", () => openChanges(1));
-byId("open-model").addEventListener("click", () => openModel({ onError: showError, onChange: checkHealth }));
+byId("toggle-bm25").addEventListener("click", () => go({ bm25: !readState().bm25 }));
+const wide = matchMedia("(min-width: 961px)");
+wide.addEventListener("change", () => { byId("filters").open = wide.matches; });
+byId("filters").open = wide.matches;
 walkResults(list, box);
 linkLines(list);
-welcome();
-run();
+takeToken();
+await Promise.race([prepare(), new Promise((done) => { setTimeout(done, PREPARE_MS); })]); // a slow answer delays no search
+followState(show);
 checkHealth();
 feedbackQueue.send();

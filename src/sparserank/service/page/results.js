@@ -1,56 +1,67 @@
-// The results: passage, contributions, rank by BM25, and voting buttons.
+// The results: title, where it is, passage with marks, votes, and why it is there.
 
-import { contributions, kindOf, strip, stripLength } from "./bars.js";
-import { button, svgElement, element, screenReaderText, signed, spelled } from "./elements.js";
+import { asTyped, button, element, screenReaderText, signed, spelled, svgElement } from "./elements.js";
+import { kindOf, splitBar, whyPanel } from "./why.js";
 
-/** A passage with marks; the colour of a mark and its tooltip show the pairs that matched the word. */
-function passage(result, openWord) {
-  const letters = Array.from(result.passage.text); // marks count code points
-  const part = (start, end) => letters.slice(start, end).join("");
-  const paragraph = element("p", { class: "passage" });
-  const most = Math.max(...result.pairs.filter((pair) => pair.learned).map((pair) => Math.abs(pair.contribution)), 1e-9);
+/** Text with the parts in `marks` marked; marks: {start, end, class, title}, by code points. */
+export function marked(text, marks) {
+  const letters = Array.from(text);
+  const out = [];
   let at = 0;
-  for (const mark of result.passage.marks) {
+  for (const { start, end, ...properties } of marks) {
+    out.push(letters.slice(at, start).join(""), element("mark", properties, letters.slice(start, end).join("")));
+    at = end;
+  }
+  out.push(letters.slice(at).join(""));
+  return out;
+}
+
+/** The marks of some words in a text, whole words only. */
+export function wordMarks(text, words) {
+  const marks = [];
+  let at = 0;
+  for (const part of text.split(/([\p{L}\p{N}_]+)/u)) {
+    const length = Array.from(part).length;
+    const kind = words.get(part.toLowerCase());
+    if (kind) marks.push({ start: at, end: at + length, class: kind });
+    at += length;
+  }
+  return marks;
+}
+
+/** Marked words of a passage in lower case, with their kind, for the title and the whole text. */
+export function foundWords(result) {
+  const letters = Array.from(result.passage?.text ?? "");
+  return new Map((result.passage?.marks ?? []).map((mark) =>
+    [letters.slice(mark.start, mark.end).join("").toLowerCase(), kindsOf(mark, result)]));
+}
+
+function kindsOf(mark, result) {
+  const pairs = mark.pairs.map((number) => result.pairs[number]);
+  return pairs.some((pair) => kindOf(pair) === "lexical") ? "lexical" : "learned";
+}
+
+function passage(result) {
+  const marks = result.passage.marks.map((mark) => {
     const pairs = mark.pairs.map((number) => result.pairs[number]);
-    const kinds = new Set(pairs.map(kindOf));
-    const total = pairs.reduce((sum, pair) => sum + pair.contribution, 0);
-    const tooltip = pairs.map((pair) => `${pair.learned ? `${spelled(pair.query)} → ` : ""}${spelled(pair.document)} ${signed(pair.contribution)}`);
-    const word = element("mark", {
-      class: `${[...kinds].join(" ")}${total < 0 ? " away" : ""}`, title: tooltip.join("\n"),
-      "data-pairs": mark.pairs.join(" "), onclick: () => openWord(spelled(pairs[0].document)),
-    }, part(mark.start, mark.end));
-    word.style.setProperty("--strength", `${Math.round(100 * Math.min(1, Math.abs(total) / most))}%`);
-    paragraph.append(part(at, mark.start), word);
-    at = mark.end;
-  }
-  paragraph.append(part(at));
-  return paragraph;
+    const title = pairs.map((pair) => `${pair.learned ? `${asTyped(pair.query)} → ` : ""}${spelled(pair.document)} ${signed(pair.contribution)}`);
+    return { start: mark.start, end: mark.end, class: kindsOf(mark, result), title: title.join("\n") };
+  });
+  return element("p", { class: "passage" }, ...marked(result.passage.text, marks));
 }
 
-/** The rank of a document by BM25, compared with its rank here. */
-function moved(place, before, answer) {
-  const shown = answer.lexical.length;
-  if (before < 0) return { kind: "new", sign: "✦ new", text: shown < answer.results.length ? "BM25 does not find it" : `not among the first ${shown} of BM25` };
-  if (before === place) return { kind: "same", sign: "=", text: "same rank by BM25" };
-  const kind = before > place ? "up" : "down";
-  return { kind, sign: `${kind === "up" ? "▲" : "▼"} ${Math.abs(before - place)}`, text: `rank ${before + 1} by BM25` };
-}
-
-/** Highlight the words of a bar in the passage, and the bars of a word. */
-function linkPairs(card) {
-  const light = (event, on) => {
-    const source = event.target.closest("[data-pair], [data-pairs]");
-    if (!source) return;
-    const numbers = new Set((source.dataset.pair ?? source.dataset.pairs).split(" "));
-    for (const other of card.querySelectorAll("[data-pair], [data-pairs]")) {
-      const own = (other.dataset.pair ?? other.dataset.pairs).split(" ");
-      other.classList.toggle("lit", on && own.some((number) => numbers.has(number)));
-    }
-  };
-  for (const [name, on] of [["pointerover", true], ["pointerout", false], ["focusin", true], ["focusout", false]]) {
-    card.addEventListener(name, (event) => light(event, on));
+/** The address of a document, if it is one that a browser may follow. */
+export function linkOf(metadata) {
+  try {
+    const url = new URL(metadata?.url);
+    return ["http:", "https:"].includes(url.protocol) ? url : null;
+  } catch {
+    return null;
   }
 }
+
+/** "example.org › docs › page" */
+const placeText = (url) => [url.host, ...decodeURI(url.pathname).split("/").filter(Boolean)].join(" › ");
 
 /** A thumb as SVG: not every font has the symbol. */
 function thumbPicture() {
@@ -59,69 +70,94 @@ function thumbPicture() {
     svgElement("path", { d: "M7.1 11l4-7.6c1.5 0 2.6 1.1 2.6 2.6L13.2 9.2h5.5c1.2 0 2.1 1.1 1.9 2.3l-1.1 6.6c-.2 1.1-1.1 1.9-2.2 1.9H7.1z" }));
 }
 
-function thumbs(result, state, act) {
+/** Two buttons that vote; act: {vote(id), judge(id, grade)} */
+export function thumbs(result, act) {
+  const name = result.title || result.id;
   const thumb = (label, grade) => button(label, {
-    class: `thumb ${grade > 0 ? "up" : "down"}`, "aria-pressed": String(state === grade),
-    onclick: (event) => {
-      const own = event.currentTarget;
-      const chosen = own.getAttribute("aria-pressed") === "true" ? 0 : grade;
-      for (const one of own.parentElement.querySelectorAll(".thumb")) {
-        one.setAttribute("aria-pressed", String(one === own && chosen !== 0));
-      }
-      act.judge(result.id, chosen);
-    },
+    class: `thumb ${grade > 0 ? "up" : "down"}`, title: grade > 0 ? "Good result" : "Bad result", "data-vote": result.id,
+    "data-grade": grade, "aria-pressed": String(act.vote(result.id) === grade),
+    onclick: (event) => act.judge(result.id, event.currentTarget.getAttribute("aria-pressed") === "true" ? 0 : grade),
   }, thumbPicture());
-  return [thumb(`Good result: ${result.title || result.id}`, 1), thumb(`Bad result: ${result.title || result.id}`, -1)];
+  return [thumb(`Good result: ${name}`, 1), thumb(`Bad result: ${name}`, -1)];
 }
 
-/** The card of one result. act: {sendClick, allPairs, judge, vote, compare, word}; `before`: places of the same query in an earlier version. */
+/** Show a vote on every thumb of a document. */
+export function showVote(id, grade) {
+  for (const one of document.querySelectorAll(".thumb")) {
+    if (one.dataset.vote === id) one.setAttribute("aria-pressed", String(Number(one.dataset.grade) === grade && grade !== 0));
+  }
+}
+
+/** The title as a link: to its address, or to its text on this page. act: {click(id), documentAddress(id), openDocument(id)} */
+function titleLink(result, titleId, act) {
+  const name = result.title || result.id;
+  const url = linkOf(result.metadata);
+  const link = element("a", { class: "title", id: titleId, "data-document": result.id, href: url ? url.href : act.documentAddress(result.id), rel: url ? "noreferrer" : null },
+    ...marked(name, wordMarks(name, foundWords(result))));
+  link.addEventListener("click", (event) => {
+    act.click(result.id);
+    if (url || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    act.openDocument(result.id);
+  });
+  link.addEventListener("auxclick", (event) => { if (event.button === 1) act.click(result.id); });
+  return link;
+}
+
+/** The rank of a document by BM25, compared with its rank here; only if BM25 was asked for. */
+function movedBadge(result, place, answer) {
+  if (!answer.lexical) return null;
+  const before = answer.lexical.findIndex((one) => one.id === result.id);
+  const [kind, sign, text] = before < 0 ? ["new", "✦ new", "not among these by BM25"]
+    : before === place ? ["same", "=", "same rank by BM25"]
+      : before > place ? ["up", `▲ ${before - place}`, `rank ${before + 1} by BM25`] : ["down", `▼ ${place - before}`, `rank ${before + 1} by BM25`];
+  return element("span", { class: `moved ${kind}`, title: text }, element("span", { "aria-hidden": "true" }, sign), screenReaderText(text));
+}
+
+function facts(result, fields) {
+  const url = linkOf(result.metadata);
+  const text = (field, value) => (value === true ? field : [value].flat().slice(0, 3).join(", "));
+  const values = fields.map((field) => [field, result.metadata?.[field]]).filter(([, value]) => value !== undefined && value !== false).map(([field, value]) => [field, text(field, value)]);
+  return element("p", { class: "where" }, (url || (result.title && result.title !== result.id)) && element("span", { class: "id" }, url ? placeText(url) : result.id),
+    ...values.map(([field, value]) => element("span", { class: "fact", title: field }, value)));
+}
+
+/** The card of one result. `before`: places of the same query in an earlier version. */
 function card(result, place, answer, act, before) {
   const name = result.title || result.id;
   const titleId = `result-${place}`;
-  const lexicalPlace = answer.lexical.findIndex((one) => one.id === result.id);
-  const move = moved(place, lexicalPlace, answer);
+  const rank = act.offset + place + 1;
   const was = before?.get(result.id);
-  const next = answer.results[place + 1] ?? answer.results[place - 1];
-  const open = (on) => {
-    article.classList.toggle("open", on);
-    title.setAttribute("aria-expanded", String(on));
-    bars.show(on);
-  };
-  const bars = contributions(result, act.word, (on) => { open(on); title.focus(); }, () => act.allPairs(result.id));
-  const title = button(name, {
-    class: "title", id: titleId, "data-document": result.id, "aria-expanded": "false",
+  const split = splitBar(result);
+  const others = answer.results.length > 1;
+  const other = answer.results[place + 1] ?? answer.results[place - 1];
+  let panel = null;
+  const why = element("button", {
+    type: "button", class: "why", "aria-expanded": "false", title: split.text,
     onclick: () => {
-      const on = !article.classList.contains("open");
-      open(on);
-      if (on) act.sendClick(result.id);
+      const open = panel === null;
+      why.setAttribute("aria-expanded", String(open));
+      panel?.remove();
+      panel = open ? whyPanel(result, answer, { word: act.word, compare: others ? () => act.compare(result.id, other.id) : null }) : null;
+      if (open) article.append(panel);
     },
-  });
-  const head = element("div", { class: "card-head" },
-    element("span", { class: "place", "aria-hidden": "true" }, String(place + 1)),
-    element("h2", {}, title),
-    before && was !== place && element("span", { class: "previous-rank" }, was === undefined ? "new in this version" : `was ${was + 1}`),
-    element("span", { class: `moved ${move.kind}`, title: move.text }, element("span", { "aria-hidden": "true" }, move.sign), screenReaderText(move.text)),
-    element("span", { class: "score", title: "score" }, screenReaderText("score "), result.score.toFixed(2)));
-  const foot = element("div", { class: "card-foot" },
-    ...thumbs(result, act.vote(result.id), act),
-    next && button(`Why is ${name} ${answer.results[place + 1] ? "above" : "below"} ${next.title || next.id}?`, {
-      class: "why", onclick: () => act.compare(result.id, next.id),
-    }, answer.results[place + 1] ? "Why above the next result?" : "Why below the previous result?"),
-    result.title && result.title !== result.id && element("span", { class: "id" }, result.id));
-  const article = element("article", { class: "card", "aria-labelledby": titleId }, head,
-    element("div", { class: "card-body" }, passage(result, act.word),
-      element("div", { class: "why-bars", role: "group", "aria-label": `Contributions to the score of ${name}` },
-        strip(result, act.most), bars.list),
-      foot));
-  linkPairs(article);
+  }, "Why?", screenReaderText(` ${name}: ${split.text}`), split.segments);
+  const article = element("article", { class: "card", "aria-labelledby": titleId },
+    element("div", { class: "card-head" },
+      element("span", { class: "place", "aria-hidden": "true" }, String(rank)),
+      element("h2", {}, titleLink(result, titleId, act)),
+      before && was !== place && element("span", { class: "previous-rank" }, was === undefined ? "new in this version" : `was ${was + 1}`),
+      movedBadge(result, place, answer)),
+    facts(result, act.fields), result.passage.text && passage(result),
+    element("div", { class: "card-foot" }, ...thumbs(result, act), why));
   return element("li", { "data-id": result.id }, article);
 }
 
 /** Draw results; those that moved since the last version are animated. */
 export function drawResults(list, answer, act, before) {
   const tops = new Map([...list.children].map((item) => [item.dataset.id, item.getBoundingClientRect().top]));
-  const most = Math.max(...answer.results.map(stripLength), 0);
-  list.replaceChildren(...answer.results.map((result, place) => card(result, place, answer, { ...act, most }, before)));
+  list.start = act.offset + 1;
+  list.replaceChildren(...answer.results.map((result, place) => card(result, place, answer, act, before)));
   if (!before || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   for (const item of list.children) {
     const from = tops.get(item.dataset.id);
@@ -134,9 +170,9 @@ export function drawResults(list, answer, act, before) {
 export function walkResults(list, box) {
   const titles = () => [...list.querySelectorAll(".title")];
   box.addEventListener("keydown", (event) => {
-    if (event.key !== "ArrowDown") return;
+    if (event.key !== "ArrowDown" || !titles()[0]?.checkVisibility()) return;
     event.preventDefault();
-    titles()[0]?.focus();
+    titles()[0].focus();
   });
   list.addEventListener("keydown", (event) => {
     const here = titles().indexOf(event.target.closest("li[data-id]")?.querySelector(".title"));
@@ -146,4 +182,3 @@ export function walkResults(list, box) {
     (to < 0 ? box : titles()[Math.min(to, titles().length - 1)]).focus();
   });
 }
-

@@ -51,7 +51,7 @@ function summaryText(answer) {
 /** Draw it. act.show(id) moves to a result; act.compare(id) compares a BM25 result with the best learned one. */
 export function drawSlopegraph(answer, act) {
   const panel = byId("bm25");
-  panel.hidden = !answer.results.length || !answer.lexical.length;
+  panel.hidden = !answer.results.length || !answer.lexical?.length;
   if (panel.hidden) return;
   byId("bm25-text").textContent = summaryText(answer);
   const ids = answer.results.map((one) => one.id);

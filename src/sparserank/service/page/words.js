@@ -1,8 +1,8 @@
 // The learned pairs of a word: on the left query words that look for it, on the right document words it looks for.
 
-import { bar } from "./bars.js";
-import { button, byId, svgElement, element, openSheet, signed, spelled } from "./elements.js";
 import { related } from "./api.js";
+import { button, byId, svgElement, element, failure, loading, openSheet, roving, signed, spelled } from "./elements.js";
+import { bar } from "./why.js";
 
 const ROW = 30;
 const MAX_NEIGHBOURS = 12;
@@ -18,7 +18,7 @@ function fit(word, width) {
 function node(word, weight, x, y, left, width, label) {
   const open = () => openWord(word);
   return svgElement("g", {
-    class: "node", role: "button", tabindex: "0", "aria-label": label, "data-word": word, onclick: open,
+    class: "node", role: "button", tabindex: "-1", "aria-label": label, "data-word": word, onclick: open,
     onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } },
   },
   svgElement("title", {}, label),
@@ -63,7 +63,7 @@ function picture(response, width) {
     svgElement("g", { class: "centre" },
       svgElement("rect", { x: (width - centre) / 2, y: height / 2 - 20, width: centre, height: 40, rx: 20 }),
       svgElement("text", { x: width / 2, y: height / 2 + 6, "text-anchor": "middle" }, fit(response.word, centre - 20))));
-  return svg;
+  return roving(svg, ".node");
 }
 
 function table(response) {
@@ -81,7 +81,7 @@ function table(response) {
 }
 
 function wordForm(word) {
-  const input = element("input", { id: "word", type: "search", value: word ?? "", autocomplete: "off", autocapitalize: "off", spellcheck: "false", maxlength: "100" });
+  const input = element("input", { id: "word", type: "text", value: word ?? "", autocomplete: "off", autocapitalize: "off", spellcheck: "false", maxlength: "100" });
   const form = element("form", { class: "word-form", onsubmit: (event) => { event.preventDefault(); if (input.value.trim()) openWord(input.value.trim()); } },
     element("label", { for: "word" }, "Word"), input, element("button", { type: "submit" }, "Show"));
   return form;
@@ -97,30 +97,35 @@ function nothing(sentence) {
 }
 
 async function content(word) {
-  if (!word) return [nothing("Enter a word, or select a word in a result, to see its learned pairs.")];
+  if (!word) return [nothing("Type a word to see which words of the documents it looks for.")];
   if (word === "." || word === "..") return [nothing(`“${word}” is not a word.`)]; // in a URL it would be a relative path
   let response;
   try {
     response = await related(word, MAX_NEIGHBOURS);
   } catch (trouble) {
-    return [nothing(trouble.message)];
+    return [failure(trouble)];
   }
   if (!response.related.length && !response.looked_for_by.length) {
-    return [nothing(`No pairs were learned for “${response.word}”.`)];
+    return [nothing(`Nothing was learned about “${response.word}”: it finds only itself.`)];
   }
   const frame = element("div", { class: "picture" });
-  const heads = element("div", { class: "picture-heads" }, element("span", {}, "query words that look for it"), element("span", {}, "document words it looks for"));
+  const heads = element("div", { class: "picture-heads" }, element("span", {}, "words in queries that look for it"), element("span", {}, "words in documents that it looks for"));
   const draw = () => frame.clientWidth && frame.replaceChildren(picture(response, Math.max(frame.clientWidth, 240)));
   drawing = new ResizeObserver(draw);
   drawing.observe(frame);
-  return [heads, frame, element("p", { class: "small" }, "Each word stands for all words of its stem. A thicker line is a larger weight; a dashed line is negative. Select a word to see its pairs."), table(response)];
+  return [heads, frame, element("p", { class: "small" }, "Each word stands for all its forms. A thick line counts more; a dashed line counts against. Choose a word to see its own picture."), table(response)];
 }
 
-/** Show the pairs of a word, or a form to enter one. */
+/** Show what a word looks for, or a form to type one. */
 export async function openWord(word) {
   drawing?.disconnect();
-  const inside = await content(word);
   if (word && trail.at(-1) !== word) trail = [...trail.filter((one) => one !== word), word];
-  openSheet(byId("words"), word ? `Pairs of “${word}”` : "Words", wordForm(word), path(), ...inside);
-  byId("words").querySelector(word ? ".close" : "#word").focus();
+  const title = word ? `What “${word}” looks for` : "What a word looks for";
+  const form = wordForm(word);
+  const fill = openSheet(byId("words"), title, form, path(), word ? loading() : null);
+  if (!word) byId("word").focus();
+  const inside = await content(word);
+  const typing = document.activeElement === byId("word");
+  fill(form, path(), ...inside);
+  if (typing) byId("word").focus();
 }

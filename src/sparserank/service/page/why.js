@@ -1,0 +1,108 @@
+// Why a result is there: how much same words and learned pairs add, the five pairs that matter, and the rest in groups.
+
+import { explain } from "./api.js";
+import { asTyped, button, byId, element, failure, loading, openSheet, percent, pluralize, roving, screenReaderText, signed, spelled, sum } from "./elements.js";
+
+const SHOWN = 5;
+
+export const kindOf = (pair) => (pair.learned === false ? "lexical" : "learned");
+
+/** The two words of a pair: the query word as the user spelled it, the other as documents do. */
+export function pairText(pair) {
+  if (pair.query === pair.document) return element("span", { class: "words" }, asTyped(pair.query), kindOf(pair) === "learned" && element("small", {}, " learned"));
+  return element("span", { class: "words" }, asTyped(pair.query), element("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+    screenReaderText(" looks for "), spelled(pair.document));
+}
+
+/** A bar of `value` in a track from `low` (≤ 0) to `high`. The CSP allows widths in the style object only. */
+export function bar(value, low, high) {
+  const span = high - low || 1;
+  const fill = element("span", { class: value < 0 ? "bar away" : "bar" });
+  fill.style.left = `${(100 * (Math.min(value, 0) - low)) / span}%`;
+  fill.style.width = `${Math.max((100 * Math.abs(value)) / span, 0.6)}%`;
+  return element("span", { class: "track", "aria-hidden": "true" }, fill);
+}
+
+/** What same words and learned pairs add, and what lowers the score (positive). */
+function parts({ pairs, rest }) {
+  const part = (chosen) => sum(pairs.filter(chosen).map((pair) => Math.abs(pair.contribution)));
+  return {
+    lexical: part((pair) => !pair.learned && pair.contribution > 0) + rest.lexical,
+    learned: part((pair) => pair.learned && pair.contribution > 0) + rest.learned,
+    away: part((pair) => pair.contribution < 0) - rest.away,
+  };
+}
+
+/** The small bar of a result, and its parts in words. */
+export function splitBar(result) {
+  const found = parts(result);
+  const total = found.lexical + found.learned || 1;
+  const segments = element("span", { class: "split", "aria-hidden": "true" });
+  for (const kind of ["lexical", "learned"]) {
+    const piece = element("span", { class: `piece ${kind}` });
+    piece.style.width = `${(100 * found[kind]) / total}%`;
+    segments.append(piece);
+  }
+  return { segments, text: `${percent(found.lexical / total)} same words, ${percent(found.learned / total)} learned pairs`, away: found.away };
+}
+
+/** The largest pairs by size, with their share of all that words and pairs add or take away. */
+function largest(result) {
+  const shown = [...result.pairs].sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution)).slice(0, SHOWN);
+  const all = sum(Object.values(parts(result))) || 1;
+  return { shown, share: sum(shown.map((pair) => Math.abs(pair.contribution))) / all };
+}
+
+function restText(result, shown) {
+  const others = result.pairs.filter((pair) => !shown.includes(pair));
+  const number = others.length + result.rest.pairs;
+  if (!number) return null;
+  const add = (chosen) => sum(others.filter(chosen).map((pair) => pair.contribution));
+  const groups = [
+    ["same words", add((pair) => !pair.learned && pair.contribution > 0) + result.rest.lexical],
+    ["learned pairs", add((pair) => pair.learned && pair.contribution > 0) + result.rest.learned],
+    ["pairs that lower it", add((pair) => pair.contribution < 0) + result.rest.away],
+  ].filter(([, value]) => Math.abs(value) >= 0.00005);
+  return element("span", { class: "rest" }, ` The other ${number === 1 ? "one adds" : `${number.toLocaleString("en")} add`}: `,
+    groups.map(([name, value]) => `${name} ${signed(value)}`).join(", ") || "0.00", ".");
+}
+
+/** The panel under a result. act: {word(word), compare()}; compare is null for the only result. */
+export function whyPanel(result, answer, act) {
+  const name = result.title || result.id;
+  const { shown, share } = largest(result);
+  const values = shown.map((pair) => pair.contribution);
+  const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const row = (pair) => element("li", { class: `pair ${kindOf(pair)}` },
+    element("button", { type: "button", class: "pair-words", title: "What does this word look for?", onclick: () => act.word(asTyped(pair.query)) }, pairText(pair)),
+    bar(pair.contribution, low, high), element("span", { class: "value" }, signed(pair.contribution)));
+  const split = splitBar(result);
+  const count = shown.length === 1 ? "This pair is" : `These ${shown.length} are`;
+  return element("div", { class: "why-panel", role: "group", "aria-label": `Why ${name} is here` },
+    element("p", { class: "split-text" }, `Score ${result.score.toFixed(2)}: `, split.text,
+      split.away > 0.005 ? `; other pairs take ${split.away.toFixed(2)} away.` : "."),
+    shown.length > 0 && roving(element("ol", { class: "pairs", "aria-label": "The pairs that matter most" }, ...shown.map(row)), ".pair-words"),
+    shown.length > 0 && element("p", { class: "share" }, `${count} ${percent(share)} of the score.`, restText(result, shown)),
+    element("div", { class: "why-more" },
+      act.compare && button(`Compare ${name} with another result`, { onclick: act.compare }, "Compare with another result"),
+      result.pairs.length + result.rest.pairs > SHOWN && button(`All pairs of ${name}`, { onclick: () => openAllPairs(result, answer) }, "All pairs")));
+}
+
+/** Every pair of a score, as a table without controls. */
+async function openAllPairs(result, answer) {
+  const fill = openSheet(byId("pairs"), `All pairs of “${result.title || result.id}”`, loading());
+  try {
+    const { pairs, score } = await explain(answer.query, result.id);
+    const values = pairs.map((pair) => pair.contribution);
+    const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
+    fill(element("p", {}, `${pluralize(pairs.length, "pair")} for “${answer.query}” add up to a score of ${score.toFixed(2)}.`),
+      element("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "All pairs" },
+        element("table", {},
+          element("thead", {}, element("tr", {}, ...["pair", "adds", ""].map((name) => (name ? element("th", { scope: "col" }, name) : element("td"))))),
+          element("tbody", {}, ...pairs.map((pair) => element("tr", { class: kindOf(pair) },
+            element("th", { scope: "row" }, pairText(pair)), element("td", { class: "value" }, signed(pair.contribution)),
+            element("td", { class: "bar-cell" }, bar(pair.contribution, low, high))))))));
+  } catch (trouble) {
+    fill(failure(trouble));
+  }
+}
