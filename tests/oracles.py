@@ -320,3 +320,19 @@ def bm25f(query, document, documents, weights, k1, b):
         if tf:
             total += math.log(1 + (n - df + 0.5) / (df + 0.5)) * tf / (k1 + tf)
     return total
+
+
+# ------------------------------------------------------------------------------------------------ words
+
+
+def edit_distance(a: str, b: str) -> int:
+    """The fewest insertions, deletions, substitutions and transpositions of neighbours that turn a into b, if no letter
+    is changed twice (optimal string alignment).
+    """
+    d = {(i, 0): i for i in range(len(a) + 1)} | {(0, j): j for j in range(len(b) + 1)}
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (a[i - 1] != b[j - 1]))
+            if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
+                d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
+    return d[len(a), len(b)]

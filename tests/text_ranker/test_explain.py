@@ -18,7 +18,7 @@ def ranker(request):
 @pytest.mark.parametrize("document", DOCS)
 def test_the_list_has_all_pairs_of_both_parts_the_largest_first(ranker, text, document):
     explainer = ranker.explainer(text)
-    score, listed, rest = explainer.top(document)
+    score, listed, rest, _ = explainer.top(document)
     assert rest == (0, 0.0, 0.0, 0.0)
     lexical, learned = explainer.parts(document)
     told = [(*pair, False) for pair in lexical.pairs] + [(*pair, True) for pair in learned.pairs]

@@ -67,6 +67,10 @@ PairsFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file of word pairs, as BilinearRanker.save writes it.")
 ]
 IndexFile = Annotated[Path | None, typer.Option("--index", help="Search this index instead of MODEL.index.")]
+Typos = Annotated[bool, typer.Option("--typos", help="Correct words that no document has.")]
+Prefix = Annotated[
+    bool, typer.Option("--prefix", help="The last word may be unfinished: also find the words that begin with it.")
+]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 MaxResults = Annotated[int, typer.Option("-k", help="How many results at most.", min=1)]
 Words = Annotated[str, typer.Argument(metavar="WORDS", help="The query, in quotes.")]

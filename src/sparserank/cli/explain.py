@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import IndexFile, Json, ModelFile, Words
+from .arguments import IndexFile, Json, ModelFile, Prefix, Typos, Words
 
 if TYPE_CHECKING:
     from ..search.comparison import Comparison, PairDifference
@@ -21,6 +21,8 @@ def explain(
         str | None,
         typer.Option(metavar="OTHER", help="Compare with this document: the difference of the scores, pair by pair."),
     ] = None,
+    typos: Typos = False,
+    prefix: Prefix = False,
     index: IndexFile = None,
     as_json: Json = False,
 ) -> None:
@@ -35,9 +37,10 @@ def explain(
 
     ranker = load_text(model, index)
     if against is not None:
-        _print_comparison(ranker, ranker.compare(words, document, against), words, as_json)
+        compared = ranker.compare(words, document, against, typos=typos, prefix=prefix)
+        _print_comparison(ranker, compared, words, as_json)
         return
-    explanation = ranker.explain(words, document)
+    explanation = ranker.explain(words, document, typos=typos, prefix=prefix)
     shown = ranker.lexical_.surface_forms(word for pair in explanation.pairs for word in pair[:2])
     if as_json:
         print_json(explanation.to_dict() | ({"display": shown} if shown else {}))
@@ -45,8 +48,9 @@ def explain(
     bars = _bars([pair.contribution for pair in explanation.pairs])
     pairs = zip(explanation.pairs, bars, strict=True)
     rows = [
-        (shown.get(query, query), shown.get(word, word), f"{contribution:+.3f}", bar)
-        for (query, word, contribution), bar in pairs
+        (shown.get(pair.query, pair.query), shown.get(pair.document, pair.document), f"{pair.contribution:+.3f}", note)
+        for pair, bar in pairs
+        for note in (f"{bar} {pair.note}".rstrip(),)
     ]
     print_table(
         f"{document} scores {explanation.score:.3f} for {words!r}",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .arguments import IndexFile, Json, MaxResults, ModelFile, Words
+from .arguments import IndexFile, Json, MaxResults, ModelFile, Prefix, Typos, Words
 
 if TYPE_CHECKING:
     from ..search import Hit
@@ -33,6 +33,8 @@ def search(
         typer.Option(metavar="FIELD", help="Count the values of this metadata field among all results; repeatable."),
     ] = None,
     offset: Annotated[int, typer.Option(help="Leave out so many of the best documents.", min=0)] = 0,
+    typos: Typos = False,
+    prefix: Prefix = False,
     index: IndexFile = None,
     as_json: Json = False,
 ) -> None:
@@ -41,6 +43,8 @@ def search(
     Example: sparserank search pydocs.safetensors "solve a linear system"
 
     Example: sparserank search winapi.safetensors "open a file" --filter "kind:function" --facets header
+
+    Example: sparserank search pydocs.safetensors "solve a liner sys" --typos --prefix
     """
     from itertools import islice
 
@@ -49,13 +53,16 @@ def search(
 
     ranker = load_text(model, index)
     names = [name for given in facets or () for name in given.split(",")]
-    hits = ranker.search(words, k, filter=filter, offset=offset, facets=names)
+    hits = ranker.search(words, k, filter=filter, offset=offset, facets=names, typos=typos, prefix=prefix)
     counts = {name: dict(islice(values.items(), MAX_FACET_VALUES)) for name, values in hits.facets.items()}
     unknown = ranker.unknown(words)
     if as_json:
-        found: dict[str, Any] = {"results": _records(ranker, words, hits), "unknown": unknown}
+        found: dict[str, Any] = {"results": _records(ranker, words, hits, typos, prefix), "unknown": unknown}
+        found |= {"corrections": [one._asdict() for one in hits.corrections]} if typos else {}
         print_json(found | ({"facets": counts} if names else {}))
         return
+    if hits.corrections:
+        print("corrected: " + ", ".join(f"{one.asked} → {one.used}" for one in hits.corrections))
     if not hits:
         print(
             "no document has any of these words" if filter is None else "no document matches the words and the filter"
@@ -70,9 +77,9 @@ def search(
         print("in no document: " + ", ".join(unknown))
 
 
-def _records(ranker: TextRanker, words: str, hits: list[Hit]) -> list[dict[str, Any]]:
+def _records(ranker: TextRanker, words: str, hits: list[Hit], typos: bool, prefix: bool) -> list[dict[str, Any]]:
     """Return the results with a passage of each text that has the words which matter."""
-    explainer = ranker.explainer(words)
+    explainer = ranker.explainer(words, typos=typos, prefix=prefix)
     return [{**hit._asdict(), "text": explainer.passage(hit.id).text, "metadata": hit.metadata} for hit in hits]
 
 

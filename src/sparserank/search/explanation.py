@@ -10,8 +10,14 @@ import numpy as np
 from ..parameters import html_table
 
 
-class Contribution(NamedTuple):
-    """A word pair and what it adds to the score.
+class _Contribution(NamedTuple):
+    query: str
+    document: str
+    contribution: float
+
+
+class Contribution(_Contribution):
+    """A word pair and what it adds to the score: the tuple (query, document, contribution), with a note.
 
     Attributes
     ----------
@@ -19,11 +25,31 @@ class Contribution(NamedTuple):
         The two words.
     contribution : float
         What the pair adds.
+    note : str
+        How the document word comes from the query, such as "typo of apple" or "begins with app"; empty if the query
+        has it, or if the pair was learned.
+
+    Examples
+    --------
+    >>> pair = Contribution("aple", "apple", 2.0, "typo of apple")
+    >>> pair, pair.note
+    (Contribution(query='aple', document='apple', contribution=2.0), 'typo of apple')
     """
 
-    query: str
-    document: str
-    contribution: float
+    note: str
+
+    def __new__(cls, query: str, document: str, contribution: float, note: str = "") -> Contribution:
+        """Return a contribution."""
+        pair = super().__new__(cls, query, document, contribution)
+        pair.note = note
+        return pair
+
+    def __reduce__(self) -> tuple[type[Contribution], tuple[Any, ...]]:
+        return Contribution, (*self, self.note)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object: the fields, and the note if there is one."""
+        return self._asdict() | ({"note": self.note} if self.note else {})
 
 
 @dataclass(frozen=True)
@@ -55,20 +81,27 @@ class Explanation:
             Explanation of another part of the same score.
         """
         total: dict[tuple[str, str], float] = {}
+        notes = {pair[:2]: pair.note for pair in other.pairs + self.pairs}
         for query, document, contribution in self.pairs + other.pairs:
             total[query, document] = total.get((query, document), 0.0) + contribution
         order = sorted(total, key=lambda pair: -abs(total[pair]))
-        pairs = tuple(Contribution(*pair, total[pair]) for pair in order if total[pair] != 0.0)
+        pairs = tuple(Contribution(*pair, total[pair], notes[pair]) for pair in order if total[pair] != 0.0)
         return Explanation(float(np.float32(sum(total.values()))), pairs)
 
     def __repr__(self) -> str:
-        pairs = ", ".join(f"{query} → {document} {added:+.4g}" for query, document, added in self.pairs[:10])
+        pairs = ", ".join(_line(pair) for pair in self.pairs[:10])
         return f"Explanation({self.score:.4g} = {pairs}{', …' if len(self.pairs) > 10 else ''})"
 
     def _repr_html_(self) -> str:
-        rows = [(query, document, f"{added:+.4g}") for query, document, added in self.pairs]
-        return html_table(("query word", "document word", "contribution"), rows, f"score {self.score:.4g}")
+        names, n = ("query word", "document word", "contribution", ""), 4 if any(p.note for p in self.pairs) else 3
+        rows = [(pair.query, pair.document, f"{pair.contribution:+.4g}", pair.note)[:n] for pair in self.pairs]
+        return html_table(names[:n], rows, f"score {self.score:.4g}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of `sparserank explain --json`."""
-        return {"score": self.score, "pairs": [pair._asdict() for pair in self.pairs]}
+        return {"score": self.score, "pairs": [pair.to_dict() for pair in self.pairs]}
+
+
+def _line(pair: Contribution) -> str:
+    note = f" ({pair.note})" if pair.note else ""
+    return f"{pair.query} → {pair.document} {pair.contribution:+.4g}{note}"

@@ -295,6 +295,23 @@ class Index(StoredDocuments):
                     parts[name].append(segment.metadata.count(name, matches))
         return {name: counts[0] if len(counts) == 1 else add_counts(counts) for name, counts in parts.items()}
 
+    def largest_score(self, query: EncodedQuery) -> float:
+        """Return the largest score of any document, deleted ones included.
+
+        Parameters
+        ----------
+        query : EncodedQuery
+            One query.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_array
+        >>> index = Index.build(csr_array([[1.0], [3.0]]), Documents.of({"a": "", "b": ""}))
+        >>> index.largest_score(EncodedQuery(csr_array([[0.5]])))
+        1.5
+        """
+        return max(float(scores_of_all(one.postings, query).max(initial=0.0)) for one in self.segments)
+
     @renamed_parameters({"drop_self": "exclude_self"})
     def run(
         self, queries: csr_array | EncodedQuery, query_ids: Sequence[str], k: int = 1000, exclude_self: bool = False

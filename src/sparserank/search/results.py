@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..parameters import html_table
 
 if TYPE_CHECKING:
     from .hit import Hit
+
+
+class Correction(NamedTuple):
+    """A query word that was corrected.
+
+    Attributes
+    ----------
+    asked, used : str
+        The word of the query, and the word that was searched.
+    """
+
+    asked: str
+    used: str
 
 
 class SearchResults(list["Hit"]):
@@ -21,6 +34,8 @@ class SearchResults(list["Hit"]):
     facets : mapping, default={}
         For each requested field {value: number of documents}, the most frequent value first. All documents that match
         the query and the filter count, not only the hits.
+    corrections : iterable of Correction, default=()
+        The words of the query that were corrected, with `search(typos=True)`.
 
     Examples
     --------
@@ -29,9 +44,13 @@ class SearchResults(list["Hit"]):
     [1. d1 (1.25) Apples, 2. d2 (0.5)]
     """
 
-    def __init__(self, hits: Iterable[Hit] = (), facets: Mapping[str, Mapping[str, int]] | None = None) -> None:
+    def __init__(
+        self, hits: Iterable[Hit] = (), facets: Mapping[str, Mapping[str, int]] | None = None,
+        corrections: Iterable[Correction] = (),
+    ) -> None:  # fmt: skip
         super().__init__(hits)
         self.facets = {} if facets is None else facets
+        self.corrections = tuple(corrections)
 
     def __repr__(self) -> str:
         lines = (f"{rank}. {hit.id} ({hit.score:.4g}) {hit.title}" for rank, hit in enumerate(self, start=1))

@@ -76,21 +76,23 @@ async def search(body: schemas.SearchRequest, request: Request) -> Response:
     """Find the best documents for a query; `explain` adds why each of them is there."""
     start, model = time.perf_counter(), _model(request)
     ranker = model.ranker
-    hits = ranker.search(body.query, body.k, filter=body.filter, offset=body.offset, facets=body.facets)
+    forgiving: dict[str, Any] = {"typos": body.typos, "prefix": body.prefix}
+    hits = ranker.search(body.query, body.k, body.filter, body.offset, body.facets, **forgiving)
     results = [_result(hit) for hit in hits]
     content: dict[str, Any] = {"query": body.query, "version": model.version.number, "results": results}
     if body.explain:
-        explainer = ranker.explainer(body.query)
+        explainer = ranker.explainer(body.query, **forgiving)
         for number, result in enumerate(results, start=1):
             result.update(_explanation(model, explainer, result["id"], body.pairs))
             if number % RESULTS_PER_STEP == 0:
                 await asyncio.sleep(0)
     if body.lexical:
-        lexical = ranker.search_lexical(body.query, body.k, filter=body.filter, offset=body.offset)
+        lexical = ranker.search_lexical(body.query, body.k, body.filter, body.offset, **forgiving)
         content["lexical"] = [_result(hit) for hit in lexical]
     if body.facets:
         facets = hits.facets.items()
         content["facets"] = {name: dict(islice(values.items(), MAX_FACET_VALUES)) for name, values in facets}
+    content["corrections"] = [correction._asdict() for correction in hits.corrections]
     content["unknown"] = ranker.unknown(body.query)
     content["typed"] = _typed(model, body.query)
     content["display"] = _display(model, [pair for result in results for pair in result.get("pairs", ())])
@@ -123,13 +125,16 @@ def _explanation(
 ) -> dict[str, Any]:
     """Return passage and pairs; with `max_pairs` also what the other pairs add."""
     ranker = model.ranker
-    score, pairs, rest = explainer.top(document, max_pairs)
+    score, pairs, rest, notes = explainer.top(document, max_pairs)
     words = [(word, contribution) for _, word, contribution, _ in pairs]
     snippet = passage(ranker.lexical_.analyzer, ranker.index_.text_of(document), words)
     names = ("query", "document", "contribution", "learned")
     body: dict[str, Any] = {
         "passage": {"text": snippet.text, "marks": [mark._asdict() for mark in snippet.marks]},
-        "pairs": [dict(zip(names, pair, strict=True)) for pair in pairs],
+        "pairs": [
+            dict(zip(names, pair, strict=True)) | ({"note": note} if note else {})
+            for pair, note in zip(pairs, notes, strict=True)
+        ],
     }
     if max_pairs is not None:
         body["rest"] = rest._asdict()
@@ -149,7 +154,8 @@ async def explain(body: schemas.ExplainRequest, request: Request) -> Response:
     """Explain a score: which query word met which document word, and what the pair added."""
     model = _model(request)
     _require_documents(model, body.document)
-    explanation = _explanation(model, model.ranker.explainer(body.query), body.document, None, with_score=True)
+    explainer = model.ranker.explainer(body.query, typos=body.typos, prefix=body.prefix)
+    explanation = _explanation(model, explainer, body.document, None, with_score=True)
     display = _display(model, explanation["pairs"])
     return json_response({"version": model.version.number, **explanation, "display": display})
 
@@ -161,7 +167,8 @@ async def compare(body: schemas.CompareRequest, request: Request) -> Response:
         return problem(422, f"body, second: {body.first!r} was given twice; name two different documents")
     model = _model(request)
     _require_documents(model, body.first, body.second)
-    compared = model.ranker.compare(body.query, body.first, body.second).to_dict()
+    forgiving = {"typos": body.typos, "prefix": body.prefix}
+    compared = model.ranker.compare(body.query, body.first, body.second, **forgiving).to_dict()
     return json_response({**compared, "version": model.version.number, "display": _display(model, compared["pairs"])})
 
 

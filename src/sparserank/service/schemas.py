@@ -38,10 +38,17 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class SearchRequest(RequestBody):
-    """A search request."""
+class QueryBody(RequestBody):
+    """A query, and how forgiving the search is."""
 
     query: Query
+    typos: Annotated[bool, Field(description="Correct words that no document has.")] = False
+    prefix: Annotated[bool, Field(description="The last word may be unfinished.")] = False
+
+
+class SearchRequest(QueryBody):
+    """A search request."""
+
     k: Annotated[int, Field(ge=1, le=MAX_RESULTS, description="Maximum number of results.")] = 10
     explain: Annotated[bool, Field(description="Add the word pairs and a passage to each result.")] = False
     pairs: Annotated[
@@ -63,17 +70,15 @@ class SearchRequest(RequestBody):
     ] = []
 
 
-class ExplainRequest(RequestBody):
+class ExplainRequest(QueryBody):
     """A request to explain the score of a document."""
 
-    query: Query
     document: DocumentId
 
 
-class CompareRequest(RequestBody):
+class CompareRequest(QueryBody):
     """A request to compare two documents."""
 
-    query: Query
     first: DocumentId
     second: DocumentId
 
@@ -116,6 +121,7 @@ class Pair(BaseModel):
     document: str
     contribution: float
     learned: bool
+    note: Annotated[str | None, Field(description="Such as 'typo of apple' or 'begins with app'.")] = None
 
 
 class Rest(BaseModel):
@@ -159,6 +165,13 @@ class ExplainedResult(Result):
     rest: Rest | None = None
 
 
+class CorrectionBody(BaseModel):
+    """A word of the query that was corrected, and the word that was searched instead."""
+
+    asked: str
+    used: str
+
+
 class SearchResponse(BaseModel):
     """The best documents, best first."""
 
@@ -168,6 +181,7 @@ class SearchResponse(BaseModel):
     lexical: list[Result] | None = None
     facets: dict[str, dict[str, int]] | None = None
     unknown: list[str]
+    corrections: list[CorrectionBody]
     typed: Annotated[dict[str, str], Field(description="How the user spelled a word of the query, by stem.")]
     milliseconds: float
     display: Display

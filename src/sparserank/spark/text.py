@@ -16,11 +16,11 @@ from ..data.records import Documents, Qrels
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
 from ..search import Index
+from ..text_ranker.indexed_model import Docs
 from ..text_ranker.lexical import BM25, LexicalModel
 from ..text_ranker.model import TextModel
 from ..text_ranker.query_vocabulary import QueryVocabulary
 from ..text_ranker.ranker import TextRanker
-from ..text_ranker.searcher import Docs
 from ..text_ranker.training_data import TrainingData, TrainingMatrices
 from .documents import ClusterDocuments
 from .errors import check_settings, executor_errors

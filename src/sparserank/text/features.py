@@ -18,7 +18,7 @@ from ..errors import ConfigError, DataError, NotFitted
 from ..parameters import Parameters
 from .analyzer import Analyzer, as_analyzer
 from .languages import AUTO
-from .sparse_counts import frequent_columns, sort_columns, stack_rows, weighted_sum
+from .sparse_counts import frequent_columns, inverse_document_frequency, sort_columns, stack_rows, weighted_sum
 from .spellings import Spellings
 from .tokens import hash_names, short_text_tokens, tokenize
 
@@ -322,11 +322,7 @@ class TextFeatures(Parameters):
 
     def _set_statistics(self, df: NDArray[np.int64], documents: int, mean_length: float) -> None:
         self.df_, self.documents_, self.mean_length_ = df, documents, mean_length
-        if self.weight == "bm25":
-            idf = np.log1p((documents - df + 0.5) / (df + 0.5))
-        else:
-            idf = 1.0 + np.log((1.0 + documents) / (1.0 + df))
-        self.idf_ = idf.astype(np.float32)
+        self.idf_ = inverse_document_frequency(df, documents, self.weight)
 
     def _validate(self) -> None:
         validation.choice("weight", self.weight, WEIGHTS)

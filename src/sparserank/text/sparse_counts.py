@@ -15,6 +15,19 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+def inverse_document_frequency(df: NDArray[np.int64], documents: int, weight: str) -> NDArray[np.float32]:
+    """Return the rarity of words that df of so many documents have; the weight "bm25" has a formula of its own.
+
+    >>> inverse_document_frequency(np.array([1]), 2, "tfidf")
+    array([1.4054651], dtype=float32)
+    """
+    if weight == "bm25":
+        idf = np.log1p((documents - df + 0.5) / (df + 0.5))
+    else:
+        idf = 1.0 + np.log((1.0 + documents) / (1.0 + df))
+    return np.asarray(idf, np.float32)
+
+
 def sort_columns(counts: csr_array) -> csr_array:
     """Sort the columns of each row; two transpositions are faster than sorting unless there are very many columns."""
     out = counts.copy() if counts.nnz * 8 < counts.shape[1] else counts.tocsc().tocsr()

@@ -6,7 +6,7 @@ takes no longer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,12 @@ class Spellings:
     >>> spellings.add(["apples", "apple", "pear"], ["appl", "appl", "pear"], np.array([0, 1, 0, 2]))
     >>> spellings.most_frequent()
     {'appl': 'apples'}
+    >>> spellings.others()
+    ['apple']
     """
 
-    def __init__(self, known: Mapping[str, str] | None = None) -> None:
-        self._known = dict(known or {})
+    def __init__(self, known: Mapping[str, str] | None = None, others: Iterable[str] = ()) -> None:
+        self._known, self._others = dict(known or {}), list(others)
         self._parts: list[tuple[Sequence[str], Sequence[str | None] | Runs, NDArray[np.intp]]] = []
 
     def add(self, words: Sequence[str], forms: Sequence[str | None] | Runs, tokens: NDArray[np.int32]) -> None:
@@ -49,10 +51,17 @@ class Spellings:
         if not self._parts:
             return self._known
         best: dict[str, tuple[int, str]] = {}
-        for (form, word), count in self.counts().items():
+        counts = self.counts()
+        for (form, word), count in counts.items():
             known = best.get(form)
             if known is None or (-count, word) < known:
                 best[form] = -count, word
+        self._others = sorted({*self._others, *(word for form, word in counts if word != best[form][1])})
         self._known |= {form: word for form, (_, word) in best.items() if word != form}
         self._parts = []
         return self._known
+
+    def others(self) -> list[str]:
+        """Return the words that are not the most frequent one of their normal form, in code-point order."""
+        self.most_frequent()
+        return self._others

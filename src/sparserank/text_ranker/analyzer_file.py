@@ -7,7 +7,6 @@ stored with its version.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..data.formats.tensors import Tensors, pack_strings
 from ..errors import ModelError
 from ..text import Analyzer
 from ..text.compounds import Compounds
+from ..text.spellings import Spellings
 
 PLAIN = ("lowercase", "shortest", "ngrams")
 """The settings of every file, beside stems and stop words; the other ones are in a file only if they are needed."""
@@ -47,22 +47,26 @@ def pack_compounds(compounds: bool | Compounds) -> dict[str, NDArray[Any]]:
     return pack_strings("compound_words", words) | {"compound_df": frequencies}
 
 
-def pack_spellings(spellings: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+def pack_spellings(spellings: Spellings) -> dict[str, NDArray[Any]]:
     """Return how stems are spelled, for a model file; an index does not depend on it."""
-    stems = sorted(spellings)
-    if not stems:
-        return {}
-    return pack_strings("stems", stems) | pack_strings("spellings", [spellings[stem] for stem in stems])
+    known, others = spellings.most_frequent(), spellings.others()
+    stems = sorted(known)
+    out = pack_strings("other_spellings", others) if others else {}
+    if stems:
+        out |= pack_strings("stems", stems) | pack_strings("spellings", [known[stem] for stem in stems])
+    return out
 
 
-def stored_spellings(file: Tensors) -> dict[str, str]:
+def stored_spellings(file: Tensors) -> Spellings:
     """Return how stems are spelled; nothing for a file of an earlier release."""
-    if not any(name.startswith("stems.") for name in file.arrays):
-        return {}
-    stems, words = file.strings("stems"), file.strings("spellings")
+
+    def strings(name: str) -> tuple[str, ...]:
+        return file.strings(name) if f"{name}.ends" in file.arrays else ()
+
+    stems, words = strings("stems"), strings("spellings")
     if len(stems) != len(words):
         raise ModelError(f"{file.path}: {len(stems)} stems have {len(words)} spellings")
-    return dict(zip(stems, words, strict=True))
+    return Spellings(dict(zip(stems, words, strict=True)), strings("other_spellings"))
 
 
 def stored_analyzer(file: Tensors) -> tuple[Analyzer, str | None]:

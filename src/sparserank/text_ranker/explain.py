@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +15,7 @@ from ..search.explanation import Contribution, Explanation
 from ..search.index import Index
 from ..search.snippets import Passage, passage
 from .model import TextModel
+from .query_rewriting import RewrittenQuery
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -30,11 +31,14 @@ class Remainder(NamedTuple):
 
 
 class TopContributions(NamedTuple):
-    """A score, its largest pairs as (query word, document word, contribution, learned), and the remainder."""
+    """A score, its largest pairs as (query word, document word, contribution, learned), the remainder, and the notes of
+    the pairs.
+    """
 
     score: float
     pairs: list[tuple[str, str, float, bool]]
     remainder: Remainder
+    notes: list[str]
 
 
 def explain(index: Index, query: csr_array, doc_id: str, words: Sequence[str]) -> Explanation:
@@ -44,7 +48,7 @@ def explain(index: Index, query: csr_array, doc_id: str, words: Sequence[str]) -
     """
     terms = query.indices.astype(np.int64)
     value = query.data.astype(np.float64) * index.weights_of(doc_id, terms).astype(np.float64)
-    return _explanation(value, terms, terms, words, words)
+    return _explanation(value, terms, terms, lambda term: (words[term], ""), words)
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class QueryExplainer:
 
     model: TextModel
     index: Index
-    text: str
+    query: RewrittenQuery
 
     def explain(self, doc_id: str) -> Explanation:
         """Explain the whole score."""
@@ -62,13 +66,29 @@ class QueryExplainer:
 
     def parts(self, doc_id: str) -> tuple[Explanation, Explanation]:
         """Explain the lexical score and the score of learned pairs."""
-        lexical = explain(self.index, self._lexical, doc_id, self.model.lexical.words)
+        words, own = self.model.lexical.words, self._lexical.indices.astype(np.int64)
+        value = self._lexical.data.astype(np.float64) * self.index.weights_of(doc_id, own).astype(np.float64)
+        lexical = _explanation(value, own, own, self._lexical_word, words)
         if self._pairs is None or self.model.vocabulary is None:
             return lexical, Explanation(0.0, ())
         rows, columns, weight = self._pairs
         terms = columns + len(self.model.lexical.words)
         value = weight * self.index.weights_of(doc_id, terms).astype(np.float64)
-        return lexical, _explanation(value, rows, columns, self.model.vocabulary.words, self.model.lexical.words)
+        return lexical, _explanation(value, rows, columns, self._learned_word, words)
+
+    def _lexical_word(self, column: int) -> tuple[str, str]:
+        """The query word of a column and its note."""
+        return self.query.notes.get(column) or (self.model.lexical.words[column], "")
+
+    def _learned_word(self, row: int) -> tuple[str, str]:
+        """The query word of a row of W and its note; a sequence of words has the note of a corrected one."""
+        assert self.model.vocabulary is not None
+        word = self.model.vocabulary.words[row]
+        note = self.query.word_notes.get(word)
+        if note is None and self.query.word_notes and " " in word:
+            notes = [self.query.word_notes[part].text for part in word.split(" ") if part in self.query.word_notes]
+            return word, ", ".join(notes)
+        return note or (word, "")
 
     def top(self, doc_id: str, k: int | None = None) -> TopContributions:
         """Return the k largest contributions of both parts in one list; None returns all."""
@@ -76,15 +96,17 @@ class QueryExplainer:
         value = weight * self.index.weights_of(doc_id, terms).astype(np.float64)
         order = _largest_first(value)
         top, others = order[:k], order[len(order) if k is None else k :]
-        words = self.model.lexical.words
-        names = words if self.model.vocabulary is None else self.model.vocabulary.words
-        learned = (top >= n_lexical).tolist()
-        entries = zip(rows[top].tolist(), columns[top].tolist(), value[top].tolist(), learned, strict=True)
-        pairs = [(names[row] if new else words[row], words[column], added, new) for row, column, added, new in entries]
+        words, learned = self.model.lexical.words, (top >= n_lexical).tolist()
+        names = [
+            self._learned_word(row) if new else self._lexical_word(row)
+            for row, new in zip(rows[top].tolist(), learned, strict=True)
+        ]
+        entries = zip(names, columns[top].tolist(), value[top].tolist(), learned, strict=True)
+        pairs = [(query, words[column], added, new) for (query, _), column, added, new in entries]
         is_learned, negative = others >= n_lexical, value[others] < 0.0
         parts = (~negative & ~is_learned, ~negative & is_learned, negative)
         remainder = Remainder(len(others), *(float(value[others][part].sum()) for part in parts))
-        return TopContributions(float(np.float32(value.sum())), pairs, remainder)
+        return TopContributions(float(np.float32(value.sum())), pairs, remainder, [note for _, note in names])
 
     def passage(self, doc_id: str) -> Passage:
         """Return the passage of a document that explains its score best."""
@@ -102,14 +124,14 @@ class QueryExplainer:
         terms = np.concatenate([own, columns + len(self.model.lexical.words)])
         return terms, np.r_[own, rows], np.r_[own, columns], np.r_[weight, pair_weight], len(own)
 
-    @cached_property
+    @property
     def _lexical(self) -> KernelRows:
-        return self.model.query_rows(self.text)[0]
+        return self.query.terms
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None:
         """Rows and columns of W for the query's words, and what each adds for a document weight of 1."""
-        query = self.model.query_rows(self.text)[1]
+        query = self.query.words
         if query is None or self.model.W is None:
             return None
         entries = self.model.W[query.indices].tocoo()
@@ -125,9 +147,13 @@ def _largest_first(value: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def _explanation(
     value: NDArray[np.float64], rows: NDArray[Any], columns: NDArray[Any],
-    query_words: Sequence[str], document_words: Sequence[str],
+    query_word: Callable[[int], tuple[str, str]], document_words: Sequence[str],
 ) -> Explanation:  # fmt: skip
+    """Return the explanation; `query_word` gives the word of a row and its note."""
     order = _largest_first(value)
     entries = zip(rows[order].tolist(), columns[order].tolist(), value[order].tolist(), strict=True)
-    pairs = tuple(Contribution(query_words[row], document_words[column], added) for row, column, added in entries)
-    return Explanation(float(np.float32(value.sum())), pairs)
+    pairs = []
+    for row, column, added in entries:
+        word, note = query_word(row)
+        pairs.append(Contribution(word, document_words[column], added, note))
+    return Explanation(float(np.float32(value.sum())), tuple(pairs))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..text import Analyzer, TextFeatures
 from ..text.analyzer import as_analyzer
 from ..text.segmentation import segmenter_version
 from ..text.sparse_counts import weighted_sum
+from ..text.surface_forms import SurfaceForms
 from .analyzer_file import analyzer_settings, pack_compounds, stored_analyzer, warn_other_segmenter
 from .bm25f import BM25F, mean_length
 
@@ -251,6 +252,27 @@ class LexicalModel:
             return self.features.count_words(text)
         row = self.queries([text])
         return row.indices.astype(np.int32, copy=False), row.data
+
+    def query_weights(self, columns: NDArray[np.int32], counts: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the weights of query words with these counts, which may be fractions, before the row is normalized."""
+        return counts if self.kind == "bm25" else counts * self.features.idf_[columns]
+
+    def weigh_query(
+        self, columns: NDArray[np.int32], counts: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the row of a query with these counts, as `query_row` does for a text."""
+        if self.kind == "bm25":
+            return columns, counts
+        from scipy.sparse import csr_array
+
+        shape = (1, len(self.words))
+        row = self.features.apply_weights(csr_array((counts, columns, np.array([0, len(columns)])), shape=shape))
+        return row.indices.astype(np.int32, copy=False), row.data
+
+    @cached_property
+    def spelling_index(self) -> SurfaceForms:
+        """All spellings of the words, by first letters and with typing errors."""
+        return SurfaceForms(self.features)
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return settings and arrays for a model file; `TextRanker.fingerprint` depends on every byte of them."""

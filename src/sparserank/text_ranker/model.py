@@ -24,7 +24,6 @@ from ..data.records import Documents
 from ..deprecated import renamed_attribute
 from ..errors import ModelError
 from ..search.encoded_query import EncodedQuery, KernelRows
-from ..text.spellings import Spellings
 from .analyzer_file import pack_spellings, stored_spellings
 from .constraints import Constraints, Pair
 from .lexical import LexicalModel
@@ -80,6 +79,12 @@ class TextModel:
             return None
         return PairTable(self.W * np.float32(self.pair_weight), self.vocabulary)
 
+    def has_pairs(self, word: str) -> bool:
+        """Return whether a stem has pairs as a query word."""
+        if self.W is None or self.vocabulary is None or (row := self.vocabulary.column(word)) is None:
+            return False
+        return bool(self.W.indptr[row + 1] > self.W.indptr[row])
+
     def named_pairs(self) -> dict[Pair, float]:
         """Return {(query word, document word): pair_weight · weight}."""
         if self.W is None or self.vocabulary is None:
@@ -106,7 +111,7 @@ class TextModel:
         """Encode queries for an index."""
         texts = list(texts)
         if len(texts) == 1:
-            return EncodedQuery.from_rows(*self.query_rows(texts[0]), self._no_queries)
+            return self.encode_rows(*self.query_rows(texts[0]))
         rows = self.lexical.queries(texts)
         if self.W is None or self.vocabulary is None:
             return EncodedQuery(rows)
@@ -118,7 +123,7 @@ class TextModel:
         """Encode a query without its learned pairs."""
         known = self._cache.get(text) if type(text) is str else None
         row = KernelRows.from_row(*self.lexical.query_row(text)) if known is None else known[0]
-        return EncodedQuery.from_rows(row, None, self._no_queries)
+        return self.encode_rows(row)
 
     def query_rows(self, text: str) -> tuple[KernelRows, KernelRows | None]:
         """Return one query in the columns of an index and in the rows of W (None without W).
@@ -128,12 +133,20 @@ class TextModel:
         rows = self._cache.get(text) if type(text) is str else None
         if rows is None:
             terms = KernelRows.from_row(*self.lexical.query_row(text))
-            vocabulary = None if self.W is None else self.vocabulary
-            rows = terms, None if vocabulary is None else KernelRows.from_row(*vocabulary.encode_row(text))
+            rows = terms, self.word_row(text)
             if len(self._cache) >= QUERY_CACHE_SIZE:
                 self._cache.clear()
             self._cache[text] = rows
         return rows
+
+    def word_row(self, text: str) -> KernelRows | None:
+        """Return one query in the rows of W, or None without W."""
+        vocabulary = None if self.W is None else self.vocabulary
+        return None if vocabulary is None else KernelRows.from_row(*vocabulary.encode_row(text))
+
+    def encode_rows(self, terms: KernelRows, words: KernelRows | None = None) -> EncodedQuery:
+        """Return the query with these rows for an index."""
+        return EncodedQuery.from_rows(terms, words, self._no_queries)
 
     @cached_property
     def _cache(self) -> dict[str, tuple[KernelRows, KernelRows | None]]:
@@ -164,7 +177,7 @@ class TextModel:
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return settings and arrays for a model file."""
         settings, arrays = self.lexical.state()
-        arrays |= pack_spellings(self.lexical.features.spellings_.most_frequent())
+        arrays |= pack_spellings(self.lexical.features.spellings_)
         if self.W is None or self.vocabulary is None:
             return settings, arrays
         pairs = {
@@ -179,7 +192,7 @@ class TextModel:
     def from_file(cls, file: Tensors) -> TextModel:
         """Return the model that `state` described, or that release 0.1 wrote."""
         lexical = LexicalModel.from_file(file)
-        lexical.features.spellings_ = Spellings(stored_spellings(file))
+        lexical.features.spellings_ = stored_spellings(file)
         if "pairs" not in file.settings:
             return cls(lexical)
         pairs = file.setting("pairs", dict)

@@ -11,8 +11,8 @@ from ..data.formats.tensors import read_tensors
 from ..data.records import Documents
 from ..errors import ModelError
 from ..search.builder import build_index_file
+from .indexed_model import Docs
 from .ranker import TextRanker
-from .searcher import Docs
 
 
 def load_model(path: PathLike) -> TextRanker:

@@ -25,13 +25,13 @@ from ..text.analyzer import as_analyzer
 from .constraints import Change, Constraints, changes
 from .field_weights import fit_lexical
 from .incremental import train_more
+from .indexed_model import Docs
 from .lexical import BM25, LEXICAL, Cosine, LexicalModel, as_lexical, flat_parameters, nest_parameters
 from .memory import check_texts, parse_memory
 from .model import TextModel
 from .pair_editor import PairEditor
 from .pair_learner import PairLearner
 from .progress import Callback
-from .searcher import Docs
 from .size_path import TextPath, sorted_sizes, text_path
 from .training import Trainer
 from .training_data import TrainingData

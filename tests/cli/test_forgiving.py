@@ -1,0 +1,42 @@
+"""`search` and `explain` with --typos and --prefix."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import sparserank as sr
+
+from .calling import call, printed
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("forgiving") / "model.safetensors"
+    sr.TextRanker("bm25").fit({"d1": "red apples", "d2": "a dishwasher", "d3": "the apricot"}).save(path)
+    return path
+
+
+def test_search_tells_what_it_corrected(capsys, model):
+    said = printed(capsys, "search", model, "red dishwaser", "--typos")
+    assert sorted(row["id"] for row in said["results"]) == ["d1", "d2"]
+    assert said["corrections"] == [{"asked": "dishwaser", "used": "dishwasher"}]
+    assert "corrections" not in printed(capsys, "search", model, "red dishwaser")
+    assert call("search", model, "dishwaser", "--typos") == 0
+    assert "corrected: dishwaser → dishwasher" in capsys.readouterr().out
+
+
+def test_search_completes_the_last_word(capsys, model):
+    assert sorted(row["id"] for row in printed(capsys, "search", model, "ap", "--prefix")["results"]) == ["d1", "d3"]
+    assert printed(capsys, "search", model, "ap")["results"] == []
+
+
+def test_explain_says_which_words_are_typos_and_completions(capsys, model):
+    said = printed(capsys, "explain", model, "rde app", "d1", "--typos", "--prefix")
+    assert [(pair["query"], pair["note"]) for pair in said["pairs"]] == [("app", "begins with app")]
+    said = printed(capsys, "explain", model, "dishwaser", "d2", "--typos")
+    assert [pair["note"] for pair in said["pairs"]] == ["typo of dishwasher"]
+    assert math.isclose(sum(pair["contribution"] for pair in said["pairs"]), said["score"], rel_tol=1e-6)
+    assert call("explain", model, "dishwaser", "d2", "--typos") == 0
+    assert "typo of dishwasher" in capsys.readouterr().out
