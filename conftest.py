@@ -1,14 +1,34 @@
-"""One Spark cluster for the tests of `sparserank.spark` and for the examples in its docstrings."""
+"""One Spark cluster for the tests of `sparserank.spark`, and which libraries the examples of integrations need."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.spark.cluster import JAVA_OPTIONS, MASTER, SETTINGS
+
+os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # a test sends nothing
+LIBRARIES = {
+    "haystack": "haystack",
+    "huggingface": "huggingface_hub",
+    "ir_datasets": "ir_datasets",
+    "langchain": "langchain_core",
+    "llamaindex": "llama_index",
+    "mcp": "mcp",
+    "pyterrier": "pyterrier",
+}
+"""What the modules of `sparserank.integrations` and the pages of docs/integrations need, by their names."""
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out examples whose library is missing; the tests of the library say how to install it."""
+    module = LIBRARIES.get(collection_path.stem) if collection_path.parent.name == "integrations" else None
+    return True if module and importlib.util.find_spec(module) is None else None
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import datasets, demo, evaluate, explain, export, index, related, reproduce, search, serve, train
+from . import datasets, demo, evaluate, explain, export, index, mcp, related, reproduce, search, serve, train
 from .model import model
 
 app = typer.Typer(
@@ -44,6 +44,7 @@ for command in (
     related.related,
     index.index,
     serve.serve,
+    mcp.mcp,
     export.export,
     reproduce.reproduce,
     datasets.datasets,
