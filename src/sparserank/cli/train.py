@@ -76,6 +76,15 @@ def train(
     split: Annotated[
         str | None, typer.Option(help="The judgments to learn from, by default train; lexical rankers need none.")
     ] = None,
+    learn_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--learn-from",
+            metavar="SOURCES",
+            help="What to learn from: judgments (the default), clicks, and without judgments titles, openings (first "
+            "sentences), headings, links or mentions; several are separated by commas.",
+        ),
+    ] = None,
     max_pairs: Annotated[int | None, typer.Option(help="The largest number of word pairs; by default 300,000.")] = None,
     megabytes: Annotated[
         float | None, typer.Option(help="The size of the word pairs in MB, instead of --max-pairs.")
@@ -186,8 +195,14 @@ def train(
 
     Example: sparserank train docs.parquet --queries queries.parquet --clicks log.parquet --output model.safetensors
 
+    Example: sparserank train docs.csv --learn-from titles,openings --output model.safetensors
+
     Example: sparserank train docs.parquet --engine spark --master yarn --ranker bm25 --output model.safetensors
     """
+    from .learn_from import LearnFrom
+
+    learned = LearnFrom.parse(learn_from)
+    learned.validate(str(ranker), engine.value, {"judgments": judgments, "clicks": clicks, "triples": triples})
     on_spark = {"--master": master, "--conf": conf}
     if engine is not Engine.spark and any(on_spark.values()):
         raise ConfigError(f"{', '.join(name for name, value in on_spark.items() if value)} needs --engine spark")
@@ -264,25 +279,28 @@ def train(
     with phase(f"reading {data}"):
         collection, relevance, n_dropped = open_sources(sources, ranker in PAIR_RANKERS, read_click_grades)
         qrels = _training_qrels(collection, ranker, split) if relevance is None else relevance
+        if not learned.uses_judgments:
+            qrels = None
     query_ids = set(qrels.query if isinstance(qrels, Triples) else qrels or ())
     collection = apply_exclude_self(collection, query_ids, exclude_self)
     with progress() as report, without_training_warnings():
         model.fit(
-            collection.documents, collection.queries, qrels,
+            collection.documents, collection.queries, qrels, learn_from=learned.names,
             query_group=groups, exclude_self=collection.exclude_self, callback=report, checkpoint=checkpoint,
         )  # fmt: skip
-        if relevance is None and model.model_.W is not None:
+        if relevance is None and query_ids and model.model_.W is not None:
             source = {"data": collection.name, "split": split or "train"}
             model.model_ = replace(model.model_, info=dict(model.model_.info) | source)
         model.save(output)
     reverses = _reverses(collection, split or "train") if query_ids and relevance is None else {}
-    notes = [_describe_pairs(model.model_, len(query_ids))] if ranker in PAIR_RANKERS else []
+    notes = [_describe_pairs(model.model_, len(query_ids))] if ranker in PAIR_RANKERS and learned.uses_judgments else []
+    notes += learned.describe(model.model_)
     notes += [
         f"split {name}: {one}; `sparserank evaluate` also measures without them" for name, one in reverses.items()
     ]
     print_training(
         model, output, f"of {collection.name}", perf_counter() - started, n_dropped, collection.exclude_self, notes,
-        as_json, documents=collection.documents,
+        as_json, documents=collection.documents, learned_from=learned.counts(model.model_, len(query_ids)),
         reverse_in_training={name: one.to_dict() for name, one in reverses.items()} or None,
     )  # fmt: skip
 
@@ -323,7 +341,7 @@ def _describe_pairs(model: TextModel, queries: int) -> str:
     if queries == 0:
         return (
             "no word pairs: the data has no split 'train' to learn from; name another with --split, or a table with "
-            "--judgments, --clicks or --triples"
+            "--judgments, --clicks or --triples, or try --learn-from titles"
         )
     if model.W is None:
         return f"no word pairs: {info['no_pairs']}; the model keeps the lexical score alone"

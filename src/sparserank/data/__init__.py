@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .formats.trec import read_qrels, read_run, write_qrels, write_run
     from .formats.triples import Triples, read_triples, scan_triples, stream_triples
     from .open import open_data
+    from .page_queries import TrainingQueries, training_queries
     from .records import Collection, Documents, Fold, LabeledData, Letor, Stories, TrainTestSplit
 
 _MODULES = {
@@ -33,6 +34,7 @@ _MODULES = {
     "formats.triples": ("Triples", "read_triples", "scan_triples", "stream_triples"),
     "open": ("open_data",),
     "records": ("Collection", "Documents", "Fold", "LabeledData", "Letor", "Stories", "TrainTestSplit"),
+    "page_queries": ("TrainingQueries", "training_queries"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 _RENAMED = {"Known": "DatasetInfo", "Labelled": "LabeledData", "Split": "TrainTestSplit", "known": "list_datasets"}

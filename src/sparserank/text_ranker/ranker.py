@@ -13,6 +13,7 @@ from ..data.files import PathLike
 from ..data.formats.tensors import Tensors
 from ..data.formats.triples import Triples
 from ..data.frames import as_qrels, as_queries
+from ..data.page_queries import SOURCES, as_sources, training_queries
 from ..data.records import Documents, Qrels
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, ModelError
@@ -35,6 +36,7 @@ from .progress import Callback
 from .size_path import TextPath, sorted_sizes, text_path
 from .training import Trainer
 from .training_data import TrainingData
+from .weak_supervision import WeakSupervision
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -134,6 +136,7 @@ class TextRanker(PairEditor, Ranker):
         queries: Mapping[str, str] | None = None,
         qrels: Qrels | Triples | Preferences | None = None,
         *,
+        learn_from: str | Sequence[str] = "judgments",
         fields: Sequence[str] | None = None,
         query_weight: Mapping[str, float] | None = None,
         query_group: Mapping[str, str] | None = None,
@@ -155,6 +158,11 @@ class TextRanker(PairEditor, Ranker):
             document has grade 0. With Triples (`data.read_triples`), the grade of a document is its win rate, and
             "bilinear" uses the triples themselves. With `Preferences.from_labels`, every document is a query for the
             documents of its class.
+        learn_from : str or sequence of str, default="judgments"
+            "judgments" (or "clicks") learns from queries and qrels. "titles", "openings", "headings", "links" and
+            "mentions" learn from queries that the documents have without judgments (`data.training_queries`); a
+            comma separates several. Pairs are kept only if they help held-out judged queries, or held-out pages if
+            there are no judgments.
         fields : sequence of str or None, default=None
             The fields of documents that are searched beside title and text; None detects them (`Documents.of`). With
             further fields the lexical score is BM25F (`BM25(field_weights=)`); `lexical_.weight_of_field` has all
@@ -181,6 +189,10 @@ class TextRanker(PairEditor, Ranker):
         [1. d1 (0.3648)]
         """
         documents = Documents.of(docs, fields)
+        sources = as_sources(learn_from)
+        weak = [source for source in sources if source in SOURCES]
+        if len(weak) == len(sources):
+            queries = qrels = None
         queries, qrels = as_queries(queries), as_qrels(qrels)
         trainer = replace(self.trainer(callback, solver), checkpoint=checkpoint)
         if isinstance(qrels, Preferences):
@@ -200,6 +212,10 @@ class TextRanker(PairEditor, Ranker):
             self.model_ = trainer.train(replace(data, lexical_rows=rows), by_steps=self.ranker == "bilinear")
         else:
             self.model_ = TextModel(trainer.lexical, constraints=trainer.constraints)
+        if weak:
+            made = training_queries(documents, weak)
+            data = replace(data, lexical_rows=rows)
+            self.model_ = WeakSupervision(trainer, self.model_, data, made).train()
         return self._build_index(rows, documents)
 
     @renamed_parameters(OLD_FIT_PARAMETERS)

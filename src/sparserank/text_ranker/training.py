@@ -74,10 +74,10 @@ class Trainer:
         lexical score has the match of every word with itself.
         """
         if len(data.qrels) < 2:
-            return self._lexical_only(f"{count_of(len(data.qrels), 'judged query')}: too few to learn pairs")
+            return self.lexical_only(f"{count_of(len(data.qrels), 'judged query')}: too few to learn pairs")
         learner, matrices, vocabulary = self.prepare(data)
         if len(np.unique(matrices.group_numbers)) < 2:
-            return self._lexical_only(
+            return self.lexical_only(
                 "all judged queries are near-duplicates or of one group, so no improvement can be verified"
             )
         if by_steps:
@@ -166,10 +166,11 @@ class Trainer:
                 "word pairs did not beat the lexical score on held-out queries "
                 f"(nDCG@10 {result.lexical_ndcg:.3f}, p = {result.p_value:.2g})"
             )
-            return self._lexical_only(reason, info)
+            return self.lexical_only(reason, info)
         model = TextModel(self.lexical, *pairs(), result.pair_weight, self.constraints, info)
         return model.with_constraints(self.constraints) if self.constraints else model
 
-    def _lexical_only(self, reason: str, info: Mapping[str, Any] | None = None) -> TextModel:
+    def lexical_only(self, reason: str, info: Mapping[str, Any] | None = None) -> TextModel:
+        """Return a model without pairs, and log the reason."""
         log.warning("%s; the model keeps the lexical score alone", reason)
         return TextModel(self.lexical, constraints=self.constraints, info={**(info or {}), "no_pairs": reason})

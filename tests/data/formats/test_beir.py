@@ -130,6 +130,15 @@ def test_a_folder_that_lacks_a_file_is_told_what_it_must_hold(tmp_path: Path, na
         read_beir(folder_of(tmp_path, **{name: ""}))
 
 
+def test_a_folder_of_documents_alone_needs_no_queries(tmp_path: Path) -> None:
+    folder_of(tmp_path, queries="")
+    (tmp_path / "qrels" / "train.tsv").unlink()
+    (tmp_path / "qrels").rmdir()
+    found = read_beir(tmp_path)
+    assert len(found.documents) > 0
+    assert (found.queries, found.qrels) == ({}, {})
+
+
 def test_a_file_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     folder_of(tmp_path)
     (tmp_path / "qrels" / "train.tsv.gz").write_bytes(gzip.compress(TRAIN.encode()))

@@ -36,7 +36,7 @@ def read_beir(
     Parameters
     ----------
     folder : path
-        A folder with corpus.jsonl, queries.jsonl and, optionally, qrels/<split>.tsv.
+        A folder with corpus.jsonl and, optionally, queries.jsonl and qrels/<split>.tsv; judgments need queries.
     missing : {"error", "drop"}, default "error"
         What to do with judgments of unknown documents or queries: raise DataError, or leave them out.
     fields : sequence of str or None, default None
@@ -58,9 +58,11 @@ def read_beir(
     validation.choice("missing", missing, ["error", "drop"])
     folder = Path(folder)
     documents = _read_corpus(_file(folder, "corpus.jsonl"), fields)
-    queries = read_queries(_file(folder, "queries.jsonl"))
+    splits = split_names(folder)
+    has_queries = splits or _candidates(folder, "queries.jsonl")
+    queries = read_queries(_file(folder, "queries.jsonl")) if has_queries else {}
     qrels = {}
-    for split in split_names(folder):
+    for split in splits:
         path = _file(folder / "qrels", f"{split}.tsv")
         qrels[split] = _restrict(path, _read_qrels(path), set(queries), set(documents.ids), missing)
     return Collection(folder.resolve().name, documents, queries, qrels)
