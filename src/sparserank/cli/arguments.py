@@ -44,6 +44,13 @@ ClicksTable = Annotated[
 TriplesTable = Annotated[
     str | None, _table("Learn from preferences: a table with the columns query, better, worse and, optionally, weight.")
 ]
+Ubi = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        metavar="QUERIES EVENTS",
+        help="Learn from the clicks of OpenSearch User Behavior Insights: two files of JSON lines.",
+    ),
+]
 Texts = Annotated[str | None, _table("The documents, if DATA is a table of clicks, triples or judgments.", "TEXTS")]
 ExcludeSelf = Annotated[
     bool | None,

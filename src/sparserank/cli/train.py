@@ -23,6 +23,7 @@ from .arguments import (
     Seed,
     Texts,
     TriplesTable,
+    Ubi,
 )
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ def train(
     judgments: JudgmentsTable = None,
     clicks: ClicksTable = None,
     triples: TriplesTable = None,
+    ubi: Ubi = None,
     query_groups: Annotated[
         Path | None,
         typer.Option(
@@ -210,6 +212,10 @@ def train(
         raise ConfigError("--engine spark searches title and text; remove --fields and --field-weights")
     if engine is Engine.spark and ranker not in (Ranker.text, Ranker.bm25, Ranker.cosine):
         raise ConfigError(f"--engine spark trains --ranker text, bm25 or cosine; got {ranker}")
+    if ubi is not None and (engine is Engine.spark or queries or judgments or clicks or triples or texts or split):
+        raise ConfigError("--ubi has queries and clicks; remove --queries, other relevance and --engine spark")
+    if ubi is not None and ranker not in PAIR_RANKERS:
+        raise ConfigError(f"--ranker {ranker} does not learn from clicks; remove --ubi")
     if str(ranker) in RANKERS["letor"]:
         from .letor import train_rows
 
@@ -238,8 +244,9 @@ def train(
     from ..data.files import check_writable
     from ..data.formats.lines import read_groups
     from ..data.formats.triples import Triples
+    from ..data.formats.ubi import read_ubi
     from ..data.open import Sources, open_sources
-    from ..preferences.clicks import read_click_grades
+    from ..preferences.clicks import read_click_grades, search_grades
     from ..text import Analyzer
     from ..text_ranker import BM25, Cosine, TextRanker
     from .arguments import apply_exclude_self
@@ -278,6 +285,10 @@ def train(
     sources.validate(str(ranker), ranker in PAIR_RANKERS, split)
     with phase(f"reading {data}"):
         collection, relevance, n_dropped = open_sources(sources, ranker in PAIR_RANKERS, read_click_grades)
+        if ubi is not None:
+            clicked = search_grades(read_ubi(*ubi))
+            collection = replace(collection, queries={text: text for text in clicked})
+            relevance, n_dropped = sources.restrict(clicked, collection)
         qrels = _training_qrels(collection, ranker, split) if relevance is None else relevance
         if not learned.uses_judgments:
             qrels = None

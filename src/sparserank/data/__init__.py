@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .formats.text_tables import read_documents, read_judgments, read_query_texts, scan_clicks
     from .formats.trec import read_qrels, read_run, write_qrels, write_run
     from .formats.triples import Triples, read_triples, scan_triples, stream_triples
+    from .formats.ubi import read_quepid, read_ubi, write_quepid
     from .open import open_data
     from .page_queries import TrainingQueries, training_queries
     from .records import Collection, Documents, Fold, LabeledData, Letor, Stories, TrainTestSplit
@@ -32,6 +33,7 @@ _MODULES = {
     "formats.text_tables": ("read_documents", "read_judgments", "read_query_texts", "scan_clicks"),
     "formats.trec": ("read_qrels", "read_run", "write_qrels", "write_run"),
     "formats.triples": ("Triples", "read_triples", "scan_triples", "stream_triples"),
+    "formats.ubi": ("read_quepid", "read_ubi", "write_quepid"),
     "open": ("open_data",),
     "records": ("Collection", "Documents", "Fold", "LabeledData", "Letor", "Stories", "TrainTestSplit"),
     "page_queries": ("TrainingQueries", "training_queries"),

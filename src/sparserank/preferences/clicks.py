@@ -8,6 +8,7 @@ that one click far down does not outweigh everything else.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation
 from ..data.files import PathLike
 from ..data.formats.text_tables import scan_clicks
+from ..data.formats.ubi import Search
 from ..data.records import Qrels
 from ..deprecated import renamed_attribute, renamed_parameters
 from ..errors import ConfigError, DataError
@@ -221,6 +223,50 @@ class ClickLog:
         distinct, weight = np.unique(rows, axis=0, return_counts=True)
         q, b, w = distinct.T
         return ClickPreferences(self.query_ids[q], self.doc_ids[b], self.doc_ids[w], weight.astype(np.int64))
+
+
+def search_grades(searches: Iterable[Search], propensity: Propensity = BY_RANK) -> dict[str, dict[str, float]]:
+    """Estimate grades from the searches of a UBI log.
+
+    A query whose searches list the shown documents gets the grades of `ClickLog.grades`. If only clicks are known, a
+    grade is the sum of clicks / propensity over the number of searches with these words.
+
+    Parameters
+    ----------
+    searches : iterable of Search
+        What `data.read_ubi` returned.
+    propensity : Propensity, default=Propensity()
+        The propensities of the positions; a click without a position counts 1.
+
+    Returns
+    -------
+    dict
+        {text of the query: {document: grade}}, without documents that were never clicked.
+
+    Examples
+    --------
+    >>> from sparserank.data.formats.ubi import Search
+    >>> shown = [Search("tv", ("a", "b"), {"b": 2}), Search("tv", ("b", "a"), {})]
+    >>> search_grades(shown), search_grades([Search("pc", (), {"c": 1}), Search("pc", (), {})])
+    ({'tv': {'b': 1.0}}, {'pc': {'c': 0.5}})
+    """
+    by_text: dict[str, list[Search]] = {}
+    for search in searches:
+        by_text.setdefault(search.text, []).append(search)
+    rows: list[tuple[int, str, str, int, bool]] = []
+    grades: dict[str, dict[str, float]] = {}
+    for text, group in by_text.items():
+        if shown := [search for search in group if search.shown]:
+            for search in shown:
+                session = len(rows)
+                for position, document in enumerate(search.shown, start=1):
+                    rows.append((session, text, document, position, document in search.clicks))
+            continue
+        for document, position in (click for search in group for click in search.clicks.items()):
+            added = float(1.0 / propensity.of([position])[0] if position else 1.0) / len(group)
+            of = grades.setdefault(text, {})
+            of[document] = of.get(document, 0.0) + added
+    return (ClickLog.of(*zip(*rows, strict=True)).grades(propensity) if rows else {}) | grades
 
 
 def read_click_grades(path: PathLike) -> Qrels:
