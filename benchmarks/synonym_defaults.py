@@ -17,8 +17,8 @@ from .export_loss import MEASURE, Answers, synonym_answers
 from .markdown import table
 from .training_queries import quarters, training_data
 
-MOST = (1, 3, 5, 10)
-AT_LEAST = (1 / 24, 1 / 12, 1 / 6, 1 / 3, 1 / 2)
+MOST = (1, 5, 10, 20, 40, 80)
+AT_LEAST = (1 / 12, 1 / 8, 1 / 6, 1 / 4, 1 / 3)
 
 
 def main() -> None:

@@ -29,8 +29,9 @@ def test_ids_and_queries_that_are_no_utf8_are_refused_by_name(ranker, tmp_path, 
     ):
         with pytest.raises(DataError, match=match):
             export(model, target, tmp_path / "made", queries)
-    with pytest.raises(DataError, match="the text of the query: half of"):
-        query_body(ranker, target, HALF)
+    if target != "static":  # its pages search by themselves
+        with pytest.raises(DataError, match="the text of the query: half of"):
+            query_body(ranker, target, HALF)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,7 +10,7 @@ import typer
 
 from .arguments import IndexFile, Json, ModelFile
 
-Target = StrEnum("Target", "qdrant elasticsearch opensearch vespa trec ciff synonyms")
+Target = StrEnum("Target", "qdrant elasticsearch opensearch vespa trec ciff synonyms static")
 
 
 def export(
@@ -20,7 +20,7 @@ def export(
         typer.Option(
             help="qdrant: exact. elasticsearch, opensearch, vespa: positive weights retrieve documents, signed weights "
             "rescore the best. trec, ciff: term weights and impacts for research engines. synonyms: rules for engines "
-            "that support nothing else."
+            "that support nothing else. static: files and a script that search in the browser, exactly."
         ),
     ],
     output: Annotated[

@@ -14,12 +14,12 @@ from ..data.files import PathLike
 from ..deprecated import renamed_names, renamed_parameters
 from ..errors import ConfigError, NotFitted
 from ..text_ranker import TextRanker
-from . import lucene, qdrant, synonyms, trec, vespa
+from . import lucene, qdrant, static_site, synonyms, trec, vespa
 from .folder import MANIFEST, check_free, export_folder, utf8
 from .stages import RESCORE_WINDOW
 from .vectors import Vectors
 
-TARGETS = ("qdrant", "elasticsearch", "opensearch", "vespa", "trec", "ciff", "synonyms")
+TARGETS = ("qdrant", "elasticsearch", "opensearch", "vespa", "trec", "ciff", "synonyms", "static")
 
 __all__ = ["RESCORE_WINDOW", "TARGETS", "Vectors", "check_free", "export", "query_body", "vectors_of"]
 __getattr__ = renamed_names(__name__, {"RESCORED": "RESCORE_WINDOW"})
@@ -133,8 +133,11 @@ def export(
         elif target == "vespa":
             vespa.write(folder, vectors, queries, rescore_window)
         else:
-            writers = {"qdrant": qdrant.write, "trec": trec.write, "ciff": trec.write_to_ciff}
-            writers.get(target, synonyms.write)(folder, vectors, queries)
+            writers = {
+                "qdrant": qdrant.write, "trec": trec.write, "ciff": trec.write_to_ciff, "synonyms": synonyms.write,
+                "static": static_site.write,
+            }  # fmt: skip
+            writers[target](folder, vectors, queries)
         if embedded:
             qdrant.make_shard(vectors, folder.path / "shard").close()
         summary = {
@@ -181,6 +184,8 @@ def query_body(
     {'neural_sparse': {'sparserank': {'query_tokens': {'appl': 1.0}}}}
     """
     validation.choice("to", target, TARGETS)
+    if target == "static":
+        raise ConfigError("a static site needs no requests: its pages search by themselves; give --output DIR")
     validation.count("k", k, low=1, high=10_000)
     utf8("the text of the query", text)
     vectors = vectors_of(ranker)

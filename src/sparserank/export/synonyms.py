@@ -23,9 +23,9 @@ from .folder import Folder
 from .lucene import bulk, metadata_property
 from .vectors import Vectors
 
-MAX_WORDS, MIN_WEIGHT = 5, 1 / 6
-"""Words that a rule adds, and the weight of a pair relative to the heaviest one. Tuned on NFCorpus dev;
-benchmarks/synonym_defaults.py varies them on training queries."""
+MAX_WORDS, MIN_WEIGHT = 40, 1 / 6
+"""The most words that a rule adds, and the least weight of a pair relative to the heaviest one. Tuned on NFCorpus
+training queries: benchmarks/synonym_defaults.py."""
 _SPECIAL = re.compile(r"([,\\#]|=>)")
 
 

@@ -83,7 +83,8 @@ class QueryVocabulary:
         return counts.restore(self.words, np.ones(len(self.words), np.int64), 1, 1.0)
 
     @cached_property
-    def _column_weight(self) -> NDArray[np.float32]:
+    def column_weights(self) -> NDArray[np.float32]:
+        """What the count of each column is multiplied by, before a row gets unit length."""
         n = self.documents.documents_
         unseen_idf = float(np.log1p((n + 0.5) / 0.5) if self.documents.weight == "bm25" else 1.0 + np.log(1.0 + n))
         idf = np.full(len(self.words), unseen_idf, np.float32)
@@ -112,7 +113,7 @@ class QueryVocabulary:
         """Convert counts to weights, in place."""
         from .._kernels.weights import row_lengths, scale_rows
 
-        data *= self._column_weight[indices]
+        data *= self.column_weights[indices]
         scale_rows(indptr, data, row_lengths(indptr, data))
 
     def column(self, word: str) -> int | None:

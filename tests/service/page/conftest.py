@@ -1,4 +1,4 @@
-"""A browser, a model, services, and visits to them. What needs an extra is imported where it is used."""
+"""A model, services, and visits to them. What needs an extra is imported where it is used."""
 
 from __future__ import annotations
 
@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from .browsing import Running, Visits
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium on the path: install it with the system's packages (apt install chromium)")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
