@@ -53,7 +53,8 @@ class Users:
         text, shown, _ = self._draw.choice(self._lists)
         if kind == "explain":
             return Ask(kind, post("/explain", {"query": text, "document": self._draw.choice(shown)}))
-        page = {"explain": True, "pairs": 20, "lexical": True} if kind == "search as the page" else {}
+        forgiving = {"explain": True, "pairs": 20, "typos": True, "prefix": True}
+        page = forgiving if kind == "search as the page" else {}
         return Ask(kind, post("/search", {"query": text, **page}))
 
     def _said(self, phase: str, lists: Sequence[tuple[str, list[str], list[str]]]) -> Iterator[Ask]:

@@ -79,12 +79,16 @@ export async function send(method, path, body, signal, keepalive = false) {
   }
 }
 
+const FORGIVING = { typos: true, prefix: true }; // words may have typing errors, and the last one may be unfinished
+
 /** request: {query, k, offset, filter, facets, lexical}; with the largest pairs of each result, and a sum of the others */
-export const search = (request, signal) => send("POST", "/search", { explain: true, pairs: 20, ...request }, signal);
+export const search = (request, signal) => exactSearch({ ...FORGIVING, ...request }, signal);
+/** The same for the words as they are. */
+export const exactSearch = (request, signal) => send("POST", "/search", { explain: true, pairs: 20, ...request }, signal);
 /** Only the counts of values. */
-export const countValues = (request, signal) => send("POST", "/search", { k: 1, ...request }, signal);
-export const explain = (query, document) => send("POST", "/explain", { query, document });
-export const compare = (query, first, second) => send("POST", "/compare", { query, first, second });
+export const countValues = (request, signal) => send("POST", "/search", { k: 1, ...FORGIVING, ...request }, signal);
+export const explain = (query, document) => send("POST", "/explain", { query, document, ...FORGIVING });
+export const compare = (query, first, second) => send("POST", "/compare", { query, first, second, ...FORGIVING });
 export const related = (word, k) => send("GET", `/related/${encodeURIComponent(word)}?k=${k}`);
 export const changesOf = (version, k) => send("GET", `/changes?version=${version}&k=${k}`);
 export const readDocument = (id) => send("GET", `/documents/${encodeURIComponent(id)}`);

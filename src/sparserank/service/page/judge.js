@@ -1,6 +1,6 @@
 // The judging view: a list of queries, a grade for each of the best results, progress, and export.
 
-import { search } from "./api.js";
+import { exactSearch } from "./api.js";
 import { button, element, failure, loading, pluralize, roving, screenReaderText } from "./elements.js";
 import { beirQrels, beirQueries, download, loadGrades, normalized, trecQrels } from "./qrels.js";
 import { foundWords, linkOf, marked, wordMarks } from "./results.js";
@@ -133,7 +133,7 @@ async function drawResultsToJudge(section, text, queue, redraw) {
   section.replaceChildren(loading());
   let answer;
   try {
-    answer = await search({ query: text, k: DEPTH });
+    answer = await exactSearch({ query: text, k: DEPTH });
   } catch (trouble) {
     return void section.replaceChildren(failure(trouble));
   }

@@ -63,7 +63,7 @@ async function show(state, how) {
   if (how === "link") scrollTo(0, 0);
   if (part === "judge") drawJudging(byId("judge-view"), { queue: feedbackQueue, go });
   if (part === "model") drawModel(byId("model-view"), { changed: checkHealth });
-  if (part === "search" || (part === "document" && state.query)) await runSearch(state, how);
+  if (part === "search" || (part === "document" && state.query)) await runSearch(state);
   if (own !== showing) return;
   if (part === "document") showText(state);
   if (how === "back" || how === "load") restoreScroll();
@@ -73,8 +73,8 @@ async function show(state, how) {
   }
 }
 
-async function runSearch(state, how) {
-  if (state.query) await search.run(state, { typing: how === "typing" });
+async function runSearch(state) {
+  if (state.query) await search.run(state);
   else {
     search.current?.abort();
     search.forget();

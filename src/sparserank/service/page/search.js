@@ -23,7 +23,7 @@ export class Search {
   }
 
   /** Search for a state; results that are on the page already stay. */
-  async run(state, { again = false, typing = false } = {}) {
+  async run(state, { again = false } = {}) {
     const key = searchKey(state);
     if (!again && key === this.key) return;
     this.current?.abort();
@@ -31,7 +31,7 @@ export class Search {
     this.current = own;
     const slow = setTimeout(() => list.classList.add("stale"), 250);
     const filter = hasFilters(state.filters) ? { filter: state.filters } : {};
-    const request = { query: state.query, k: PAGE_SIZE, offset: (state.page - 1) * PAGE_SIZE, lexical: state.bm25, facets: this.fields, ...filter, ...this.spelling(typing) };
+    const request = { query: state.query, k: PAGE_SIZE, offset: (state.page - 1) * PAGE_SIZE, lexical: state.bm25, facets: this.fields, ...filter };
     try {
       const answer = await search(request, own.signal);
       if (own.signal.aborted) return;
@@ -46,11 +46,6 @@ export class Search {
     } finally {
       clearTimeout(slow);
     }
-  }
-
-  /** The last word may be unfinished, and words may have typing errors. */
-  spelling() {
-    return {};
   }
 
   choices(state) {
@@ -126,30 +121,36 @@ function countText(answer, state) {
 
 function unknownText(answer) {
   const corrected = new Set((answer.corrections ?? []).map((one) => one.asked.toLowerCase()));
-  const unknown = answer.unknown.filter((word) => !corrected.has(word.toLowerCase()));
+  const completed = new Set(answer.results.flatMap((one) => one.pairs).filter((pair) => pair.note?.startsWith("begins with")).map((pair) => pair.query.toLowerCase()));
+  const unknown = answer.unknown.filter((word) => !corrected.has(word.toLowerCase()) && !completed.has(word.toLowerCase()));
   if (!unknown.length) return "";
   const words = unknown.map((word) => `“${word}”`).join(", ");
   return `no document contains the ${unknown.length === 1 ? "word" : "words"} ${words}`;
 }
 
-/** A word that no document has was replaced; a word that documents have was searched for as well. */
+/** A word that no document has was replaced; beside a rare word, a frequent one was searched for as well. */
 function drawCorrections(answer) {
-  const corrections = answer.corrections ?? [];
   const unknown = new Set(answer.unknown.map((word) => word.toLowerCase()));
+  const corrections = answer.corrections ?? [];
   const replaced = corrections.filter((one) => unknown.has(one.asked.toLowerCase()));
   const added = corrections.filter((one) => !unknown.has(one.asked.toLowerCase()));
-  const usedOf = (one) => [one.used].flat();
-  const word = (text) => element("strong", {}, text);
-  const listed = (all) => all.flatMap((text, place) => [place ? ", " : "", word(text)]);
   const content = [];
   if (replaced.length) {
-    const query = replaced.reduce((text, one) => text.replace(one.asked, usedOf(one)[0]), answer.query);
-    content.push(element("p", {}, "Did you mean ", button(`Search for ${query}`, { onclick: () => go({ query, page: 1 }) }, query), "? These are results for ",
-      ...listed(replaced.flatMap(usedOf)), `, because no document contains ${replaced.map((one) => `“${one.asked}”`).join(", ")}.`));
+    const query = corrected(answer.query, replaced);
+    content.push(element("p", {}, "Did you mean ", button(`Search for ${query}`, { onclick: () => go({ query, page: 1 }) }, query), "? No document contains ",
+      replaced.map((one) => `“${one.asked}”`).join(" or "), ", so these are the results for it."));
   }
-  if (added.length) content.push(element("p", {}, "Also searched for ", ...listed([...new Set(added.flatMap(usedOf))]), "."));
+  if (added.length) {
+    content.push(element("p", {}, "Also searched for ", ...added.flatMap((one, place) => [place ? ", " : "", element("strong", {}, one.used)]), ", because few documents contain ",
+      added.map((one) => `“${one.asked}”`).join(" or "), "."));
+  }
   byId("corrections").replaceChildren(...content);
   byId("corrections").hidden = !content.length;
+}
+
+function corrected(query, corrections) {
+  const used = new Map(corrections.map((one) => [one.asked.toLowerCase(), one.used]));
+  return query.split(/([\p{L}\p{N}_]+)/u).map((part) => used.get(part.toLowerCase()) ?? part).join("");
 }
 
 function offerWithoutFilters(remove) {

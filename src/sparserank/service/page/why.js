@@ -9,6 +9,10 @@ export const kindOf = (pair) => (pair.learned === false ? "lexical" : "learned")
 
 /** The two words of a pair: the query word as the user spelled it, the other as documents do. */
 export function pairText(pair) {
+  if (pair.note && kindOf(pair) === "lexical") {
+    const typed = `${asTyped(pair.query)}${pair.note.startsWith("begins with") ? "…" : ""}`;
+    return element("span", { class: "words", title: pair.note }, typed, element("span", { class: "arrow", "aria-hidden": "true" }, "→"), screenReaderText(" stands for "), spelled(pair.document));
+  }
   if (pair.query === pair.document) return element("span", { class: "words" }, asTyped(pair.query), kindOf(pair) === "learned" && element("small", {}, " learned"));
   return element("span", { class: "words" }, asTyped(pair.query), element("span", { class: "arrow", "aria-hidden": "true" }, "→"),
     screenReaderText(" looks for "), spelled(pair.document));
