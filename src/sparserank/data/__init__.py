@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .formats.beir import read_beir, write_beir
     from .formats.letor import docids, parse_letor, read_letor, write_letor
     from .formats.letor_folds import read_folds
+    from .formats.shopping import read_esci, read_wands
     from .formats.smart import read_smart, read_smart_qrels
     from .formats.text_tables import read_documents, read_judgments, read_query_texts, scan_clicks
     from .formats.trec import read_qrels, read_run, write_qrels, write_run
@@ -29,6 +30,7 @@ _MODULES = {
     "formats.beir": ("read_beir", "write_beir"),
     "formats.letor": ("docids", "parse_letor", "read_letor", "write_letor"),
     "formats.letor_folds": ("read_folds",),
+    "formats.shopping": ("read_esci", "read_wands"),
     "formats.smart": ("read_smart", "read_smart_qrels"),
     "formats.text_tables": ("read_documents", "read_judgments", "read_query_texts", "scan_clicks"),
     "formats.trec": ("read_qrels", "read_run", "write_qrels", "write_run"),

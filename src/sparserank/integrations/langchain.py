@@ -1,14 +1,15 @@
-"""A LangChain retriever."""
+"""LangChain retrievers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from ..data.files import PathLike
 from ..data.records import Qrels
 from ..search.filters import FilterLike
 from ..text_ranker import TextRanker
+from .fusion import Fusion
 from .requirement import require
 from .results import MAX_EXPLAINED_PAIRS, as_docs, find, load_searcher
 
@@ -123,3 +124,51 @@ class SparseRankRetriever(BaseRetriever):
         return await to_thread(
             self._get_relevant_documents, query, run_manager=run_manager.get_sync(), k=k, filter=filter
         )
+
+
+class HybridRetriever(BaseRetriever):
+    """Several LangChain retrievers as one: their rankings are fused.
+
+    Documents are the same if their ids are: `metadata["id"]`, or else `id`, or else the text. A result has
+    the fused `score` in its metadata; the rest comes from the first retriever that found it.
+
+    Parameters
+    ----------
+    retrievers : list of BaseRetriever
+        The retrievers, such as a `SparseRankRetriever` and that of a vector store.
+    fusion : Fusion, default=Fusion()
+        How to fuse; `fusion.tune_fusion` chooses it on judged queries.
+    k : int, default=10
+        The largest number of documents.
+    """
+
+    retrievers: list[BaseRetriever]
+    fusion: Fusion = Fusion()
+    k: int = 10
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        config = {"callbacks": run_manager.get_child()}
+        return self._fuse([one.invoke(query, config=config) for one in self.retrievers])
+
+    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        from asyncio import gather
+
+        config = {"callbacks": run_manager.get_child()}
+        return self._fuse(await gather(*(one.ainvoke(query, config=config) for one in self.retrievers)))
+
+    def _fuse(self, found: Sequence[Sequence[Document]]) -> list[Document]:
+        documents = {_key(one): one for group in reversed(found) for one in reversed(group)}
+        rankings = [{_key(one): _score(one, -n) for n, one in enumerate(group)} for group in found]
+        best = list(self.fusion.fuse(rankings).items())[: self.k]
+        copies = ((documents[key], score) for key, score in best)
+        return [one.model_copy(update={"metadata": {**one.metadata, "score": score}}) for one, score in copies]
+
+
+def _key(document: Document) -> str:
+    return str(document.metadata.get("id") or document.id or document.page_content)
+
+
+def _score(document: Document, order: float) -> float:
+    """The score in the metadata; retrievers of vector stores have none, and their order counts."""
+    score = document.metadata.get("score")
+    return float(order if score is None else score)
