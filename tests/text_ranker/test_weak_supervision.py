@@ -38,6 +38,13 @@ def test_the_model_says_what_it_learned_from(ranker):
     assert learned["p_value"] <= 0.01
 
 
+def test_the_best_source_is_added_first(docs, ranker):
+    learned = sr.TextRanker().fit(docs, learn_from="openings,titles").model_.info["learned_from"]
+    assert list(learned) == ["openings", "titles"]
+    assert learned["titles"]["weight"] > 0.0
+    assert learned["openings"]["ndcg_before"] == learned["titles"]["ndcg"]
+
+
 def test_titles_that_say_nothing_leave_bm25_alone(caplog):
     ranker = sr.TextRanker().fit(topics(random_titles=True), learn_from="titles")
     assert ranker.model_.W is None

@@ -1,9 +1,9 @@
 """Weak supervision: word pairs from queries that a collection has without judgments (`data.training_queries`).
 
-Each source of queries gives a W of its own with few pairs: the closed form of the squared loss, pruned to PAIRS. Then
-one source after the other is added to the score of the model, at the weight that is best on held-out queries, or not at
-all if the improvement is not significant (`weak_tests`). Each source also learns the names of pages, so that these keep
-finding their pages. The constants were chosen on training queries:
+Each source of queries gives a W of its own with few pairs: the closed form of the squared loss, pruned to PAIRS. Each
+source also learns the names of pages, so that these keep finding their pages. Then one source after the other is added
+to the score of the model, the best one first, at the weight that is best on held-out queries, or not at all if the
+improvement is not significant (`weak_tests`). The constants were chosen on training queries:
 `python -m benchmarks.learn_from --tune`.
 """
 
@@ -29,7 +29,7 @@ from .model_selection import make_folds
 from .query_vocabulary import QueryVocabulary
 from .training import Trainer
 from .training_data import TrainingData, TrainingMatrices
-from .weak_tests import SourceResult, TestFold, add_source, encode_source, page_folds
+from .weak_tests import SourceResult, TestFold, add_sources, encode_source, page_folds
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -78,23 +78,23 @@ class WeakSupervision:
             name: encode_source(source, self.model.lexical, self.vocabulary, self.data)
             for name, source in self.sources.items()
         }
-        learn_all, folds = bool(self.data.qrels), []
-        if encoded:
-            folds = self._judged_folds() if learn_all else self._page_folds()
-        pairs, results = {}, {}
-        tests = [fold for _, fold in folds]
+        if not encoded:
+            return self._combine({}, {})
+        folds = self._judged_folds() if self.data.qrels else self._page_folds()
+        pairs: dict[str, list[csr_array]] = {}
         for name, matrices in encoded.items() if folds else ():
-            if learn_all:
-                pairs[name] = self._learn(name, matrices)
-                Ws = [pairs[name]] * len(folds)
+            if self.data.qrels:
+                pairs[name] = [self._learn(name, matrices)] * len(folds)
             else:
                 pages = self._pages(name)
-                Ws = [self._learn(name, matrices[np.flatnonzero(~np.isin(pages, out))]) for out, _ in folds]
-            callback(f"testing pairs from {name}")
-            results[name], tests = add_source(tests, Ws)
-            if results[name].weight and not learn_all:
-                pairs[name] = self._learn(name, matrices)
-        return self._combine(pairs, results)
+                parts = [np.flatnonzero(~np.isin(pages, held_out)) for held_out, _ in folds]
+                pairs[name] = [self._learn(name, matrices[part]) for part in parts]
+        callback("testing pairs")
+        results = add_sources([fold for _, fold in folds], pairs)
+        accepted = [name for name, one in results.items() if one.weight]
+        if self.data.qrels:
+            return self._combine({name: pairs[name][0] for name in accepted}, results)
+        return self._combine({name: self._learn(name, encoded[name]) for name in accepted}, results)
 
     def _learn(self, name: str, data: TrainingMatrices) -> csr_array:
         self.trainer.callback(f"learning pairs from {name}: {len(data):,} queries")
@@ -160,7 +160,7 @@ class WeakSupervision:
             before = model.W.copy()
             before.resize((len(self.vocabulary.words), before.shape[1]))
             W = before + W
-        first, last = next(iter(results.values())), list(accepted.values())[-1]
+        first, last = (edge(accepted.values(), key=lambda one: one.ndcg) for edge in (min, max))
         info.pop("no_pairs", None)
         info["queries"] = info.get("queries", 0) + sum(len(self.made[name]) for name in accepted)
         if model.W is None:

@@ -8,7 +8,7 @@ in a text without that sentence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -113,6 +113,22 @@ def add_source(folds: Sequence[TestFold], pairs: Sequence[csr_array]) -> tuple[S
         return replace(nothing[0], p_value=p_value), nothing[1]
     added = [fold.with_pairs(W, weights[best]) for fold, W in zip(folds, pairs, strict=True)]
     return SourceResult(weights[best], start, start + means[best], p_value), added
+
+
+def add_sources(folds: Sequence[TestFold], pairs: Mapping[str, Sequence[csr_array]]) -> dict[str, SourceResult]:
+    """Add the source with the largest improvement, then the next one, until none improves the score significantly.
+
+    pairs : the pairs of each source, for each fold.
+    """
+    results: dict[str, SourceResult] = {}
+    while rest := [name for name in pairs if name not in results]:
+        tried = {name: add_source(folds, pairs[name]) for name in rest}
+        best = max(rest, key=lambda name: tried[name][0].ndcg)
+        if tried[best][0].weight == 0.0:
+            results |= {name: result for name, (result, _) in tried.items()}
+        else:
+            results[best], folds = tried[best]
+    return {name: results[name] for name in pairs}
 
 
 def _is_harmless(guard: Sequence[Scored], weight: float) -> bool:
