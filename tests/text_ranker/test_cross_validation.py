@@ -77,6 +77,23 @@ def test_the_command_prints_learned_bm25_and_the_worst_fold(capsys, collection, 
     assert "give no --against" in capsys.readouterr().err
 
 
+def test_queries_of_one_group_are_in_one_fold(collection, tmp_path, capsys):
+    qrels = collection.qrels["train"]
+    group = {query: f"site {number % 7}" for number, query in enumerate(qrels)}
+    found = cross_validate(sr.TextRanker("bm25"), collection, qrels, 3, query_group=group)
+    folds_of = {name: {found.fold[query] for query in found.fold if group[query] == name} for name in group.values()}
+    assert all(len(folds) == 1 for folds in folds_of.values())
+    write_beir(tmp_path / "planted", collection)
+    (tmp_path / "groups.tsv").write_text("".join(f"{query}\t{name}\n" for query, name in group.items()))
+    sr.TextRanker("bm25").fit(collection.documents).save(tmp_path / "m.safetensors")
+    command = ("evaluate", tmp_path / "m.safetensors", tmp_path / "planted", "--query-groups", tmp_path / "groups.tsv")
+    said = printed(capsys, *command, "--folds", "3")
+    sizes = [sum(number == fold for number in found.fold.values()) for fold in range(3)]
+    assert [fold["queries"] for fold in said["by_fold"]] == sizes
+    assert call(*command) == 2
+    assert "--query-groups needs --folds N" in capsys.readouterr().err
+
+
 def test_there_are_at_most_as_many_folds_as_groups(collection):
     with pytest.raises(ConfigError, match=r"number of folds must be from 2 to \d+, the number of groups"):
         cross_validate(sr.TextRanker(), collection, collection.qrels["train"], 10_000)

@@ -78,6 +78,14 @@ Typos = Annotated[bool, typer.Option("--typos", help="Correct words that no docu
 Prefix = Annotated[
     bool, typer.Option("--prefix", help="The last word may be unfinished: also find the words that begin with it.")
 ]
+QueryGroups = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A TSV of query ids and groups, such as the site of each query. Groups are held out as a whole, so pairs "
+        "are kept only if they help queries of new groups.",
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 MaxResults = Annotated[int, typer.Option("-k", help="How many results at most.", min=1)]
 Words = Annotated[str, typer.Argument(metavar="WORDS", help="The query, in quotes.")]

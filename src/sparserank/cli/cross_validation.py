@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 def evaluate_folds(
     ranker: TextRanker, model: Path, collection: Collection, qrels: Qrels, n_folds: int, measures: Sequence[Measure],
-    depth: int, about: dict[str, Any], report: Path | None, as_json: bool,
+    depth: int, about: dict[str, Any], report: Path | None, as_json: bool, query_group: Mapping[str, str] | None = None,
 ) -> CrossValidation:  # fmt: skip
     """Cross-validate the settings of a model and print the figures of all folds."""
     with progress() as callback, without_training_warnings():
-        found = cross_validate(ranker, collection, qrels, n_folds, depth, callback)
+        found = cross_validate(ranker, collection, qrels, n_folds, depth, callback, query_group)
     with phase("measuring"):
         seed = about["seed"]
         learned, bm25 = (
@@ -35,7 +35,7 @@ def evaluate_folds(
             f"Worst fold: {measures[0]} {worst['value']:.4f} against {worst['bm25']:.4f} of BM25 "
             f"({worst['difference']:+.4f}, {worst['queries']} queries). Folds with word pairs: "
             f"{sum(n > 0 for n in found.pairs)} of {n_folds}. Each model was trained on the other folds, and "
-            "near-duplicate queries are in the same fold."
+            f"near-duplicate queries{' and queries of one group' * bool(query_group)} are in the same fold."
         )
         title = f"{model.name}: its settings on {n_folds} folds of {about['data']} ({about['split']})"
         systems = {"BM25": bm25, "learned": learned}

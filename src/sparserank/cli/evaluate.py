@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ..errors import ConfigError, count_of
-from .arguments import DataOrNone, ExcludeSelf, FoldsFolder, Json, JudgmentsTable, ModelFile, QueriesTable, Seed
+from .arguments import (
+    DataOrNone,
+    ExcludeSelf,
+    FoldsFolder,
+    Json,
+    JudgmentsTable,
+    ModelFile,
+    QueriesTable,
+    QueryGroups,
+    Seed,
+)
 
 if TYPE_CHECKING:
     from ..data.records import Qrels
@@ -34,6 +44,7 @@ def evaluate(
     ] = None,
     run: Annotated[Path | None, typer.Option(help="Also write the ranking as a TREC run file.")] = None,
     exclude_self: ExcludeSelf = None,
+    query_groups: QueryGroups = None,
     against: Annotated[
         Path | None,
         typer.Option(
@@ -75,6 +86,8 @@ def evaluate(
             raise ConfigError("--exclude-self and --against are for text models; a LETOR file lists its own rows")
         evaluate_rows(model, data, folds, measures, seed, as_json)
         return
+    if query_groups is not None and n_folds is None:
+        raise ConfigError("--query-groups needs --folds N, the number of folds of a text model's queries")
     if data is None:
         raise ConfigError("give the DATA to measure on: a BEIR folder, a table, or the name of a known collection")
     if against is not None and n_folds is not None:
@@ -108,11 +121,22 @@ def evaluate(
         "exclude_self": collection.exclude_self,
     }
     if n_folds is not None:
+        from ..data.formats.lines import read_groups
         from .cross_validation import evaluate_folds
 
         del about["depth"]
         folded = evaluate_folds(
-            rankers[model], model, collection, qrels, n_folds, parsed, depth, about, report, as_json
+            rankers[model],
+            model,
+            collection,
+            qrels,
+            n_folds,
+            parsed,
+            depth,
+            about,
+            report,
+            as_json,
+            None if query_groups is None else read_groups(query_groups),
         )
         if run is not None:
             write_run(run, folded.run)

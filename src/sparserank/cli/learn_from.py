@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 RELEVANCE = ("judgments", "clicks")
 """Sources that name relevant documents."""
+CLICK_TABLES = ("clicks", "ubi")
+"""Options that give clicks."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,10 @@ class LearnFrom:
             raise ConfigError(f"--learn-from {','.join(self.weak)} is for --ranker text; got --ranker {ranker}")
         given = [name for name, path in tables.items() if path is not None]
         if given and not self.uses_judgments:
-            wanted = ",".join((*self.names, "clicks" if given == ["clicks"] else "judgments"))
+            wanted = ",".join((*self.names, "clicks" if given[0] in CLICK_TABLES else "judgments"))
             raise ConfigError(f"--{given[0]} is not used; give --learn-from {wanted}, or remove it")
-        if "clicks" in self.names and "clicks" not in given and "judgments" not in self.names:
-            raise ConfigError("--learn-from clicks needs a click log; give it with --clicks")
+        if "clicks" in self.names and "judgments" not in self.names and not set(CLICK_TABLES) & set(given):
+            raise ConfigError("--learn-from clicks needs a click log; give it with --clicks or --ubi")
 
     def counts(self, model: TextModel, n_judged: int) -> dict[str, int]:
         """Return the number of queries of each source."""

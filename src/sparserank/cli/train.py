@@ -20,6 +20,7 @@ from .arguments import (
     Json,
     JudgmentsTable,
     QueriesTable,
+    QueryGroups,
     Seed,
     Texts,
     TriplesTable,
@@ -149,14 +150,7 @@ def train(
     clicks: ClicksTable = None,
     triples: TriplesTable = None,
     ubi: Ubi = None,
-    query_groups: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A TSV of query ids and groups, such as the site of each query. Pairs are kept only if they help "
-            "queries of new groups.",
-        ),
-    ] = None,
+    query_groups: QueryGroups = None,
     missing: Annotated[
         Missing, typer.Option(help="What to do with rows of these tables that name unknown documents or queries.")
     ] = Missing.error,
@@ -204,7 +198,8 @@ def train(
     from .learn_from import LearnFrom
 
     learned = LearnFrom.parse(learn_from)
-    learned.validate(str(ranker), engine.value, {"judgments": judgments, "clicks": clicks, "triples": triples})
+    tables_given = {"judgments": judgments, "clicks": clicks, "triples": triples, "ubi": None if ubi is None else str(ubi)}
+    learned.validate(str(ranker), engine.value, tables_given)
     on_spark = {"--master": master, "--conf": conf}
     if engine is not Engine.spark and any(on_spark.values()):
         raise ConfigError(f"{', '.join(name for name, value in on_spark.items() if value)} needs --engine spark")

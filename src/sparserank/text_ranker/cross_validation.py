@@ -16,7 +16,7 @@ from .held_out import divide_groups
 from .progress import Callback
 from .query_groups import query_groups
 from .ranker import TextRanker
-from .training_data import grade_matrix
+from .training_data import grade_matrix, group_numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -59,7 +59,7 @@ class CrossValidation:
 
 def cross_validate(
     ranker: TextRanker, collection: Collection, qrels: Qrels, n_folds: int = 5, depth: int = 1000,
-    callback: Callback = lambda message: None,
+    callback: Callback = lambda message: None, query_group: Mapping[str, str] | None = None,
 ) -> CrossValidation:  # fmt: skip
     """Train a ranker with the same parameters on all folds but one, and rank for the queries of that one.
 
@@ -77,6 +77,8 @@ def cross_validate(
         The number of documents in a ranking.
     callback : callable, default=None
         Called with a message when a fold starts.
+    query_group : mapping of str to str, default=None
+        The source of each query, as in `TextRanker.fit`; queries of one source are in the same fold.
 
     Returns
     -------
@@ -84,11 +86,12 @@ def cross_validate(
         The rankings of the models and of BM25 with default parameters.
     """
     judged = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
-    groups = near_duplicates(collection, judged)
+    groups = near_duplicates(collection, judged, query_group)
     if not 2 <= n_folds <= len(np.unique(groups)):
         raise ConfigError(
-            f"The number of folds must be from 2 to {len(np.unique(groups))}, the number of groups of near-duplicates "
-            f"among {len(judged):,} judged queries. Got {n_folds} instead."
+            f"The number of folds must be from 2 to {len(np.unique(groups))}, the number of groups of "
+            f"near-duplicates{' or of one source' * bool(query_group)} among {len(judged):,} judged queries. "
+            f"Got {n_folds} instead."
         )
     folds = divide_groups(groups, n_folds, ranker.random_state)
     fold = dict(zip(judged, folds.tolist(), strict=True))
@@ -106,7 +109,7 @@ def cross_validate(
         callback(f"fold {number + 1} of {n_folds}")
         model = TextRanker(**ranker.get_params(deep=False)).fit(
             collection.documents, collection.queries, training,
-            fields=fields, exclude_self=collection.exclude_self, callback=report,
+            fields=fields, query_group=query_group, exclude_self=collection.exclude_self, callback=report,
         )  # fmt: skip
         pairs.append(model.model_.n_pairs)
         asked = {query: text for query, text in texts.items() if fold[query] == number}
@@ -114,8 +117,10 @@ def cross_validate(
     return CrossValidation(judged, fold, run, bm25.run(texts, depth, collection.exclude_self), tuple(pairs))
 
 
-def near_duplicates(collection: Collection, qrels: Qrels) -> NDArray[np.int64]:
-    """Return the group of each judged query; the document with the query's own id counts as relevant."""
+def near_duplicates(
+    collection: Collection, qrels: Qrels, query_group: Mapping[str, str] | None = None
+) -> NDArray[np.int64]:
+    """Return the group of each judged query, joined with the given ones; its own document counts as relevant."""
     position = {document: i for i, document in enumerate(collection.documents.ids)}
     judged = {
         query: {document: 1.0 for document, grade in grades.items() if grade > 0 and document in position}
@@ -123,4 +128,4 @@ def near_duplicates(collection: Collection, qrels: Qrels) -> NDArray[np.int64]:
         for query, grades in qrels.items()
     }
     tokens: csr_array = TextFeatures("binary", unit=False).fit_transform([collection.queries[query] for query in qrels])
-    return query_groups(tokens, grade_matrix(judged, list(judged), position))
+    return query_groups(tokens, grade_matrix(judged, list(judged), position), group_numbers(qrels, query_group))

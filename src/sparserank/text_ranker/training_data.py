@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -109,11 +109,7 @@ class TrainingData:
     @property
     def declared_groups(self) -> NDArray[np.int64] | None:
         """A number for the group that the user gave each judged query, -1 for none; None without groups."""
-        if not self.query_group:
-            return None
-        groups = [self.query_group.get(query) for query in self.qrels]
-        numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))} | {None: -1}
-        return np.array([numbers[name] for name in groups], np.int64)
+        return group_numbers(self.qrels, self.query_group)
 
     def preferences(self, queries: list[str]) -> Preferences:
         """Return the preferences of some queries: the given triples, or those that the grades imply."""
@@ -211,6 +207,19 @@ class TrainingMatrices:
         own = (np.ones(len(has_own), np.float32), (has_own, self.excluded[has_own]))
         relevant = (lists.relevant + csr_array(own, shape=lists.grades.shape)).tocsr()
         return replace(self, groups=query_groups(lists.Q[:, ~vocabulary.is_neighbors], relevant, declared))
+
+
+def group_numbers(queries: Iterable[str], query_group: Mapping[str, str] | None) -> NDArray[np.int64] | None:
+    """Return a number for the given group of each query, -1 for none; None without groups.
+
+    >>> group_numbers(["a", "b", "c"], {"a": "x", "c": "x"}).tolist()
+    [0, -1, 0]
+    """
+    if not query_group:
+        return None
+    groups = [query_group.get(query) for query in queries]
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))} | {None: -1}
+    return np.array([numbers[name] for name in groups], np.int64)
 
 
 def grade_matrix(
