@@ -198,7 +198,12 @@ def train(
     from .learn_from import LearnFrom
 
     learned = LearnFrom.parse(learn_from)
-    tables_given = {"judgments": judgments, "clicks": clicks, "triples": triples, "ubi": None if ubi is None else str(ubi)}
+    tables_given = {
+        "judgments": judgments,
+        "clicks": clicks,
+        "triples": triples,
+        "ubi": None if ubi is None else str(ubi),
+    }
     learned.validate(str(ranker), engine.value, tables_given)
     on_spark = {"--master": master, "--conf": conf}
     if engine is not Engine.spark and any(on_spark.values()):
