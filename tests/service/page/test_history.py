@@ -127,6 +127,14 @@ def test_where_filters_leave_nothing_the_search_goes_on_without_them(service, vi
     expect(page.locator(".card").first).to_be_visible()
 
 
+def test_a_filter_that_the_service_does_not_know_can_be_removed(service, visits):
+    visits.expected = "422"
+    page = visits.open(f"{service.url}?q=red&f.colour=red#token=secret")
+    expect(page.locator("#failure p")).to_contain_text("there is no field 'colour'")
+    page.click("#chips button")
+    expect(page.locator(".card").first).to_be_visible()
+
+
 def test_the_empty_page_offers_queries_that_find_something(service, visits):
     page = visits.open(service.url)
     examples = page.locator(".examples button")

@@ -149,11 +149,11 @@ def test_a_dialog_that_was_closed_does_not_come_back_when_its_answer_arrives(ser
 
 def test_where_reads_need_a_token_the_page_asks_for_it_without_a_dialog(run, visits):
     visits.expected = "401"
-    running = run(host="0.0.0.0")
+    running = run(host="0.0.0.0", token="a-token-of-the-page-tests")
     page = visits.open(f"{running.url}?q=red#")
     expect(page.locator("#failure h2")).to_have_text("This search needs a token")
     expect(page.locator("#query")).to_be_focused()
-    page.fill("#search-token", "secret")
+    page.fill("#search-token", "a-token-of-the-page-tests")
     page.click("text=Use token")
     expect(page.locator(".card").first).to_be_visible()
 

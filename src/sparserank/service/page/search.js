@@ -89,6 +89,7 @@ export class Search {
         button("Try again", { class: "again", onclick: again })];
     byId("failure").replaceChildren(...content);
     byId("failure").hidden = false;
+    if (trouble.kind === "rejected") drawChips(state.filters, ...Object.values(this.choices(state))); // a filter may be the reason
     if (trouble.kind === "busy") setTimeout(() => { if (byId("failure").contains(content[0])) again(); }, trouble.wait * 1000);
   }
 
