@@ -39,7 +39,7 @@ class Service:
         began = time.monotonic()
         command = [
             sys.executable, "-m", "sparserank", "serve", str(self.model), "--json", "--port", str(self._port),
-            "--workers", str(self.workers), "--rate", "1000000", *self.words,
+            "--workers", str(self.workers), "--rate", "1000000", "--unsigned-clicks", *self.words,
         ]  # fmt: skip
         with self.log.open("a") as log:
             self.process = subprocess.Popen(

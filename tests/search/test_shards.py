@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import sparserank as sr
 from sparserank.errors import DataError, ModelError
 from sparserank.search import Index
-from sparserank.search.shards import MANIFEST, link_shards, shard_name, write_shards
+from sparserank.search.shards import MANIFEST, shard_name, write_shards
 from sparserank.text_ranker import index_path
 from sparserank.versions import VersionRegistry
 
@@ -99,16 +99,6 @@ def test_a_folder_that_is_not_complete_raises_an_error(tmp_path):
     (path / MANIFEST).unlink()
     with pytest.raises(ModelError, match="a folder of shards has a file"):
         Index.load(path)
-
-
-def test_a_linked_folder_is_the_same_index(tmp_path, monkeypatch):
-    D, Q, documents = world(4)
-    save_shards(tmp_path / "a", D, documents, [20])
-    link_shards(tmp_path / "a", tmp_path / "b")
-    assert (tmp_path / "b" / shard_name(0)).samefile(tmp_path / "a" / shard_name(0))
-    monkeypatch.setattr("pathlib.Path.hardlink_to", lambda *_: (_ for _ in ()).throw(OSError()))
-    link_shards(tmp_path / "a", tmp_path / "c")
-    assert Index.load(tmp_path / "c").search(Q) == Index.load(tmp_path / "a").search(Q)
 
 
 def test_a_model_with_a_folder_beside_it_is_loaded_served_and_saved(tmp_path):

@@ -109,7 +109,8 @@ def serve(model) -> Iterator[Callable[..., Running]]:
     running: list[Running] = []
 
     def start(**options) -> Running:
-        running.append(Running(ServiceConfig(str(model), TOKEN, **({"learn": False} | options))))
+        options = {"model": str(model), "token": TOKEN, "learn": False} | options
+        running.append(Running(ServiceConfig(**options)))
         return running[-1]
 
     yield start

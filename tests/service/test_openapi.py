@@ -28,6 +28,7 @@ EXAMPLES = {
     "GET /judgments": 20,
     "GET /model": 5,
     "GET /health": 5,
+    "GET /ready": 5,
     "GET /metrics": 5,
 }
 REQUESTS = 500

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -83,7 +84,7 @@ def test_feedback_that_is_lost_there_twice_or_changed_is_found(tmp_path):
 
 def test_a_model_that_cannot_be_loaded_is_found(model):
     assert model_faults(model) == []
-    with model.with_name(f"{model.name}.index").open("r+b") as file:
-        file.truncate(100)
+    for path in (f"{model}.index", f"{model}.versions/000001.index"):
+        os.truncate(path, 100)
     (told,) = model_faults(model)
     assert f"{model}.index" in told

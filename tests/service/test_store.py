@@ -104,7 +104,7 @@ def test_a_batch_that_holds_an_id_twice_stores_it_once(store):
     with store._database.writing():
         first = store.submit(said(0))
         rest = [store.submit(said(1)), store.submit(said(1)), store.submit(said(1, grade=3.0))]
-    assert [done.result() for done in (first, *rest[:2])] == [True, True, False]
+    assert [done.result().stored for done in (first, *rest[:2])] == [True, True, False]
     with pytest.raises(Conflict):
         rest[2].result()
     assert store.last() == 2
@@ -224,7 +224,7 @@ def test_who_gives_up_harms_nobody_who_waits(store):
     with store._database.writing():
         first, given_up, last = (store.submit(said(number)) for number in range(3))
         assert given_up.cancel()
-    assert (first.result(60), last.result(60)) == (True, True)
+    assert (first.result(60).stored, last.result(60).stored) == (True, True)
     assert store.add(said(1)) is True, "it was not stored, and may be sent again"
 
 

@@ -40,17 +40,11 @@ def model(trained, tmp_path):
     return tmp_path / "model"
 
 
-def no_link(self, target):
-    raise OSError("Operation not permitted")
-
-
-@pytest.mark.parametrize("linked", [True, False])
-def test_every_version_keeps_the_index_that_lay_beside_the_model(trained, model, monkeypatch, linked):
-    if not linked:
-        monkeypatch.setattr(Path, "hardlink_to", no_link)
+def test_every_version_keeps_a_copy_of_the_index_that_lay_beside_the_model(trained, model):
     versions = VersionRegistry.open(model)
     kept = versions.folder / "000001.index"
-    assert kept.samefile(f"{model}.index") == linked
+    assert kept.read_bytes() == Path(f"{model}.index").read_bytes()
+    assert not kept.samefile(f"{model}.index"), "a version owns its bytes"
     before = versions.load().search("red car")
     versions.add(versions.load().set_pair("car", "boat", 2.0), "taught")
     put(trained, "new", model)
@@ -88,7 +82,7 @@ def test_an_index_that_comes_after_its_model_is_kept_when_it_is_there(trained, m
     assert versions.load_last_good()[0].number == 1, "the index of version 2 is not there yet"
     put(trained, "new", model, [".index"])
     assert VersionRegistry.open(model).load_last_good()[0].number == 2
-    assert (versions.folder / "000002.index").samefile(f"{model}.index")
+    assert (versions.folder / "000002.index").read_bytes() == Path(f"{model}.index").read_bytes()
 
 
 def test_an_index_that_was_made_again_is_the_one_that_is_kept(model):
@@ -101,11 +95,62 @@ def test_an_index_that_was_made_again_is_the_one_that_is_kept(model):
     assert len(VersionRegistry.open(model).load().index_) == len(docs)
 
 
-def test_an_index_that_is_named_or_damaged_is_not_passed_over(trained, model):
+def test_an_index_that_is_named_is_not_passed_over(trained, model):
     versions = VersionRegistry.open(model)
     with pytest.raises(ModelError, match=r"new\.index: built for another model"):
         versions.load(index=trained / "new.index")
-    Path(f"{model}.index").unlink()
+
+
+@pytest.mark.parametrize("damage", [b"nonsense", b"", None])
+def test_a_damaged_index_is_named_and_the_copy_stays(trained, model, caplog, damage):
+    versions = VersionRegistry.open(model)
+    before, index = versions.load().search("red car"), Path(f"{model}.index")
+    index.write_bytes(index.read_bytes()[:-100] if damage is None else damage)
+    assert versions.load().search("red car") == before
+    assert VersionRegistry.open(model).load().search("red car") == before
+    assert f"{index}: " in caplog.text
+    assert "the last intact copy of the index stays" in caplog.text
+
+
+def test_a_damaged_index_without_a_copy_is_refused_by_name(model):
     Path(f"{model}.index").write_bytes(b"nonsense")
     with pytest.raises((DataError, ModelError), match=r"model\.index"):
-        versions.load()
+        VersionRegistry.open(model).load()
+
+
+def test_an_index_with_wrong_bytes_in_the_middle_is_not_copied(model, monkeypatch):
+    """Also a file that is too large to be checked each time it is opened."""
+    monkeypatch.setattr("sparserank.search.index.MAX_CHECKED_BYTES", 0)
+    versions, index = VersionRegistry.open(model), Path(f"{model}.index")
+    copy, content = (versions.folder / "000001.index").read_bytes(), bytearray(index.read_bytes())
+    content[-40:-20] = b"\x5a" * 20
+    index.write_bytes(content)
+    versions.load()
+    assert (versions.folder / "000001.index").read_bytes() == copy
+
+
+def test_a_folder_that_cannot_be_written_has_its_copy_in_the_cache(model, monkeypatch, tmp_path):
+    monkeypatch.setattr("sparserank.versions.index_copies.platformdirs.user_cache_dir", lambda name: tmp_path / "cache")
+    versions = VersionRegistry(model, writable=False)
+    versions._unsaved = VersionRegistry.open(model)._manifest()
+    own = versions.own_index(versions.current())
+    assert own.is_relative_to(tmp_path / "cache")
+    assert own.read_bytes() == Path(f"{model}.index").read_bytes()
+
+
+def test_a_file_system_that_can_share_blocks_is_asked_to(tmp_path, monkeypatch):
+    import fcntl
+
+    from sparserank.versions.index_copies import FICLONE, copy_file
+
+    (tmp_path / "a").write_bytes(b"x" * 5000)
+    asked = []
+
+    def ioctl(target, request, source):
+        asked.append(request)
+        raise OSError("Operation not supported")
+
+    monkeypatch.setattr(fcntl, "ioctl", ioctl)
+    copy_file(tmp_path / "a", tmp_path / "b")
+    assert asked == [FICLONE]
+    assert (tmp_path / "b").read_bytes() == b"x" * 5000

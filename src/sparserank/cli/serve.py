@@ -36,6 +36,32 @@ TokenFile = Annotated[
         metavar="FILE", help=f"File with the token for writes; or set ${TOKEN}. By default a new token is printed."
     ),
 ]
+RoleTokenFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role-token-file",
+        metavar="ROLE=FILE",
+        help="File with the token of one role: read, click, judge, admin or metrics; or set $SPARSERANK_CLICK_TOKEN, …",
+    ),
+]
+TrustedProxies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trusted-proxy", metavar="NETWORK", help="Address or network of a proxy whose X-Forwarded-For is honoured."
+    ),
+]
+UnsignedClicks = Annotated[bool, typer.Option("--unsigned-clicks", help="Count clicks without an impression too.")]
+RoundTimeout = Annotated[float, typer.Option(metavar="SECONDS", help="Seconds after which a learning round is ended.")]
+KeepVersions = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Keep the last N versions of the model and the served one; default: all."),
+]
+ClicksPerVisitor = Annotated[int, typer.Option(help="Clicks of one visitor on one query that count in a day.", min=1)]
+ClicksPerAddress = Annotated[int, typer.Option(help="Clicks of one address on one query that count in a day.", min=1)]
+Drain = Annotated[
+    float,
+    typer.Option(metavar="SECONDS", help="After SIGTERM, answer so long while /ready says 503; then stop.", min=0),
+]
 HeldOut = Annotated[
     str | None,
     typer.Option(
@@ -46,7 +72,12 @@ HeldOut = Annotated[
 Split = Annotated[str, typer.Option(metavar="SPLIT", help="The split of --held-out.")]
 Learn = Annotated[bool, typer.Option("--learn/--no-learn", help="Learn from feedback.")]
 LearnEvery = Annotated[float, typer.Option(metavar="SECONDS", help="Seconds between two checks for feedback.")]
-Rate = Annotated[float, typer.Option(help="Requests per second that a worker accepts from one address.")]
+Rate = Annotated[
+    float,
+    typer.Option(
+        help="Cost per second that a worker accepts from one address: 1 for a search, more if it computes longer."
+    ),
+]
 OpenReads = Annotated[bool, typer.Option("--open-reads", help="Let other machines search without a token.")]
 
 
@@ -64,6 +95,14 @@ def serve(
     learn_every: LearnEvery = 30.0,
     rate: Rate = 1000.0,
     open_reads: OpenReads = False,
+    role_token_file: RoleTokenFiles = None,
+    trusted_proxy: TrustedProxies = None,
+    unsigned_clicks: UnsignedClicks = False,
+    clicks_per_visitor: ClicksPerVisitor = 3,
+    clicks_per_address: ClicksPerAddress = 10,
+    drain: Drain = 1.0,
+    round_timeout: RoundTimeout = 900.0,
+    keep_versions: KeepVersions = None,
     as_json: Json = False,
 ) -> None:
     """Serve MODEL over HTTP, with a search page, and learn from clicks and ratings.
@@ -77,15 +116,18 @@ def serve(
     from ..service.config import ServiceConfig
     from ..service.server import listen, prepare, run, url_of
 
-    token = _read_token(token_file)
+    token, tokens = _read_token(token_file), _read_role_tokens(role_token_file or [])
+    new_token = secrets.token_urlsafe(24) if token is None and not tokens else None
     settings = ServiceConfig(
-        str(model), token or secrets.token_urlsafe(24), None if index is None else str(index), database or "", host,
-        held_out, held_out_split, learn, learn_every, rate, open_reads,
+        str(model), token or new_token or "", None if index is None else str(index), database or "", host,
+        held_out, held_out_split, learn, learn_every, rate, open_reads, tokens, unsigned_clicks,
+        clicks_per_visitor, clicks_per_address, trusted_proxies=tuple(trusted_proxy or ()), drain=drain,
+        round_timeout=round_timeout, keep_versions=keep_versions,
     )  # fmt: skip
     with ExitStack() as closing:
         sockets = [closing.enter_context(one) for one in listen(host, port, workers)]
         service = prepare(settings, workers)
-        _print_address(settings, url_of(sockets[0]), workers, new_token=token is None, as_json=as_json)
+        _print_address(settings, url_of(sockets[0]), workers, new_token=new_token is not None, as_json=as_json)
         run(service, sockets)
 
 
@@ -99,6 +141,20 @@ def _read_token(file: Path | None) -> str | None:
     if not token:
         raise ConfigError(f"{file}: is empty; it must contain a token")
     return token
+
+
+def _read_role_tokens(files: list[str]) -> dict[str, str]:
+    """Read the tokens of roles from files and the environment."""
+    from ..service.access import METRICS, ROLES
+
+    variables = {role: os.environ.get(f"SPARSERANK_{role.upper()}_TOKEN") for role in (*ROLES, METRICS)}
+    tokens = {role: token for role, token in variables.items() if token}
+    for entry in files:
+        role, equals, file = entry.partition("=")
+        if not equals or role not in variables:
+            raise ConfigError(f"--role-token-file must be ROLE=FILE with one of {', '.join(variables)}; got {entry!r}")
+        tokens[role] = _read_token(Path(file)) or ""
+    return tokens
 
 
 def _print_address(settings: ServiceConfig, address: str, workers: int, new_token: bool, as_json: bool) -> None:

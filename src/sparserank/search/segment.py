@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _ARRAYS = {"starts": "starts", "docs": "docs", "weights": "weights", "gone": "deleted"}
 """Names of the arrays in a file, and of the attributes."""
 _STRINGS = ("ids", "titles", "texts")
+MAX_ID_CHARACTERS = 512
+"""A longer id, or one with a NUL character, does not fit into every database and URL."""
 
 
 class Postings(NamedTuple):
@@ -77,6 +79,7 @@ class Segment:
             raise DataError(f"{len(documents)} documents need as many rows; got {matrix.shape[0]}")
         if not np.isfinite(matrix.data).all():
             raise DataError("a document weight is not finite")
+        _check_ids(documents.ids)
         order = np.array(sorted(range(len(documents)), key=documents.ids.__getitem__, reverse=True), np.int64)
         by_term = matrix[order].tocsc()
         by_term.sort_indices()
@@ -248,3 +251,15 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.setflags(write=False)
     return view
+
+
+def _check_ids(ids: Iterable[str]) -> None:
+    """Raise DataError for an id that feedback about the document could not name."""
+    for number, doc_id in enumerate(ids, start=1):
+        if len(doc_id) > MAX_ID_CHARACTERS:
+            raise DataError(
+                f"document {number}: an id has at most {MAX_ID_CHARACTERS} characters; got {len(doc_id):,}, "
+                f"which begin with {doc_id[:40]!r}"
+            )
+        if "\0" in doc_id:
+            raise DataError(f"document {number}: an id has no NUL character; got {doc_id[:40]!r}")

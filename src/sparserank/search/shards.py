@@ -99,16 +99,6 @@ def replace_folder(path: PathLike) -> Iterator[None]:
         yield
 
 
-def link_shards(source: Path, target: Path) -> None:
-    """Make `target` the same index as the folder `source`: with hard links if that is possible."""
-    with write_shards(target) as folder:
-        for shard in list_shards(source):
-            try:
-                (folder / shard.name).hardlink_to(shard)
-            except OSError:
-                shutil.copyfile(shard, folder / shard.name)
-
-
 @contextmanager
 def _set_aside(path: Path) -> Iterator[None]:
     """Move what is at `path` away during the block; it comes back after an error and is deleted otherwise."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.middleware.gzip import GZipMiddleware
 
 from .. import __version__
 from ..versions import VersionRegistry
@@ -23,6 +24,9 @@ from .page_files import router as page_router
 from .reloader import ModelReloader
 from .routes import Service, router
 from .store import FeedbackStore
+
+MIN_GZIP_BYTES = 1400
+"""Smaller answers fit into one packet anyway."""
 
 
 def create_app(config: ServiceConfig, *, register: bool = True) -> FastAPI:
@@ -47,17 +51,22 @@ def create_app(config: ServiceConfig, *, register: bool = True) -> FastAPI:
     >>> app.state.service.store.close(); folder.cleanup()
     """
     registry = VersionRegistry.open(config.model, register=register)
-    reloader, store, metrics = ModelReloader(registry, config.index), FeedbackStore(config.database), Metrics()
+    reloader, store, metrics = (
+        ModelReloader(registry, config.index),
+        FeedbackStore(config.database, limits=config.click_limits),
+        Metrics(),
+    )
     learner = Learner(config) if config.learn and registry.writable else None
     app = FastAPI(
         title="SparseRank", version=__version__, docs_url=None, redoc_url=None, lifespan=_lifespan,
         description="Search with explanations that learns from the feedback of its users.",
     )  # fmt: skip
-    app.state.service = Service(reloader, store, metrics, learner)
+    service = app.state.service = Service(reloader, store, metrics, learner, config)
     app.include_router(router)
     app.include_router(page_router)
     add_exception_handlers(app)
-    app.add_middleware(SecurityMiddleware, config=config)
+    app.add_middleware(GZipMiddleware, minimum_size=MIN_GZIP_BYTES, compresslevel=1)
+    app.add_middleware(SecurityMiddleware, config=config, is_draining=lambda: service.is_draining)
     app.add_middleware(MetricsMiddleware, metrics=metrics)
     app.openapi = lambda: _openapi(app, config)  # type: ignore[method-assign]
     return app
@@ -86,7 +95,7 @@ def _openapi(app: FastAPI, config: ServiceConfig) -> dict[str, Any]:
         if config.reads_need_token:
             for path, operations in schema["paths"].items():
                 for operation in operations.values():
-                    if path != "/health":
+                    if path not in ("/health", "/ready"):
                         operation["security"] = [{"token": []}]
         app.openapi_schema = schema
     return app.openapi_schema

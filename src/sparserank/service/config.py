@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .. import validation
 from ..errors import ConfigError
+from ..search.segment import MAX_ID_CHARACTERS as MAX_ID_CHARACTERS
+from .access import validate_tokens
+from .click_limits import ClickLimits
 
 MAX_BODY_BYTES = 64 * 1024
 MAX_QUERY_CHARACTERS = 1000
-MAX_ID_CHARACTERS = 512
 MAX_RESULTS = 100
 MAX_SHOWN = 100
 MAX_PAIRS = 1000
@@ -31,7 +34,7 @@ class ServiceConfig:
     model : str
         Path of the model file.
     token : str
-        Bearer token of writes.
+        Bearer token of every role. May be empty if `tokens` has some.
     index : str, optional
         Path of the index file. None uses the one of the model.
     database : str, default=""
@@ -47,9 +50,26 @@ class ServiceConfig:
     learn_every : float, default=30.0
         Seconds between two checks for new feedback.
     rate : float, default=1000.0
-        Requests per second that each worker accepts from one address.
+        Cost per second that each worker accepts from one address. A request costs 1, and 1 more for each half
+        millisecond of computation after the first.
     open_reads : bool, default=False
         Let other machines read without the token.
+    tokens : dict, optional
+        Tokens of single roles: "read", "click", "judge", "admin"; and "metrics" for `/metrics` alone.
+    unsigned_clicks : bool, default=False
+        Count clicks without an impression too.
+    clicks_per_visitor : int, default=3
+        Clicks of one visitor on one query that count in 24 hours.
+    clicks_per_address : int, default=10
+        Clicks of one address on one query that count in 24 hours.
+    trusted_proxies : tuple of str, default=()
+        Addresses or networks of proxies whose `X-Forwarded-For` names the client.
+    drain : float, default=1.0
+        Seconds between SIGTERM, when `/ready` turns to 503, and the end of listening.
+    round_timeout : float, default=900.0
+        Seconds after which a learning round is ended; the next one begins later.
+    keep_versions : int, optional
+        Number of versions to keep; None keeps all.
 
     Examples
     --------
@@ -68,24 +88,50 @@ class ServiceConfig:
     learn_every: float = 30.0
     rate: float = 1000.0
     open_reads: bool = False
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    unsigned_clicks: bool = False
+    clicks_per_visitor: int = 3
+    clicks_per_address: int = 10
+    trusted_proxies: tuple[str, ...] = ()
+    drain: float = 1.0
+    round_timeout: float = 900.0
+    keep_versions: int | None = None
 
     def __post_init__(self) -> None:
         if not self.database:
             object.__setattr__(self, "database", f"sqlite:///{self.model}.feedback.sqlite")
         validation.number("rate", self.rate, low=0.0, open_low=True)
         validation.number("learn_every", self.learn_every, low=0.0, open_low=True)
-        if not self.token.isascii() or not self.token.isprintable() or " " in self.token or not self.token:
-            raise ConfigError("the token must consist of printable ASCII characters without spaces")
+        validation.number("drain", self.drain, low=0.0)
+        validation.count("clicks_per_visitor", self.clicks_per_visitor, low=1)
+        validation.count("clicks_per_address", self.clicks_per_address, low=1)
+        validation.number("round_timeout", self.round_timeout, low=0.0, open_low=True)
+        if self.keep_versions is not None:
+            validation.count("keep_versions", self.keep_versions, low=1)
+        self.proxy_networks()
+        validate_tokens(self.token, self.tokens, public=not self.loopback)
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach the service."""
-        return is_loopback(self.host)
+        """Whether only this machine can reach the service; a proxy on this machine lets others reach it."""
+        return is_loopback(self.host) and not self.trusted_proxies
 
     @property
     def reads_need_token(self) -> bool:
         """Whether reads need the token."""
         return not self.loopback and not self.open_reads
+
+    @property
+    def click_limits(self) -> ClickLimits:
+        """How many clicks count."""
+        return ClickLimits(self.clicks_per_visitor, self.clicks_per_address)
+
+    def proxy_networks(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+        """Return the networks of the trusted proxies. Another text raises ConfigError."""
+        try:
+            return [ipaddress.ip_network(text) for text in self.trusted_proxies]
+        except ValueError as error:
+            raise ConfigError(f"trusted_proxies: {error}; write an address or a network such as 10.0.0.0/8") from None
 
 
 def is_loopback(host: str) -> bool:

@@ -18,7 +18,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, Oper
 
 from ..errors import ConfigError, DataError, NotInstalled
 
-REVISION = "0003"
+REVISION = "0004"
 """The migration that this release works with."""
 LOCK_TIMEOUT_S, OPEN_TIMEOUT_S = 4.0, 20.0
 """How long a writer waits for another one; how long opening waits, while another process may migrate."""
@@ -46,7 +46,12 @@ feedback_table = sa.table(
     sa.column("shown", sa.Text),
     sa.column("grade", sa.Float),
     sa.column("received", sa.DateTime),
+    sa.column("impression", sa.String),
+    sa.column("visitor", sa.String),
+    sa.column("address", sa.String),
+    sa.column("counted", sa.Boolean),
 )
+settings_table = sa.table("sparserank_settings", sa.column("name", sa.String), sa.column("value", sa.Text))
 
 
 class FileReplaced(SQLAlchemyError):

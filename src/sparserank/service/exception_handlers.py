@@ -10,12 +10,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from ..errors import DataError, FilterError
+from .cost import TooExpensive
+from .impressions import InvalidImpression
 from .schemas import Problem
 from .store import Conflict, NotStored
 
 _DESCRIPTIONS = {
     400: "The request could not be parsed.",
     401: "The token is missing or wrong.",
+    403: "The role of the token does not allow it.",
     404: "The document, version or path does not exist.",
     408: "The body of the request arrived too slowly.",
     409: "The request conflicts with the stored state.",
@@ -23,9 +26,9 @@ _DESCRIPTIONS = {
     421: "The host name is not one of this service.",
     422: "A field is missing, unknown or out of range.",
     429: "Too many requests; `Retry-After` says when to try again.",
-    503: "The database does not answer; the same request may be sent again.",
+    503: "The database does not answer, or the service is stopping; the same request may be sent again.",
 }
-_EVERY_REQUEST = (400, 401, 408, 413, 421, 429)
+_EVERY_REQUEST = (400, 401, 403, 408, 413, 421, 429)
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 
 
@@ -52,7 +55,14 @@ def add_exception_handlers(app: FastAPI) -> None:
     """Register a handler for every expected exception; the middleware handles the others."""
     app.add_exception_handler(RequestValidationError, _handle_validation)
     app.add_exception_handler(HTTPException, _handle_http)
-    for exception, status in ((NotFound, 404), (Conflict, 409), (FilterError, 422), (NotStored, 503)):
+    for exception, status in (
+        (NotFound, 404),
+        (Conflict, 409),
+        (FilterError, 422),
+        (InvalidImpression, 422),
+        (TooExpensive, 422),
+        (NotStored, 503),
+    ):
         app.add_exception_handler(exception, _handler(status))
 
 

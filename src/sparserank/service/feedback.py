@@ -11,7 +11,9 @@ class Feedback:
     """A click or a judgment of a user, with the id that the client made.
 
     A "click" chooses `document` among `shown`, the ids of the results, best first. A "judgment" gives `document` a
-    grade: positive is good, negative is bad. `number` is the position in the order of storage, from 1.
+    grade: positive is good, negative is bad. `number` is the position in the order of storage, from 1. `impression`,
+    `visitor` and `address` say which search a click belongs to and who made it; feedback that is not `counted` is
+    stored and teaches nothing.
     """
 
     id: str
@@ -22,6 +24,10 @@ class Feedback:
     grade: float = 1.0
     number: int = 0
     received: datetime | None = None
+    impression: str = ""
+    visitor: str = ""
+    address: str = ""
+    counted: bool = True
 
 
 def normalize_query(query: str) -> str:

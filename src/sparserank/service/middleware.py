@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
+import ipaddress
 import json
 import logging
 import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .access import METRICS, Access, may
 from .config import MAX_BODY_BYTES, ServiceConfig, is_loopback
 
 log = logging.getLogger(__name__)
@@ -27,11 +29,14 @@ SECURITY_HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-WRITE_PATHS = frozenset({"/feedback", "/judgments", "/model/rollback"})
-"""These need the token on every host; judgments have queries of other people."""
-OPEN_PATHS = frozenset({"/", "/health", "/openapi.json"})
+WRITE_ROLES = {"/feedback": "click", "/judgments": "judge", "/model/rollback": "admin"}
+"""The role that each of these needs on every host; judgments have queries of other people."""
+OPEN_PATHS = frozenset({"/", "/health", "/ready", "/openapi.json"})
 """These and the page never need it; they contain nothing of the documents."""
 
+UNIQUE_HEADERS = frozenset({b"host", b"authorization"})
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _RAW_HEADERS = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
 
 
@@ -46,9 +51,10 @@ class RequestError(Exception):
 class SecurityMiddleware:
     """Checks requests, reads their bodies, and answers errors in one sentence."""
 
-    def __init__(self, app: ASGIApp, config: ServiceConfig) -> None:
-        self.app = app
-        self._token = config.token.encode()
+    def __init__(self, app: ASGIApp, config: ServiceConfig, is_draining: Callable[[], bool] = lambda: False) -> None:
+        self.app, self._is_draining = app, is_draining
+        self._access = Access(config.token, config.tokens)
+        self._proxies = config.proxy_networks()
         self._loopback = config.loopback
         self._reads_need_token = config.reads_need_token
         self._rate_limiter = RateLimiter(config.rate)
@@ -64,13 +70,21 @@ class SecurityMiddleware:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*message.get("headers", ()), *_RAW_HEADERS]
+                closing = [(b"connection", b"close")] if self._is_draining() else []
+                message["headers"] = [*message.get("headers", ()), *_RAW_HEADERS, *closing]
             await send(message)
 
         try:
-            self._check(scope, headers := dict(scope["headers"]))
+            headers = unique_headers(scope["headers"])
+            if self._proxies:
+                scope["client"] = (forwarded_client(client_address(scope), headers, self._proxies), 0)
+            self._check(scope, headers)
             body = await _read_body(headers, receive)
-            await self.app(scope, _replay(body, receive), send_with_headers)
+            try:
+                await self.app(scope, _replay(body, receive), send_with_headers)
+            finally:
+                if "work" in scope:
+                    self._rate_limiter.charge(client_address(scope), scope["work"].units())
         except RequestError as error:
             await _send_error(error, send_with_headers)
         except Exception:
@@ -81,29 +95,74 @@ class SecurityMiddleware:
 
     def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         """Raise RequestError unless rate, host and token are fine."""
-        wait = self._rate_limiter.take((scope.get("client") or ("",))[0])
+        wait = self._rate_limiter.take(client_address(scope))
         if wait > 0.0:
             seconds = str(max(1, round(wait + 0.5)))
             detail = f"too many requests from this address; try again in {seconds} s"
             raise RequestError(429, detail, **{"retry-after": seconds})
         if self._loopback and not _is_local_host(headers.get(b"host", b"")):
             raise RequestError(421, "this service answers to localhost only; use http://127.0.0.1 or http://localhost")
-        if self._needs_token(scope["path"]) and not self._has_token(headers.get(b"authorization", b"")):
+        role = scope["role"] = self._access.role(headers.get(b"authorization", b""))
+        needed = self._needed_role(scope["path"])
+        if needed is None or may(role, needed) or (needed == METRICS and may(role, "admin")):
+            return
+        if role is None:
             detail = "this request needs the token; send it as `Authorization: Bearer TOKEN`"
             raise RequestError(401, detail, **{"www-authenticate": "Bearer"})
+        raise RequestError(403, f"the token of the role {role!r} is not enough; use the token of the role {needed!r}")
 
-    def _needs_token(self, path: str) -> bool:
-        if path in WRITE_PATHS:
-            return True
-        return self._reads_need_token and not (path in OPEN_PATHS or path.startswith("/page/"))
+    def _needed_role(self, path: str) -> str | None:
+        """Return the role that a path needs, or None if it is open."""
+        if path in WRITE_ROLES:
+            return WRITE_ROLES[path]
+        if path == "/metrics" and self._access.has_metrics_token:
+            return METRICS
+        is_open = not self._reads_need_token or path in OPEN_PATHS or path.startswith("/page/")
+        return None if is_open else "read"
 
-    def _has_token(self, authorization: bytes) -> bool:
-        scheme, _, token = authorization.partition(b" ")
-        return hmac.compare_digest(token.strip(), self._token) and scheme.lower() == b"bearer"  # in constant time
+
+def client_address(scope: Scope) -> str:
+    """Return the address of the client, or of its proxy."""
+    address: str = (scope.get("client") or ("",))[0]
+    return address
+
+
+def unique_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Return headers by name; a second Host or Authorization raises RequestError: a proxy may have read the other one.
+
+    >>> unique_headers([(b"host", b"a"), (b"accept", b"x"), (b"accept", b"y")])
+    {b'host': b'a', b'accept': b'y'}
+    """
+    found: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name in UNIQUE_HEADERS and name in found:
+            raise RequestError(400, f"the header {name.decode().title()!r} was sent twice; send it once")
+        found[name] = value
+    return found
+
+
+def forwarded_client(peer: str, headers: dict[bytes, bytes], proxies: Sequence[Network]) -> str:
+    """Return the client that trusted proxies name: the last address of X-Forwarded-For that is not one of them.
+
+    >>> proxies = [ipaddress.ip_network("10.0.0.0/8")]
+    >>> forwarded_client("10.0.0.1", {b"x-forwarded-for": b"1.1.1.1, 2.2.2.2, 10.9.9.9"}, proxies)
+    '2.2.2.2'
+    >>> forwarded_client("3.3.3.3", {b"x-forwarded-for": b"1.1.1.1"}, proxies)
+    '3.3.3.3'
+    """
+    client = peer
+    for text in reversed(headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")):
+        try:
+            if not any(ipaddress.ip_address(client) in network for network in proxies):
+                return client
+            client = str(ipaddress.ip_address(text.strip()))
+        except ValueError:
+            return client
+    return client
 
 
 class RateLimiter:
-    """A token bucket per address that holds the requests of one second.
+    """A token bucket per address that holds the cost of one second.
 
     >>> limiter = RateLimiter(2)
     >>> [limiter.take("a", now=0.0) for _ in range(3)]
@@ -125,6 +184,12 @@ class RateLimiter:
             self._evict(now)
         self._buckets[client] = (level - 1.0 if level >= 1.0 else level, now)
         return 0.0 if level >= 1.0 else (1.0 - level) / self._rate
+
+    def charge(self, client: str, cost: float) -> None:
+        """Take the cost of a request that was let through; a client that owes something waits longer."""
+        if client in self._buckets:
+            level, then = self._buckets[client]
+            self._buckets[client] = (level - cost, then)
 
     def _evict(self, now: float) -> None:
         """Forget the clients with full buckets; if there is none, the client that was idle longest."""

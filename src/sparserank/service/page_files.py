@@ -19,13 +19,13 @@ PAGE_TYPES = {
 """Content types by file extension; other files are not served."""
 
 
-@router.get("/", include_in_schema=False)
+@router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
 async def index_page() -> Response:
     """Return the page."""
     return await page("index.html")
 
 
-@router.get("/page/{name}", include_in_schema=False)
+@router.api_route("/page/{name}", methods=["GET", "HEAD"], include_in_schema=False)
 async def page(name: str) -> Response:
     """Return a file of the page."""
     if name not in _page_files():

@@ -1,4 +1,5 @@
-"""The HTTP protocol of uvicorn, with limits on the time and size of a request head, and without protocol upgrades.
+"""The HTTP protocol of uvicorn, with limits on the time and size of a request head, on the time that a client takes to
+read its answer, and without protocol upgrades.
 
 A request that offers an upgrade (`Upgrade: h2c`, as Java's client does in each first request) is answered in HTTP/1.1.
 The parser stops at such a head and drops the body, so it receives the same head again, without the offer. The parser
@@ -8,6 +9,10 @@ alone decides where a head ends and what its lines are, so that such a request i
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import termios
+from array import array
+from contextlib import suppress
 from typing import Any
 
 import httptools
@@ -19,6 +24,8 @@ from .middleware import REQUEST_TIMEOUT_S
 PART_BYTES = 2048
 """Data is parsed in parts of this size, so that the size of a head is known apart from the body before it."""
 UPGRADE_HEADERS = (b"upgrade", b"http2-settings")
+WRITE_TIMEOUT_S, MIN_WRITTEN_BYTES = 10.0, 64 * 1024
+"""A client must read the rest of its answer, or so many bytes of it, within this time."""
 
 
 class _Parser(httptools.HttpRequestParser):
@@ -45,6 +52,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
     _head_bytes: int | None = 0  # so far; None when the head is complete
     _completed = False  # a head or a body ended in the last part
+    _write_timer: asyncio.TimerHandle | None = None
+    _unread_bytes = 0  # when the timer started
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -85,9 +94,22 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._head_bytes, self._completed = 0, True
             super().on_message_complete()
 
+    def pause_writing(self) -> None:
+        """Note that the client reads more slowly than it is answered."""
+        super().pause_writing()
+        self._watch_writes()
+
+    def on_response_complete(self) -> None:
+        """End a response; the client may still have to read it."""
+        super().on_response_complete()
+        if self.transport.get_write_buffer_size():  # what the system has queued costs this process nothing
+            self._watch_writes()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
+        """Stop the timers."""
         self._stop_timer()
+        if self._write_timer is not None:
+            self._write_timer.cancel()
         super().connection_lost(exc)
 
     def decline_upgrade(self, rest: bytes) -> None:
@@ -96,6 +118,27 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         lines += [b"%s: %s" % line for line in without_upgrade(self.headers)]
         self.parser = _Parser(self)
         self.parser.feed_data(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
+
+    def _watch_writes(self) -> None:
+        if self._write_timer is None:
+            self._unread_bytes = self._count_unread()
+            self._write_timer = self.loop.call_later(WRITE_TIMEOUT_S, self._check_writes)
+
+    def _check_writes(self) -> None:
+        """Close the connection, and free its memory, if the client has read too little."""
+        self._write_timer = None
+        unread = self._count_unread()
+        if unread > max(0, self._unread_bytes - MIN_WRITTEN_BYTES):
+            self.transport.abort()
+        elif unread:
+            self._watch_writes()
+
+    def _count_unread(self) -> int:
+        """Return the bytes that the client has not received: in this process and in the send queue of the system."""
+        queued = array("i", [0])
+        with suppress(OSError, AttributeError):
+            fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, queued)
+        return self.transport.get_write_buffer_size() + queued[0]
 
     def _is_declining(self) -> bool:
         return bool(self.parser.should_upgrade()) and self.parser.get_method() != b"CONNECT"
@@ -126,16 +169,3 @@ def without_upgrade(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, byt
         if name not in UPGRADE_HEADERS and (value or name != b"connection"):
             remaining.append((name, value))
     return remaining
-
-
-LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain", "stream": "ext://sys.stderr"}},
-    "loggers": {
-        "sparserank": {"handlers": ["stderr"], "level": "INFO"},
-        "uvicorn": {"handlers": ["stderr"], "level": "WARNING"},
-    },
-}
-"""Logs go to stderr. No request is logged, so no query and no token."""

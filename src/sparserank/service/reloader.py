@@ -113,7 +113,7 @@ class ModelReloader:
     def __init__(self, registry: VersionRegistry, index: PathLike | None = None) -> None:
         self.registry = registry
         self._index = index
-        self._stamp = self._current_stamp()
+        self._stamp, self._index_id = self._current_stamp(), self._own_index_id()
         self._model = self._load()
         self._reloading, self._comparing = threading.Lock(), threading.Lock()
         self._changes: tuple[tuple[int, int], list[dict[str, Any]]] | None = None
@@ -130,14 +130,14 @@ class ModelReloader:
             stamp = self._current_stamp()
             if stamp == self._stamp:
                 return False
-            before = self._model.version.number
-            if self.registry.current().number != before:
+            before, index_id = self._model.version.number, self._own_index_id()
+            if self.registry.current().number != before or index_id != self._index_id:
                 self._model = self._load()
-            self._stamp = stamp
-            if self._model.version.number == before:
-                return False
-            log.info("serving version %d", self._model.version.number)
-            return True
+            is_new = self._model.version.number != before or index_id != self._index_id
+            self._stamp, self._index_id = stamp, index_id
+            if is_new:
+                log.info("serving version %d, %d documents", self._model.version.number, len(self._model.ranker.index_))
+            return is_new
 
     def versions(self) -> tuple[Version, ...]:
         """Return all versions, or only the served one if the manifest is damaged."""
@@ -192,8 +192,13 @@ class ModelReloader:
     def _current_stamp(self) -> object:
         """Return a value that changes with the served version or its files, which may be repaired meanwhile."""
         version = self.registry.current()
-        files = self.registry.path(version.number), self.registry.index_path_of(version, self._index)
-        return self.registry.stamp(), [None if file is None else file_id(file) for file in files]
+        files = self.registry.path(version.number), self.registry.index_source(version, self._index)
+        return self.registry.stamp(), [file_id(file) for file in files]
+
+    def _own_index_id(self) -> object:
+        """Return a value that changes with the private copy of the index; a new index is copied now."""
+        own = self.registry.own_index(self.registry.current(), self._index)
+        return None if own is None else file_id(own)
 
     def _load(self) -> LoadedModel:
         version, ranker = self.registry.load_last_good(self._index)

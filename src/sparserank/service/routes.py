@@ -7,9 +7,11 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic_core import PydanticSerializationError, to_json
@@ -19,12 +21,15 @@ from ..search import Hit
 from ..search.snippets import passage
 from ..text_ranker.explain import QueryExplainer
 from ..versions import Version
-from . import schemas, store
-from .config import MAX_FACET_VALUES, MAX_ID_CHARACTERS, MAX_JUDGMENTS, MAX_RESULTS
+from . import impressions, schemas, store
+from .access import may
+from .config import MAX_FACET_VALUES, MAX_ID_CHARACTERS, MAX_JUDGMENTS, MAX_RESULTS, ServiceConfig
+from .cost import MIN_HEAVY_TERMS, Work, check_size
 from .exception_handlers import NotFound, error_responses, problem
 from .feedback import Feedback
 from .learning.learner import Learner
 from .metrics import CONTENT_TYPE, Metrics
+from .middleware import client_address
 from .reloader import LoadedModel, ModelReloader, Weights
 from .store import FeedbackStore, NotStored
 
@@ -32,17 +37,21 @@ T = TypeVar("T")
 
 router = APIRouter()
 NEEDS_TOKEN: dict[str, Any] = {"security": [{"token": []}]}
-RESULTS_PER_STEP = 2
-"""Results that are explained before other requests may run."""
+SNIPPET_PAIRS = 20
+"""The largest pairs of a result, whose words its passage marks."""
 
 
-class Service(NamedTuple):
-    """The objects that the routes use."""
+@dataclass
+class Service:
+    """The objects that the routes use; `is_draining` is True from SIGTERM to the end of the worker."""
 
     reloader: ModelReloader
     store: FeedbackStore
     metrics: Metrics
     learner: Learner | None
+    config: ServiceConfig
+    is_draining: bool = False
+    heavy: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
 
 
 def _service(request: Request) -> Service:
@@ -54,13 +63,13 @@ def _model(request: Request) -> LoadedModel:
     return _service(request).reloader.model()
 
 
-def json_response(content: Any, status: int = 200) -> Response:
-    """Serialize to JSON; text with lone surrogates is escaped."""
+def json_response(content: Any, status: int = 200, limited: bool = True) -> Response:
+    """Serialize to JSON; text with lone surrogates is escaped. A document is as large as it was indexed."""
     try:
         text = to_json(content)
     except PydanticSerializationError:
         text = json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
-    return Response(text, status, media_type="application/json")
+    return Response(check_size(text) if limited else text, status, media_type="application/json")
 
 
 async def _wait_for_database(future: Future[T]) -> T:
@@ -73,19 +82,25 @@ async def _wait_for_database(future: Future[T]) -> T:
 
 @router.post("/search", response_model=schemas.SearchResponse, responses=error_responses(422))
 async def search(body: schemas.SearchRequest, request: Request) -> Response:
-    """Find the best documents for a query; `explain` adds why each of them is there."""
-    start, model = time.perf_counter(), _model(request)
-    ranker = model.ranker
+    """Find the best documents for a query; `explain` adds why each of them is there. A click sends `impression`."""
+    start, model, key = time.perf_counter(), _model(request), _service(request).store.key
+    work = request.scope["work"] = Work()
+    ranker, explainer = model.ranker, None
     forgiving: dict[str, Any] = {"typos": body.typos, "prefix": body.prefix}
+    if body.explain or body.snippets:
+        explainer = ranker.explainer(body.query, **forgiving)
+        work.explain(explainer.n_terms, body.k)
     hits = ranker.search(body.query, body.k, body.filter, body.offset, body.facets, **forgiving)
     results = [_result(hit) for hit in hits]
-    content: dict[str, Any] = {"query": body.query, "version": model.version.number, "results": results}
-    if body.explain:
-        explainer = ranker.explainer(body.query, **forgiving)
-        for number, result in enumerate(results, start=1):
-            result.update(_explanation(model, explainer, result["id"], body.pairs))
-            if number % RESULTS_PER_STEP == 0:
-                await asyncio.sleep(0)
+    version, shown = model.version.number, [hit.id for hit in hits]
+    impression = impressions.sign(key, body.query, shown, version, body.offset)
+    content: dict[str, Any] = {
+        "query": body.query, "version": version, "impression": impression, "results": results,
+    }  # fmt: skip
+    if explainer is not None:
+        is_heavy = explainer.n_terms * len(results) > MIN_HEAVY_TERMS
+        async with _service(request).heavy if is_heavy else nullcontext():
+            await _explain_results(model, explainer, results, body, work)
     if body.lexical:
         lexical = ranker.search_lexical(body.query, body.k, body.filter, body.offset, **forgiving)
         content["lexical"] = [_result(hit) for hit in lexical]
@@ -106,6 +121,22 @@ def _typed(model: LoadedModel, query: str) -> dict[str, str]:
     return {form: query[start:end] for start, end, form in spans if form != query[start:end]}
 
 
+async def _explain_results(
+    model: LoadedModel,
+    explainer: QueryExplainer,
+    results: list[dict[str, Any]],
+    body: schemas.SearchRequest,
+    work: Work,
+) -> None:
+    """Add passages, and pairs if the request wants them."""
+    for result in results:
+        explanation = _explanation(model, explainer, result["id"], body.pairs if body.explain else SNIPPET_PAIRS)
+        if body.explain:
+            work.add_pairs(len(explanation["pairs"]))
+        result.update(explanation if body.explain else {"passage": explanation["passage"]})
+        await work.pause()
+
+
 def _result(hit: Hit) -> dict[str, Any]:
     return {**hit._asdict(), "metadata": hit.metadata}
 
@@ -117,7 +148,7 @@ async def document(id: Annotated[str, Path(min_length=1, max_length=MAX_ID_CHARA
     _require_documents(model, id)
     index = model.ranker.index_
     texts = {"title": index.title_of(id), "text": index.text_of(id)}
-    return json_response({"id": id, **texts, "metadata": index.metadata_of(id)})
+    return json_response({"id": id, **texts, "metadata": index.metadata_of(id)}, limited=False)
 
 
 def _explanation(
@@ -154,8 +185,11 @@ async def explain(body: schemas.ExplainRequest, request: Request) -> Response:
     """Explain a score: which query word met which document word, and what the pair added."""
     model = _model(request)
     _require_documents(model, body.document)
-    explainer = model.ranker.explainer(body.query, typos=body.typos, prefix=body.prefix)
-    explanation = _explanation(model, explainer, body.document, None, with_score=True)
+    work, explainer = Work(), model.ranker.explainer(body.query, typos=body.typos, prefix=body.prefix)
+    request.scope["work"] = work
+    work.explain(explainer.n_terms, 1)
+    explanation = _explanation(model, explainer, body.document, body.pairs, with_score=True)
+    work.add_pairs(len(explanation["pairs"]))
     display = _display(model, explanation["pairs"])
     return json_response({"version": model.version.number, **explanation, "display": display})
 
@@ -167,27 +201,54 @@ async def compare(body: schemas.CompareRequest, request: Request) -> Response:
         return problem(422, f"body, second: {body.first!r} was given twice; name two different documents")
     model = _model(request)
     _require_documents(model, body.first, body.second)
-    forgiving = {"typos": body.typos, "prefix": body.prefix}
+    work, forgiving = Work(), {"typos": body.typos, "prefix": body.prefix}
+    request.scope["work"] = work
+    work.explain(model.ranker.explainer(body.query, **forgiving).n_terms, 2)
     compared = model.ranker.compare(body.query, body.first, body.second, **forgiving).to_dict()
     return json_response({**compared, "version": model.version.number, "display": _display(model, compared["pairs"])})
 
 
 @router.post(
     "/feedback", response_model=schemas.FeedbackResponse, status_code=201, openapi_extra=NEEDS_TOKEN,
-    responses=error_responses(404, 409, 422, 503)
+    responses=error_responses(403, 404, 409, 422, 503)
     | {200: {"model": schemas.FeedbackResponse, "description": "It was stored before."}},
 )  # fmt: skip
 async def feedback(body: schemas.FeedbackRequest, request: Request) -> Response:
-    """Store a click or a judgment; it is on disk when the response arrives. Each id is stored once."""
-    service = _service(request)
+    """Store a click or a judgment; it is on disk when the response arrives. Each id is stored once.
+
+    A click counts if it carries the `impression` of its search, once per impression and document, and a few times per
+    visitor and query. Clicks need the role "click", judgments the role "judge".
+    """
+    service, role = _service(request), request.scope["role"]
+    if body.kind == "judgment" and not may(role, "judge"):
+        return problem(403, f"the token of the role {role!r} may not judge; use the token of the role 'judge'")
     _require_documents(_model(request), body.document)
     if body.kind == "click" and body.document not in body.shown:
         return problem(422, "body, shown: a click needs its document among the shown ones")
-    entry = Feedback(body.id, body.kind, body.query, body.document, tuple(body.shown), body.grade)
-    stored = await _wait_for_database(service.store.submit(entry))
-    if stored:
+    entry = _checked_feedback(service, body, client_address(request.scope))
+    receipt = await _wait_for_database(service.store.submit(entry))
+    if receipt.stored:
         service.metrics.stored.inc()
-    return json_response({"id": body.id, "stored": stored}, 201 if stored else 200)
+    reason = receipt.reason or ("" if receipt.counted else NO_IMPRESSION if not body.impression else LIMITED)
+    content = {"id": body.id, "stored": receipt.stored, "counted": receipt.counted, "reason": reason}
+    return json_response(content, 201 if receipt.stored else 200)
+
+
+NO_IMPRESSION = "a click without the impression of its search does not count"
+LIMITED = "this click did not count when it was stored"
+
+
+def _checked_feedback(service: Service, body: schemas.FeedbackRequest, address: str) -> Feedback:
+    """Return what to store; a click with a false impression raises InvalidImpression."""
+    entry = Feedback(
+        body.id, body.kind, body.query, body.document, tuple(body.shown), body.grade,
+        impression=body.impression or "", visitor=body.visitor or "",
+        address=impressions.address_digest(service.store.key, address),
+    )  # fmt: skip
+    if body.kind == "click" and body.impression:
+        impressions.verify(service.store.key, body.impression, body.query, body.shown)
+        return entry
+    return replace(entry, counted=body.kind == "judgment" or service.config.unsigned_clicks)
 
 
 @router.get(
@@ -272,7 +333,7 @@ async def changes(
 
 @router.post(
     "/model/rollback", response_model=schemas.VersionResponse, openapi_extra=NEEDS_TOKEN,
-    responses=error_responses(404, 409, 422),
+    responses=error_responses(403, 404, 409, 422),
 )  # fmt: skip
 async def rollback(body: schemas.RollbackRequest, request: Request) -> Response:
     """Serve an earlier version again."""
@@ -293,9 +354,17 @@ async def health(request: Request) -> Response:
     return json_response({"status": "ok", **body})
 
 
+@router.get("/ready", response_model=schemas.ReadyResponse, responses=error_responses(503))
+async def ready(request: Request) -> Response:
+    """Report that this worker accepts requests; 503 from SIGTERM on. It does not ask the database."""
+    if _service(request).is_draining:
+        return problem(503, "the service is stopping; send requests to another one", {"retry-after": "5"})
+    return json_response({"status": "ready", "version": _model(request).version.number})
+
+
 @router.get(
     "/metrics", response_class=Response,
-    responses=error_responses() | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    responses=error_responses(403) | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )  # fmt: skip
 async def metrics(request: Request) -> Response:
     """Return Prometheus metrics of all workers."""

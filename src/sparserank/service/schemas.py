@@ -18,6 +18,7 @@ from .config import (
     MAX_RESULTS,
     MAX_SHOWN,
 )
+from .impressions import IMPRESSION_CHARACTERS
 
 # no database stores NUL in text
 NO_NUL = r"^[^\x00]*$"
@@ -55,6 +56,9 @@ class SearchRequest(QueryBody):
         int | None,
         Field(ge=0, le=MAX_PAIRS, description="Maximum number of pairs per result; `rest` sums up the others."),
     ] = None
+    snippets: Annotated[
+        bool, Field(description="Add a passage to each result, without its pairs; cheaper than `explain`.")
+    ] = False
     lexical: Annotated[bool, Field(description="Add the results of the lexical score alone.")] = False
     filter: Annotated[
         FilterText | FilterMapping | None,
@@ -74,6 +78,9 @@ class ExplainRequest(QueryBody):
     """A request to explain the score of a document."""
 
     document: DocumentId
+    pairs: Annotated[
+        int | None, Field(ge=0, le=MAX_PAIRS, description="Maximum number of pairs; `rest` sums up the others.")
+    ] = None
 
 
 class CompareRequest(QueryBody):
@@ -97,6 +104,24 @@ class FeedbackRequest(RequestBody):
         list[DocumentId], Field(max_length=MAX_SHOWN, description="Ids of the shown results, best first.")
     ] = []
     grade: Annotated[float, Field(ge=-1, le=4, description="Positive is good, negative is bad.")] = 1.0
+    impression: Annotated[
+        str | None,
+        Field(
+            min_length=IMPRESSION_CHARACTERS,
+            max_length=IMPRESSION_CHARACTERS,
+            pattern=r"^[A-Za-z0-9_-]+$",
+            description="What /search returned with the shown documents; a click without it does not count.",
+        ),
+    ] = None
+    visitor: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=64,
+            pattern=r"^[A-Za-z0-9_-]+$",
+            description="An opaque id of the visitor; by default the address of the client stands for it.",
+        ),
+    ] = None
 
 
 class RollbackRequest(RequestBody):
@@ -177,6 +202,7 @@ class SearchResponse(BaseModel):
 
     query: str
     version: int
+    impression: Annotated[str, Field(description="Signed proof of this list of results; a click carries it.")]
     results: list[ExplainedResult]
     lexical: list[Result] | None = None
     facets: dict[str, dict[str, int]] | None = None
@@ -202,6 +228,7 @@ class ExplainResponse(BaseModel):
     score: float
     version: int
     pairs: list[Pair]
+    rest: Rest | None = None
     passage: Passage
     display: Display
 
@@ -236,10 +263,12 @@ class CompareResponse(BaseModel):
 
 
 class FeedbackResponse(BaseModel):
-    """Whether the feedback was stored now; false if it was stored before."""
+    """Whether the feedback was stored now; false if it was stored before. `reason` says why it does not count."""
 
     id: str
     stored: bool
+    counted: bool
+    reason: str
 
 
 class Judgment(BaseModel):
@@ -326,3 +355,10 @@ class HealthResponse(BaseModel):
     version: int
     documents: int
     feedback: int
+
+
+class ReadyResponse(BaseModel):
+    """This worker accepts requests."""
+
+    status: Literal["ready"]
+    version: int

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging.config
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -16,8 +19,9 @@ from ..errors import ConfigError, SparseRankError
 from ..versions import VersionRegistry
 from .config import ServiceConfig
 from .learning.gate import HeldOutJudgments
+from .logs import LOGGING
 from .metrics import shared_folder
-from .protocol import LOGGING, BoundedHttpProtocol
+from .protocol import BoundedHttpProtocol
 from .reloader import ModelReloader
 from .store import FeedbackStore
 from .workers import Workers
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 
 BACKLOG = 2048
 GRACEFUL_SHUTDOWN_S = 10
+LAST_REQUESTS_S = 0.5
+"""Time between the end of listening and the end of idle connections, so that a request on its way is answered."""
 
 
 def listen(host: str, port: int, workers: int = 1) -> list[socket.socket]:
@@ -111,7 +117,63 @@ def run_worker(app: FastAPI, listening: socket.socket) -> None:
     logging.config.dictConfig(LOGGING)
     # the thread that stores feedback works in many short steps; it should not wait 5 ms before each of them
     sys.setswitchinterval(0.0005)
-    uvicorn.Server(uvicorn_config(app)).run(sockets=[listening])
+    DrainingServer(app).run(sockets=[listening])
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that on SIGTERM first says that it is not ready, answers for a while, and then stops.
+
+    Meanwhile load balancers find another server, and clients are told to close their connections. A second signal stops
+    it at once.
+    """
+
+    def __init__(self, app: FastAPI) -> None:
+        super().__init__(uvicorn_config(app))
+        self._service = app.state.service
+        self._stop_at: float | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Start to drain, or stop."""
+        drain = self._service.config.drain
+        if sig == signal.SIGTERM and drain and self._stop_at is None and not self.should_exit:
+            self._service.is_draining = True
+            self._stop_at = time.monotonic() + drain
+            self._captured_signals.append(sig)
+        else:
+            super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Stop when the time is over."""
+        if self._stop_at is not None and time.monotonic() >= self._stop_at:
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer also the clients that have connected before the end of listening; then close all connections."""
+        if self._stop_at is not None:
+            waiting = [connection for listening in sockets or () for connection in _accept_all(listening)]
+            for server in self.servers:
+                server.close()
+            for listening in sockets or ():
+                listening.close()
+            for connection in waiting:
+                await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
+            await asyncio.sleep(LAST_REQUESTS_S)
+        await super().shutdown(sockets)
+
+    def _protocol(self) -> BoundedHttpProtocol:
+        return BoundedHttpProtocol(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state,
+            _loop=asyncio.get_running_loop(),
+        )  # fmt: skip
+
+
+def _accept_all(listening: socket.socket) -> Iterator[socket.socket]:
+    """Yield the connections that nobody has accepted yet; closing the socket would reset them."""
+    listening.setblocking(False)
+    with suppress(OSError):  # there is no other
+        while True:
+            yield listening.accept()[0]
 
 
 def uvicorn_config(app: FastAPI) -> uvicorn.Config:

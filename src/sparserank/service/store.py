@@ -14,13 +14,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..errors import DataError, SparseRankError
-from .database import Database, feedback_table
+from .click_limits import LIMIT_PERIOD, ClickLimits
+from .database import Database, feedback_table, settings_table
 from .feedback import Feedback, normalize_query
 
 MAX_BATCH = 500
@@ -30,7 +31,16 @@ MAX_WAITING = 10_000
 DATABASE_TIMEOUT_S = 9.0
 """A request waits so long: longer than two writers in turn, shorter than the shutdown of the service."""
 
-_Waiting = tuple[Feedback, "Future[bool]"]
+
+class Receipt(NamedTuple):
+    """Whether feedback was stored now, whether it counts, and why not."""
+
+    stored: bool
+    counted: bool = True
+    reason: str = ""
+
+
+_Waiting = tuple[Feedback, "Future[Receipt]"]
 
 
 class Conflict(DataError):
@@ -50,6 +60,13 @@ class FeedbackStore:
         SQLAlchemy URL of the database.
     create : bool, default=True
         Create a missing SQLite file.
+    limits : ClickLimits, optional
+        How many clicks of one visitor and of one address count.
+
+    Attributes
+    ----------
+    key : bytes
+        The secret of this database that signs impressions.
 
     Examples
     --------
@@ -62,8 +79,12 @@ class FeedbackStore:
     >>> store.close(); folder.cleanup()
     """
 
-    def __init__(self, url: str, *, create: bool = True) -> None:
+    def __init__(self, url: str, *, create: bool = True, limits: ClickLimits | None = None) -> None:
         self._database = Database(url, create=create)
+        self._limits = ClickLimits() if limits is None else limits
+        with self._reading() as connection:
+            key = sa.select(settings_table.c.value).where(settings_table.c.name == "impression_key")
+            self.key = bytes.fromhex(connection.scalars(key).one())
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._writer: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -75,11 +96,11 @@ class FeedbackStore:
 
         Different content under the same id raises `Conflict`.
         """
-        return self.submit(feedback).result()
+        return self.submit(feedback).result().stored
 
-    def submit(self, feedback: Feedback) -> Future[bool]:
-        """Start `add` and return its future."""
-        done: Future[bool] = Future()
+    def submit(self, feedback: Feedback) -> Future[Receipt]:
+        """Start `add` and return the future of its receipt."""
+        done: Future[Receipt] = Future()
         with self._lock:
             if self._closed:
                 raise NotStored("the service is stopping; send the feedback again with the same id")
@@ -176,7 +197,7 @@ class FeedbackStore:
         batch = [(feedback, done) for feedback, done in waiting if done.set_running_or_notify_cancel()]
         try:
             with self._database.writing() as connection:
-                outcomes = _store(connection, [feedback for feedback, _ in batch])
+                outcomes = _store(connection, [feedback for feedback, _ in batch], self._limits)
         except SQLAlchemyError as error:
             failure: Exception = NotStored(f"not stored: {_message(error)}; send it again later with the same id")
         except Exception as error:  # if this thread died, every later request would wait
@@ -194,27 +215,58 @@ def _message(error: SQLAlchemyError) -> str:
     return " ".join(str(getattr(error, "orig", None) or error).split())
 
 
-def _store(connection: sa.Connection, batch: Sequence[Feedback]) -> list[bool | Conflict]:
+def _store(connection: sa.Connection, batch: Sequence[Feedback], limits: ClickLimits) -> list[Receipt | Conflict]:
     """Insert new feedback; return for each whether it is new, or a conflict. No other writer runs now."""
     ids = sorted({feedback.id for feedback in batch})
     known = sa.select(feedback_table).where(feedback_table.c.id.in_(ids))
     stored = {feedback.id: feedback for feedback in _fetch(connection, known)}
     last, received = _last(connection), datetime.now(UTC)
-    outcomes: list[bool | Conflict] = []
+    counter = limits.counter(_recent_clicks(connection, batch, received))
+    outcomes: list[Receipt | Conflict] = []
     rows: list[dict[str, Any]] = []
     for feedback in batch:
         before = stored.get(feedback.id)
         if before is None:
-            stored[feedback.id] = replace(feedback, number=last + len(rows) + 1, received=received)
-            rows.append(_row(stored[feedback.id]))
-            outcomes.append(True)
-        elif replace(before, number=feedback.number, received=feedback.received) == feedback:
-            outcomes.append(False)
+            reason = counter.reject(feedback)
+            counted = feedback.counted and not reason
+            new = replace(feedback, number=last + len(rows) + 1, received=received, counted=counted)
+            stored[feedback.id] = new
+            rows.append(_row(new))
+            outcomes.append(Receipt(True, counted, reason))
+        elif _content(before) == _content(feedback):
+            outcomes.append(Receipt(False, before.counted))
         else:
             outcomes.append(Conflict(f"the id {feedback.id!r} is stored with different content; use a new id"))
     if rows:
         connection.execute(feedback_table.insert(), rows)
     return outcomes
+
+
+def _content(feedback: Feedback) -> Feedback:
+    """Return what a client says: the same in every attempt to send it."""
+    return replace(feedback, number=0, received=None, address="", counted=True)
+
+
+def _recent_clicks(connection: sa.Connection, batch: Sequence[Feedback], now: datetime) -> list[Feedback]:
+    """Return the clicks that count against the limits of the clicks in a batch."""
+    clicks, columns = (
+        [feedback for feedback in batch if feedback.kind == "click" and feedback.impression],
+        feedback_table.c,
+    )
+    if not clicks:
+        return []
+    same = (
+        getattr(columns, name).in_(sorted({value for one in clicks if (value := getattr(one, name))}))
+        for name in ("impression", "visitor", "address")
+    )
+    statement = sa.select(feedback_table).where(
+        columns.query_digest.in_(sorted({_digest(one.query) for one in clicks})),
+        columns.received > (now - LIMIT_PERIOD).replace(tzinfo=None),
+        columns.counted,
+        columns.kind == "click",
+        sa.or_(*same),
+    )
+    return _fetch(connection, statement)
 
 
 def _last(connection: sa.Connection) -> int:
@@ -235,7 +287,7 @@ def _fetch(connection: sa.Connection, statement: sa.Select[Any]) -> list[Feedbac
     return [
         Feedback(
             row.id, row.kind, row.query, row.document, tuple(json.loads(row.shown)), row.grade, row.number,
-            row.received.replace(tzinfo=UTC),
+            row.received.replace(tzinfo=UTC), row.impression, row.visitor, row.address, bool(row.counted),
         )
         for row in connection.execute(statement)
     ]  # fmt: skip

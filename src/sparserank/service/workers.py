@@ -28,7 +28,7 @@ POLL_INTERVAL_S = 0.1
 RESTART_DELAY_S, MAX_RESTART_DELAY_S = 1.0, 30.0
 """Time between two starts of a worker; it doubles after each failed start."""
 SHUTDOWN_TIMEOUT_S = 20.0
-"""Time that a worker has to end."""
+"""Time that a worker has to end after it has drained."""
 
 _spawn = multiprocessing.get_context("spawn")
 
@@ -54,7 +54,7 @@ class Workers:
         workers = [slot.worker for slot in slots]
         for worker in workers:
             worker.terminate()
-        deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S
+        deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S + self._config.drain
         for worker in workers:
             worker.join(max(0.0, deadline - time.monotonic()))
             if worker.is_alive():

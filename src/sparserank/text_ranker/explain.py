@@ -108,6 +108,11 @@ class QueryExplainer:
         remainder = Remainder(len(others), *(float(value[others][part].sum()) for part in parts))
         return TopContributions(float(np.float32(value.sum())), pairs, remainder, [note for _, note in names])
 
+    @property
+    def n_terms(self) -> int:
+        """The number of words and pairs whose weights an explanation of one document looks up."""
+        return len(self._all[0])
+
     def passage(self, doc_id: str) -> Passage:
         """Return the passage of a document that explains its score best."""
         words = [(word, contribution) for _, word, contribution, _ in self.top(doc_id).pairs]

@@ -40,6 +40,8 @@ class Version:
         Number of the last feedback that it takes into account.
     index : str, optional
         Name of its own index file, if the index of the model file does not match.
+    removed : bool, default=False
+        Its files were removed; the record of it stays.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Version:
     check: Mapping[str, Any] = field(default_factory=dict)
     learned_through: int = 0
     index: str | None = None
+    removed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -73,9 +76,9 @@ class Manifest:
     def get(self, number: int) -> Version:
         """Return a version. An unknown number raises DataError."""
         for version in self.versions:
-            if version.number == number:
+            if version.number == number and not version.removed:
                 return version
-        numbers = ", ".join(str(version.number) for version in self.versions)
+        numbers = ", ".join(str(version.number) for version in self.versions if not version.removed)
         raise DataError(f"there is no version {number}; the versions are: {numbers}")
 
     def with_served(self, number: int) -> Manifest:
@@ -103,13 +106,16 @@ def read_manifest(path: Path) -> Manifest:
         if content["format"] != FORMAT:
             raise ValueError(f"format {content['format']!r}; this release reads format {FORMAT}")
         names = [field.name for field in fields(Version)]
-        versions = tuple(Version(**{name: version[name] for name in names}) for version in content["versions"])
+        versions = tuple(
+            Version(**{"removed": False} | {name: version[name] for name in names if name in version})
+            for version in content["versions"]
+        )
         served = tuple(
             (int(entry["version"]), datetime.fromisoformat(entry["since"]).isoformat()) for entry in content["served"]
         )
         manifest = Manifest(versions, served, str(content["source"]))
-        for number, _ in served:
-            manifest.get(number)
+        if not {number for number, _ in served} <= {version.number for version in versions}:
+            raise ValueError("a served version is not listed")
         manifest.current, manifest.roots  # noqa: B018 - raises if no version is served or a parent is missing
     except DataError as error:
         raise ModelError(str(error) if str(path) in str(error) else f"{path}: {error}") from None

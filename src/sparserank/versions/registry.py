@@ -1,16 +1,15 @@
 """All versions of a model that was ever served, in the folder `MODEL.versions`.
 
 `000001.safetensors` is a copy of MODEL when it was first served; each later version has the next number. The file of a
-version is never changed or removed. The manifest `versions.json` lists the versions and names the served one. It is
-replaced atomically, so at any time one whole version is served. `000001.index` keeps the index of MODEL, because
-training replaces both files.
+version never changes; only `prune` removes it. The manifest `versions.json` lists the versions and names the served
+one. It is replaced atomically, so at any time one whole version is served. `000001.index` is a private copy of the
+index of MODEL: training replaces both files, and someone may overwrite the index while it is served.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from ..base.ranker import Ranker
-from ..data.files import PathLike, atomic_write, file_id, read_bytes, write_bytes
+from ..data.files import PathLike, file_id, read_bytes, write_bytes
 from ..errors import DataError, ModelError
-from ..search.shards import link_shards
 from ..text_ranker.persistence import load_model, load_text
 from ..text_ranker.ranker import OtherIndex, TextRanker, index_path
+from .index_copies import cache_folder, copy_index, is_copy
 from .manifest import Manifest, Version, read_manifest, utc_now, write_manifest
+from .pruning import old_versions, remove_files
 
 log = logging.getLogger(__name__)
 
@@ -91,8 +91,8 @@ class VersionRegistry:
         return registry
 
     def list(self) -> tuple[Version, ...]:
-        """Return all versions, oldest first."""
-        return self._manifest().versions
+        """Return all versions that were not removed, oldest first."""
+        return tuple(version for version in self._manifest().versions if not version.removed)
 
     def current(self) -> Version:
         """Return the served version."""
@@ -130,8 +130,7 @@ class VersionRegistry:
         number : int, optional
             Number of the version. None means the served one.
         index : path-like, optional
-            Index file to use, unless the version has its own. By default the index of the model file; if that belongs
-            to another model or is missing, the copy in the folder of the versions.
+            Index file to use, unless the version has its own. By default the index of the model file.
         """
         version, path = self.get(number), self.path(number)
         if self._unsaved is None:
@@ -139,16 +138,10 @@ class VersionRegistry:
                 raise ModelError(f"{path}: the file of this version is missing")
             if _sha256(read_bytes(path)) != version.sha256:
                 raise ModelError(f"{path}: damaged: this is not the file that was written as version {version.number}")
-        try:
-            return load_text(path, self.index_path_of(version, index))
-        except OtherIndex:  # the model file was trained again since
-            copy = self._index_copy(version)
-            if index is not None or version.index is not None or not copy.exists():
-                raise
-            return load_text(path, copy)
+        return load_text(path, self.own_index(version, index))
 
-    def index_path_of(self, version: Version, index: PathLike | None = None) -> Path | None:
-        """Return the index file of a version, or None if there is none.
+    def index_source(self, version: Version, index: PathLike | None = None) -> Path:
+        """Return the index file that a version is served from a copy of.
 
         Parameters
         ----------
@@ -159,9 +152,43 @@ class VersionRegistry:
         """
         if version.index is not None:
             return self.folder / version.index
-        if index is not None:
-            return Path(index)
-        return next((path for path in (index_path(self.model), self._index_copy(version)) if path.exists()), None)
+        return index_path(self.model) if index is None else Path(index)
+
+    def own_index(self, version: Version, index: PathLike | None = None) -> Path | None:
+        """Return the private copy of the index of a version, or None if there is no index; copy the index if it is new.
+
+        If the index of the model file is damaged, of another model or missing, the last copy stays. An index that the
+        caller names raises an error instead.
+
+        Parameters
+        ----------
+        version : Version
+            The version.
+        index : path-like, optional
+            Index file; see `load`.
+        """
+        source, copy = self.index_source(version, index), self._index_copy(version, index)
+        if version.index is not None:
+            return source
+        if not source.exists():
+            return copy if index is None and copy.exists() else None if index is None else source
+        if is_copy(source, copy):
+            return copy
+        fingerprint = load_model(self.path(version.number)).fingerprint()
+        try:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if not copy_index(source, copy, fingerprint):
+                raise OtherIndex(f"{source}: built for another model than {self.path(version.number)}")
+        except OtherIndex:  # the model file was trained again since
+            return copy if index is None and copy.exists() else source
+        except ModelError as error:
+            if index is not None or not copy.exists():
+                return source  # loading it reports the error with the path of the source
+            log.error("%s; the last intact copy of the index stays", error)
+        except (OSError, DataError) as error:
+            log.warning("%s: is served from this file, which nobody must overwrite: %s", source, error)
+            return source
+        return copy
 
     def load_last_good(self, index: PathLike | None = None) -> tuple[Version, TextRanker]:
         """Load the served version; if it is damaged, the newest earlier version that is not.
@@ -246,6 +273,24 @@ class VersionRegistry:
                 write_manifest(self._manifest_path, manifest.with_served(number))
         return version
 
+    def prune(self, keep: int) -> None:
+        """Remove the files of old versions.
+
+        Parameters
+        ----------
+        keep : int
+            Number of the newest versions that stay, beside the served one.
+        """
+        self._require_writable()
+        with self._locked():
+            manifest, old = self._manifest(), old_versions(self._manifest(), keep)
+            if not old:
+                return
+            versions = tuple(replace(v, removed=True) if v.number in old else v for v in manifest.versions)
+            write_manifest(self._manifest_path, replace(manifest, versions=versions))
+            remove_files(self.folder, old, in_use={v.index for v in versions if v.index and not v.removed})
+        log.info("removed versions %s", ", ".join(map(str, sorted(old))))
+
     def served_at(self, moment: datetime) -> Version:
         """Return the version that was served at a moment.
 
@@ -257,7 +302,9 @@ class VersionRegistry:
         manifest = self._manifest()
         moment = moment.astimezone(UTC)
         served = [number for number, since in manifest.served if datetime.fromisoformat(since) <= moment]
-        return manifest.get(served[-1] if served else manifest.served[0][0])
+        kept = {version.number for version in self.list()}
+        later = [number for number, _ in manifest.served[max(len(served) - 1, 0) :] if number in kept]
+        return manifest.get(later[0])  # the served version is always kept
 
     def root(self, number: int | None = None) -> int:
         """Return the number of the copy of the model file that a version descends from.
@@ -269,9 +316,11 @@ class VersionRegistry:
         """
         return self._manifest().roots[self.get(number).number]
 
-    def _index_copy(self, version: Version) -> Path:
-        """Return the path of the index copy of the model file that a version descends from."""
-        return self.folder / f"{self.root(version.number):06d}.index"
+    def _index_copy(self, version: Version, index: PathLike | None = None) -> Path:
+        """Return the path of the private copy of an index, by the root of a version."""
+        folder = self.folder if self.writable else cache_folder(self.model)
+        given = "" if index is None else f"-{_sha256(str(Path(index).absolute()).encode())[:8]}"
+        return folder / f"{self.root(version.number):06d}{given}.index"
 
     def _manifest(self) -> Manifest:
         if self._unsaved is not None:
@@ -304,18 +353,10 @@ class VersionRegistry:
         self._copy_index()
 
     def _copy_index(self) -> None:
-        """Copy the index of the model file if it matches: as a hard link if that is possible."""
-        number = max(self._manifest().roots.values())
-        index, copy = index_path(self.model), self._index_copy(self.get(number))
-        if not index.exists():
-            return
-        if copy.exists() and (copy.samefile(index) or copy.stat().st_mtime_ns >= index.stat().st_mtime_ns):
-            return
-        try:
-            load_text(self.path(number), index)
-            (link_shards if index.is_dir() else _link_or_copy)(index, copy)
-        except (OSError, DataError, ModelError) as error:  # it is still served from its own path
-            log.warning("%s: it was not copied: %s", index, error)
+        """Copy the index of the model file if it matches."""
+        newest = self.get(max(self._manifest().roots.values()))
+        if index_path(self.model).exists() and self.own_index(newest) != self._index_copy(newest):
+            log.warning("%s: it was not copied: it belongs to another model or is damaged", index_path(self.model))
 
     def _write_version(self, manifest: Manifest, write: Callable[[Path], None], **fields: Any) -> Version:
         """Write the file of a new version under an unused number (a killed writer may have left a file)."""
@@ -342,17 +383,6 @@ class VersionRegistry:
     def _require_writable(self) -> None:
         if not self.writable:
             raise DataError(f"{self.folder}: cannot be written; the served version stays")
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    temporary = target.with_name(f".{target.name}.tmp")
-    temporary.unlink(missing_ok=True)  # a killed process may have left it
-    try:
-        temporary.hardlink_to(source)
-        temporary.replace(target)
-    except OSError:
-        with atomic_write(target, compress=False) as file, source.open("rb") as content:
-            shutil.copyfileobj(content, file)
 
 
 def _sha256(content: bytes) -> str:

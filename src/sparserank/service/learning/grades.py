@@ -49,14 +49,14 @@ class GradedQueries:
 
     @classmethod
     def from_feedback(cls, feedback: Iterable[Feedback]) -> GradedQueries:
-        """Grade feedback, oldest first; queries without a nonzero grade are left out.
+        """Grade the feedback that counts, oldest first; queries without a nonzero grade are left out.
 
         >>> feedback = [Feedback("1", "click", "apple", "d2", shown=("d1", "d2"))]
         >>> feedback += [Feedback("2", "judgment", "Apple", "d3", grade=-1.0)]
         >>> GradedQueries.from_feedback(feedback).grades
         {'apple': {'d2': 0.5, 'd1': -0.15, 'd3': -1.0}}
         """
-        feedback = list(feedback)
+        feedback = [one for one in feedback if one.counted]
         grades = _click_grades([one for one in feedback if one.kind == "click"])
         for one in feedback:
             if one.kind == "judgment":

@@ -7,6 +7,7 @@ ends, even if its parent is gone.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
@@ -16,6 +17,7 @@ import sys
 import threading
 from contextlib import suppress
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ...errors import SparseRankError
@@ -28,12 +30,13 @@ if TYPE_CHECKING:
     from ..store import FeedbackStore
 
 ROUND_NICENESS = 10
-ROUND_TIMEOUT_S = 900.0
 MAX_BACKOFF_DOUBLINGS = 7
 """The interval doubles after each failed round, at most this many times."""
 STOP_GRACE_S = 1.0
 """A round and its service may get the same signal; within this time the end of the round is no error."""
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+ROUND_LOCK = "round.lock"
+"""The process that runs a round holds this lock, so that every process knows whether one runs."""
 log = logging.getLogger(__name__)
 
 
@@ -65,12 +68,16 @@ class Learner:
             self._lock.close()
             self._lock = None
 
+    @property
+    def is_holder(self) -> bool:
+        """Whether this process holds the lock."""
+        return self._lock is not None
+
     def state(self) -> dict[str, Any]:
-        """Return the state of this process and the outcome of the last round anywhere, for JSON."""
+        """Return the state of the learner, whichever process works, for JSON."""
         return {
             "learning": self._registry.writable,
-            "holder": self._lock is not None,
-            "working": self._child is not None,
+            "working": _is_locked(self._registry.folder / ROUND_LOCK),
             "every": self._config.learn_every,
             "held_out": self._config.held_out,
             "last": last_outcome(self._registry).to_dict(),
@@ -92,8 +99,6 @@ class Learner:
 
     def _acquire_lock(self) -> bool:
         """Return whether this process holds the lock."""
-        import fcntl
-
         if self._lock is None:
             lock = (self._registry.folder / "learner.lock").open("a")
             try:
@@ -127,19 +132,24 @@ class Learner:
     def _run_child(self) -> Outcome | None:
         """Run a round in a process; return its outcome, or None if it printed none."""
         assert self._lock is not None
+        with (self._registry.folder / ROUND_LOCK).open("a") as working:
+            fcntl.flock(working, fcntl.LOCK_EX)
+            return self._run_locked(self._lock.fileno())
+
+    def _run_locked(self, lock: int) -> Outcome | None:
         command = [sys.executable, "-m", "sparserank.service.learning.learner"]
         with self._child_lock:
             if self._stopped.is_set():
                 return None
             self._child = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                pass_fds=[self._lock.fileno()], env={**os.environ, **ONE_THREAD},
+                pass_fds=[lock], env={**os.environ, **ONE_THREAD},
             )  # fmt: skip
         try:
-            output, _ = self._child.communicate(json.dumps(asdict(self._config)), timeout=ROUND_TIMEOUT_S)
+            output, _ = self._child.communicate(json.dumps(asdict(self._config)), timeout=self._config.round_timeout)
             return Outcome(**json.loads(output))
         except subprocess.TimeoutExpired:
-            log.error("killed a learning round that took more than %.0f s", ROUND_TIMEOUT_S)
+            log.error("killed a learning round that took more than %g s", self._config.round_timeout)
         except ValueError:
             if not self._stopped.wait(STOP_GRACE_S):
                 log.error("a learning round ended with code %s and without an outcome", self._child.returncode)
@@ -151,6 +161,18 @@ class Learner:
         return None
 
 
+def _is_locked(path: Path) -> bool:
+    """Return whether another file descriptor holds the lock of a file."""
+    try:
+        with path.open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
 def run(config: ServiceConfig) -> Outcome:
     """Run one round for a `Learner`; an error becomes an outcome too."""
     from ..store import FeedbackStore
@@ -159,7 +181,10 @@ def run(config: ServiceConfig) -> Outcome:
     try:
         store = FeedbackStore(config.database, create=False)
         judgments = HeldOutJudgments.load(config.held_out, config.held_out_split) if config.held_out else None
-        return run_round(registry, store, index=config.index, judgments=judgments)
+        outcome = run_round(registry, store, index=config.index, judgments=judgments)
+        if config.keep_versions is not None:
+            registry.prune(config.keep_versions)
+        return outcome
     except SparseRankError as error:
         failure = replace(last_outcome(registry), outcome="failed", said=str(error))
         with suppress(SparseRankError):

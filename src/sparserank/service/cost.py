@@ -1,0 +1,78 @@
+"""The cost of a request: limits on what one may ask for, and the computation that it is charged for.
+
+A plain search costs about one unit, half a millisecond of one core. The rate limit of a client counts units, so that
+few expensive requests weigh as much as many cheap ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from ..errors import DataError
+
+UNIT_S = 0.0005
+MAX_EXPLAINED_TERMS = 500_000
+"""Terms of the expanded query times documents that one request may explain: about 40 ms."""
+MIN_HEAVY_TERMS = 20_000
+"""Requests that explain more than so many run one after another, so that others wait for one slice at most."""
+MAX_ANSWER_PAIRS = 20_000
+MAX_ANSWER_BYTES = 4 << 20
+SLICE_S = 0.002
+"""A request that computes for longer lets others run."""
+
+
+class TooExpensive(DataError):
+    """A request that would take too long, or whose answer would be too large."""
+
+
+class Work:
+    """Measures the computation of one request, in CPU time of the event loop's thread.
+
+    >>> work = Work()
+    >>> work.explain(terms=1000, documents=100)
+    >>> work.explain(terms=1000, documents=501)
+    Traceback (most recent call last):
+    ...
+    sparserank.service.cost.TooExpensive: the query has 1,000 words and pairs, too many to explain 501 documents; ...
+    """
+
+    def __init__(self) -> None:
+        self._seconds, self._start, self._pairs = 0.0, time.thread_time(), 0
+
+    def explain(self, terms: int, documents: int) -> None:
+        """Raise TooExpensive if an explanation of so many documents takes too long."""
+        if terms * documents > MAX_EXPLAINED_TERMS:
+            raise TooExpensive(
+                f"the query has {terms:,} words and pairs, too many to explain {documents} documents; "
+                "ask for fewer results (k) or use fewer words"
+            )
+
+    def add_pairs(self, pairs: int) -> None:
+        """Count pairs of the answer. Too many raise TooExpensive."""
+        self._pairs += pairs
+        if self._pairs > MAX_ANSWER_PAIRS:
+            raise TooExpensive(
+                f"the answer would have more than {MAX_ANSWER_PAIRS:,} pairs; limit `pairs`, or lower `k`"
+            )
+
+    async def pause(self) -> None:
+        """Let other requests run if this one has computed for a while."""
+        now = time.thread_time()
+        if now - self._start > SLICE_S:
+            self._seconds += now - self._start
+            await asyncio.sleep(0)
+            self._start = time.thread_time()
+
+    def units(self) -> float:
+        """Return what the request costs beyond the unit that every request costs."""
+        return max(0.0, (self._seconds + time.thread_time() - self._start) / UNIT_S - 1.0)
+
+
+def check_size(content: bytes) -> bytes:
+    """Return an answer. One that is too large raises TooExpensive."""
+    if len(content) > MAX_ANSWER_BYTES:
+        raise TooExpensive(
+            f"the answer would have {len(content):,} bytes, more than {MAX_ANSWER_BYTES:,}; ask for fewer results"
+        )
+    return content

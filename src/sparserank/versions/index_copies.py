@@ -1,0 +1,84 @@
+"""Private copies of index files.
+
+A service maps its index into memory. If someone writes into a mapped file or truncates it, the system ends every
+process that reads the lost part (SIGBUS). A service therefore maps a copy that only it knows. On file systems that can
+do it, the copy shares the blocks of the original until one of the two changes (a *reflink*): no time and no space.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+import platformdirs
+
+from ..data.files import atomic_write, read_bytes
+from ..errors import ModelError
+from ..search.index import Index
+from ..search.shards import MANIFEST, list_shards, write_shards
+
+FICLONE = 0x40049409
+"""The Linux ioctl that makes a reflink."""
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file atomically, as a reflink if the file system can make one."""
+    with atomic_write(target, compress=False) as file, source.open("rb") as content:
+        if not _reflink(content.fileno(), file.fileno()):
+            shutil.copyfileobj(content, file, 1 << 20)
+
+
+def _reflink(source: int, target: int) -> bool:
+    try:
+        import fcntl
+
+        fcntl.ioctl(target, FICLONE, source)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def copy_index(source: Path, target: Path, made_for: str) -> bool:
+    """Copy an index file or folder if all of it is intact and built for a model; return whether it is built for it.
+
+    The copy is complete before it appears as `target`. A damaged index raises ModelError with the path of the source.
+    """
+    if source.is_dir():
+        if Index.load(source).made_for != made_for:
+            return False
+        with write_shards(target) as folder:
+            for shard in list_shards(source):
+                copy_file(shard, folder / shard.name)
+        return True
+    status = source.stat()
+    copy = target.with_name(f".{target.name}.{os.getpid()}.copy")
+    try:
+        copy_file(source, copy)
+        try:
+            if Index.check(copy).made_for != made_for:
+                return False
+        except ModelError as error:
+            raise ModelError(str(error).replace(str(copy), str(source))) from None
+        os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))  # `is_copy` compares the times
+        copy.replace(target)
+    finally:
+        copy.unlink(missing_ok=True)
+    return True
+
+
+def is_copy(source: Path, target: Path) -> bool:
+    """Return whether `target` is a copy of what `source` is now; costs no reading of the files."""
+    if not target.exists() or source.is_dir() != target.is_dir():
+        return False
+    if source.is_dir():
+        return read_bytes(source / MANIFEST) == read_bytes(target / MANIFEST)
+    was, is_now = target.stat(), source.stat()
+    return (was.st_mtime_ns, was.st_size) == (is_now.st_mtime_ns, is_now.st_size)
+
+
+def cache_folder(model: Path) -> Path:
+    """Return a folder in the user's cache for the copies of a model whose own folder cannot be written."""
+    name = hashlib.sha256(os.fsencode(model.absolute())).hexdigest()[:16]
+    return Path(platformdirs.user_cache_dir("sparserank")) / "served" / name
