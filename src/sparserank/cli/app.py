@@ -35,6 +35,9 @@ def _root(
     pass
 
 
+CONTEXT = {"serve": {"auto_envvar_prefix": "SPARSERANK_SERVE"}}
+"""Options of a command that come from the environment too."""
+
 for command in (
     demo.demo,
     train.train,
@@ -49,5 +52,5 @@ for command in (
     reproduce.reproduce,
     datasets.datasets,
 ):
-    app.command()(command)
+    app.command(context_settings=CONTEXT.get(command.__name__))(command)
 app.add_typer(model)

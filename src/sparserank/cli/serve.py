@@ -20,6 +20,25 @@ if TYPE_CHECKING:
 TOKEN = "SPARSERANK_TOKEN"
 
 
+def _read_config(context: typer.Context, file: Path | None) -> Path | None:
+    """Take the options of a TOML file as defaults."""
+    if file is not None:
+        import tomllib
+
+        from ..data.files import read_text
+
+        try:
+            options = tomllib.loads(read_text(file))
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{file}: not TOML: {error}") from None
+        known = {parameter.name for parameter in context.command.params} - {"config", "check", "help"}
+        for name in options:
+            if name not in known:
+                raise ConfigError(f"{file}: there is no option {name!r}; the options are: {', '.join(sorted(known))}")
+        context.default_map = {**options, **(context.default_map or {})}
+    return file
+
+
 Host = Annotated[str, typer.Option(help="Address to listen on; only this machine reaches a loopback address.")]
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.", min=0, max=65535)]
 Workers = Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)]
@@ -58,6 +77,21 @@ KeepVersions = Annotated[
 ]
 ClicksPerVisitor = Annotated[int, typer.Option(help="Clicks of one visitor on one query that count in a day.", min=1)]
 ClicksPerAddress = Annotated[int, typer.Option(help="Clicks of one address on one query that count in a day.", min=1)]
+LogFormat = Annotated[
+    str, typer.Option(metavar="plain|json", help="Log lines of text, or JSON objects, one also for each request.")
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="TOML file with any of these options: names without dashes in front, `_` for `-`.",
+        callback=_read_config,
+        is_eager=True,
+    ),
+]
+Check = Annotated[
+    bool, typer.Option("--check", help="Check the options, the model, the database and the judgments, and exit.")
+]
 Drain = Annotated[
     float,
     typer.Option(metavar="SECONDS", help="After SIGTERM, answer so long while /ready says 503; then stop.", min=0),
@@ -103,9 +137,15 @@ def serve(
     drain: Drain = 1.0,
     round_timeout: RoundTimeout = 900.0,
     keep_versions: KeepVersions = None,
+    log_format: LogFormat = "plain",
+    config: ConfigFile = None,
+    check: Check = False,
     as_json: Json = False,
 ) -> None:
     """Serve MODEL over HTTP, with a search page, and learn from clicks and ratings.
+
+    An option comes from the command line, else from a variable such as $SPARSERANK_SERVE_LEARN_EVERY, else from the
+    file of --config.
 
     Example: sparserank serve pydocs.safetensors --held-out pydocs
     """
@@ -117,13 +157,16 @@ def serve(
     from ..service.server import listen, prepare, run, url_of
 
     token, tokens = _read_token(token_file), _read_role_tokens(role_token_file or [])
-    new_token = secrets.token_urlsafe(24) if token is None and not tokens else None
+    new_token = secrets.token_urlsafe(24) if token is None and not tokens.keys() - {"metrics"} else None
     settings = ServiceConfig(
         str(model), token or new_token or "", None if index is None else str(index), database or "", host,
         held_out, held_out_split, learn, learn_every, rate, open_reads, tokens, unsigned_clicks,
         clicks_per_visitor, clicks_per_address, trusted_proxies=tuple(trusted_proxy or ()), drain=drain,
-        round_timeout=round_timeout, keep_versions=keep_versions,
+        round_timeout=round_timeout, keep_versions=keep_versions, log_format=log_format,
     )  # fmt: skip
+    if check:
+        _print_check(settings, workers, as_json)
+        return
     with ExitStack() as closing:
         sockets = [closing.enter_context(one) for one in listen(host, port, workers)]
         service = prepare(settings, workers)
@@ -179,3 +222,18 @@ def _print_address(settings: ServiceConfig, address: str, workers: int, new_toke
         console.print(Text(f"  feedback  {database}"))
         console.print(Text(f"  workers   {workers}; Ctrl-C ends the service"))
     sys.stdout.flush()
+
+
+def _print_check(settings: ServiceConfig, workers: int, as_json: bool) -> None:
+    """Check everything that a start checks, except the address."""
+    from ..service.database import hide_password
+    from ..service.server import check
+    from .output import print_json
+
+    version, documents = check(settings)
+    database = hide_password(settings.database)
+    if as_json:
+        content = {"model": settings.model, "version": version, "documents": documents, "database": database}
+        print_json({**content, "workers": workers, "ok": True})
+    else:
+        print(f"{settings.model}: version {version}, {documents:,} documents; {database}; all checks passed")

@@ -11,6 +11,7 @@ from ..errors import ConfigError
 from ..search.segment import MAX_ID_CHARACTERS as MAX_ID_CHARACTERS
 from .access import validate_tokens
 from .click_limits import ClickLimits
+from .logs import LOG_FORMATS
 
 MAX_BODY_BYTES = 64 * 1024
 MAX_QUERY_CHARACTERS = 1000
@@ -70,6 +71,8 @@ class ServiceConfig:
         Seconds after which a learning round is ended; the next one begins later.
     keep_versions : int, optional
         Number of versions to keep; None keeps all.
+    log_format : {"plain", "json"}, default="plain"
+        Lines of text, or one JSON object per line, also for each request.
 
     Examples
     --------
@@ -96,6 +99,7 @@ class ServiceConfig:
     drain: float = 1.0
     round_timeout: float = 900.0
     keep_versions: int | None = None
+    log_format: str = "plain"
 
     def __post_init__(self) -> None:
         if not self.database:
@@ -108,6 +112,7 @@ class ServiceConfig:
         validation.number("round_timeout", self.round_timeout, low=0.0, open_low=True)
         if self.keep_versions is not None:
             validation.count("keep_versions", self.keep_versions, low=1)
+        validation.choice("log_format", self.log_format, LOG_FORMATS)
         self.proxy_networks()
         validate_tokens(self.token, self.tokens, public=not self.loopback)
 

@@ -1,9 +1,15 @@
-"""The log of a service, on stderr. No request is logged, so no query and no token."""
+"""The log of a service, on stderr: lines of text, or one JSON object per line with the id of the request.
+
+A line about a request has its route, status and duration; no line has a query or a token.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import time
+from contextvars import ContextVar
+from datetime import UTC, datetime
 from typing import Any
 
 SAMPLE_INTERVAL_S = 60.0
@@ -36,20 +42,50 @@ class Sampled(logging.Filter):
         return True
 
 
-LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "filters": {"sampled": {"()": Sampled}},
-    "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": "plain", "stream": "ext://sys.stderr"},
-        "sampled": {
-            "class": "logging.StreamHandler", "formatter": "plain", "filters": ["sampled"],
-            "stream": "ext://sys.stderr",
+LOG_FORMATS = ("plain", "json")
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+"""The id of the request that this code works for."""
+requests_log = logging.getLogger("sparserank.requests")
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as one JSON object; fields that a caller passes as `extra={"fields": …}` are added.
+
+    >>> record = logging.LogRecord("x", 20, "", 0, "serving version %d", (3,), None)
+    >>> line = json.loads(JsonFormatter().format(record))
+    >>> line["level"], line["message"]
+    ('INFO', 'serving version 3')
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {"time": at, "level": record.levelname, "logger": record.name}
+        line["message"] = record.getMessage()
+        if request_id.get():
+            line["request_id"] = request_id.get()
+        line |= getattr(record, "fields", {})
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def logging_config(log_format: str = "plain") -> dict[str, Any]:
+    """Return the configuration of logging in a format of LOG_FORMATS; requests are logged as JSON only."""
+    handler = {"class": "logging.StreamHandler", "formatter": log_format, "stream": "ext://sys.stderr"}
+    requests = "INFO" if log_format == "json" else "WARNING"
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
+            "json": {"()": JsonFormatter},
         },
-    },
-    "loggers": {
-        "sparserank": {"handlers": ["stderr"], "level": "INFO"},
-        "uvicorn": {"handlers": ["sampled"], "level": "WARNING"},
-    },
-}  # fmt: skip
+        "filters": {"sampled": {"()": Sampled}},
+        "handlers": {"stderr": handler, "sampled": {**handler, "filters": ["sampled"]}},
+        "loggers": {
+            "sparserank": {"handlers": ["stderr"], "level": "INFO"},
+            requests_log.name: {"level": requests},
+            "uvicorn": {"handlers": ["sampled"], "level": "WARNING"},
+        },
+    }

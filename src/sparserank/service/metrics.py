@@ -7,7 +7,10 @@ next service removes the folder.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+import re
+import secrets
 import shutil
 import tempfile
 import time
@@ -20,6 +23,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import DataError
+from .logs import request_id, requests_log
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -27,6 +31,7 @@ FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 FOLDER_PREFIX = "sparserank-figures-"
 FILE_KINDS, FILE_BYTES = ("counter", "histogram", "gauge_mostrecent"), 1 << 20
 """The metric files of a worker and the bytes reserved for each, many times what they need."""
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -77,15 +82,27 @@ class MetricsMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.get().encode())]
             await send(message)
 
+        request_id.set(_request_id(scope))
         start = time.perf_counter()
         try:
             await self.app(scope, receive, send_and_note)
         finally:
-            route = getattr(scope.get("route"), "path_format", "other")
+            route, seconds = getattr(scope.get("route"), "path_format", "other"), time.perf_counter() - start
             self._metrics.requests.labels(route, str(status)).inc()
-            self._metrics.seconds.labels(route).observe(time.perf_counter() - start)
+            self._metrics.seconds.labels(route).observe(seconds)
+            if requests_log.isEnabledFor(logging.INFO):
+                fields = {"method": scope["method"], "route": route, "status": status}
+                fields["milliseconds"] = round(1000.0 * seconds, 3)
+                requests_log.info("request", extra={"fields": fields})
+
+
+def _request_id(scope: Scope) -> str:
+    """Return the id that a proxy gave the request in `X-Request-ID`, or a new one."""
+    given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"").decode("latin-1")
+    return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
 
 def reserve_files(folder: Path) -> None:

@@ -19,7 +19,7 @@ from ..errors import ConfigError, SparseRankError
 from ..versions import VersionRegistry
 from .config import ServiceConfig
 from .learning.gate import HeldOutJudgments
-from .logs import LOGGING
+from .logs import logging_config
 from .metrics import shared_folder
 from .protocol import BoundedHttpProtocol
 from .reloader import ModelReloader
@@ -75,7 +75,7 @@ def url_of(listening: socket.socket) -> str:
 
 def prepare(config: ServiceConfig, workers: int = 1) -> FastAPI | ServiceConfig:
     """Check the model, the database and the held-out judgments; return what `run` takes."""
-    logging.config.dictConfig(LOGGING)
+    logging.config.dictConfig(logging_config(config.log_format))
     judgments = None
     if config.learn and config.held_out:
         judgments = HeldOutJudgments.load(config.held_out, config.held_out_split)
@@ -92,6 +92,15 @@ def prepare(config: ServiceConfig, workers: int = 1) -> FastAPI | ServiceConfig:
     _check(judgments, ModelReloader(VersionRegistry.open(config.model), config.index))
     FeedbackStore(config.database).close()
     return config
+
+
+def check(config: ServiceConfig) -> tuple[int, int]:
+    """Check what `prepare` checks; return the version and the number of documents."""
+    service = prepare(config, workers=1)
+    assert not isinstance(service, ServiceConfig)
+    model = service.state.service.reloader.model()
+    service.state.service.store.close()
+    return model.version.number, len(model.ranker.index_)
 
 
 def _check(judgments: HeldOutJudgments | None, reloader: ModelReloader) -> None:
@@ -114,7 +123,7 @@ def run(service: FastAPI | ServiceConfig, sockets: Sequence[socket.socket]) -> N
 
 def run_worker(app: FastAPI, listening: socket.socket) -> None:
     """Serve in this process until a signal."""
-    logging.config.dictConfig(LOGGING)
+    logging.config.dictConfig(logging_config(app.state.service.config.log_format))
     # the thread that stores feedback works in many short steps; it should not wait 5 ms before each of them
     sys.setswitchinterval(0.0005)
     DrainingServer(app).run(sockets=[listening])
