@@ -21,6 +21,8 @@ RUN python -m venv /build/venv \
  && python -m pip install --no-deps --no-index /build/dist/*.whl \
  && rm -rf /build
 
+COPY deploy/container.toml /etc/sparserank/service.toml
+
 # what is compiled on first use is kept here, not beside the package, which its user cannot write to
 ENV NUMBA_CACHE_DIR=/data/compiled XDG_CACHE_HOME=/data/cache HOME=/data
 USER sparserank
@@ -31,5 +33,5 @@ EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
   CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/health', timeout=2).read()"]
 
-ENTRYPOINT ["sparserank", "serve", "--host", "0.0.0.0", "--port", "8000", "--database", "sqlite:////data/feedback.sqlite"]
+ENTRYPOINT ["sparserank", "serve", "--config", "/etc/sparserank/service.toml"]
 CMD ["/models/model.safetensors", "--workers", "2"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,9 @@ def test_the_command_line_takes_what_the_container_gives():
 def test_what_is_written_goes_to_the_folder_for_data():
     environment = dict(word.split("=", 1) for rest in of("ENV") for word in shlex.split(rest))
     assert json.loads(of("VOLUME")[0]) == ["/data"]
-    assert "sqlite:////data/feedback.sqlite" in of("ENTRYPOINT")[0]
+    options = tomllib.loads((ROOT / "deploy/container.toml").read_text())
+    assert options == {"host": "0.0.0.0", "port": int(of("EXPOSE")[0]), "database": "sqlite:////data/feedback.sqlite"}
+    (copied,) = [words for words in map(shlex.split, of("COPY")) if words[0] == "deploy/container.toml"]
+    assert json.loads(of("ENTRYPOINT")[0])[-2:] == ["--config", copied[1]]
     for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
         assert environment[name].startswith("/data")

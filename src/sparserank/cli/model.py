@@ -1,7 +1,8 @@
-"""sparserank model list, diff, rollback"""
+"""sparserank model list, diff, add, rollback"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from ..versions import Version, VersionRegistry
 
 model = typer.Typer(
-    name="model", help="List, compare and roll back the versions of a served model.", no_args_is_help=True
+    name="model", help="List, compare, add and roll back the versions of a served model.", no_args_is_help=True
 )
 
 
@@ -71,6 +72,36 @@ def diff_versions(
         rows = [(c.query, c.document, f"{c.before:+.3f}", f"{c.after:+.3f}") for c in changes]
         columns = ("query word", "document word", f"version {old.number}", f"version {new.number}")
         print_table("", columns, rows, right=(2, 3))
+
+
+@model.command("add")
+def add(
+    file: ModelFile,
+    new: Annotated[
+        Path | None,
+        typer.Argument(metavar="NEW", help="A model file with its index; by default MODEL, if it was trained again."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Serve a newly trained model as the next version of MODEL; a running service switches within a second.
+
+    Example: sparserank model add model.safetensors new.safetensors
+    """
+    from ..versions import VersionRegistry
+    from .output import print_json
+
+    versions = _open(file)
+    before = versions.current()
+    if new is None:
+        now = VersionRegistry.open(file).current()
+    else:
+        now = versions.add_file(new, f"added {new.name}")
+    if as_json:
+        print_json({"before": before.number, "current": now.number, "version": now.to_dict()})
+    elif now == before:
+        print(f"version {now.number} is served already: {file} was not trained again")
+    else:
+        print(f"version {now.number} is served: {now.why} (before: version {before.number})")
 
 
 @model.command("rollback")

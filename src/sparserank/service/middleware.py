@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 REQUEST_TIMEOUT_S = 10.0
 """Time within which the head of a request must arrive, and then its body."""
+MAX_DEBT_S = 5.0
+"""The longest time that a client waits after expensive requests."""
 MAX_CLIENTS = 10_000
 """Addresses whose rate is remembered."""
 SECURITY_HEADERS = {
@@ -189,7 +191,7 @@ class RateLimiter:
         """Take the cost of a request that was let through; a client that owes something waits longer."""
         if client in self._buckets:
             level, then = self._buckets[client]
-            self._buckets[client] = (level - cost, then)
+            self._buckets[client] = (max(level - cost, -MAX_DEBT_S * self._rate), then)
 
     def _evict(self, now: float) -> None:
         """Forget the clients with full buckets; if there is none, the client that was idle longest."""

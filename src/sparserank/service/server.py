@@ -7,6 +7,7 @@ import logging.config
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +29,8 @@ from .workers import Workers
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+log = logging.getLogger(__name__)
 
 BACKLOG = 2048
 GRACEFUL_SHUTDOWN_S = 10
@@ -114,10 +117,14 @@ def run(service: FastAPI | ServiceConfig, sockets: Sequence[socket.socket]) -> N
     if isinstance(service, ServiceConfig):
         workers = Workers(service, sockets)
         reserved = bind(service.host, sockets[0].getsockname()[1], shared=True)  # keeps the port if all workers die
-        with reserved, shared_folder(), _on_signal(workers.stop):
+        with reserved, shared_folder(), _on_signal(workers.stop), _register_on_hangup(service):
             workers.run()
     else:
-        with _on_signal(lambda: None):  # uvicorn handles the signal, and raises it again when it has stopped
+        config = service.state.service.config
+        with (
+            _on_signal(lambda: None),
+            _register_on_hangup(config),
+        ):  # uvicorn handles the signal, and raises it again when it has stopped
             run_worker(service, sockets[0])
 
 
@@ -202,3 +209,27 @@ def _on_signal(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _register_on_hangup(config: ServiceConfig) -> Iterator[None]:
+    """On SIGHUP, register the model file as the next version if it was trained again; the workers load it.
+
+    A service in a terminal ends with it, as other programs do.
+    """
+    if sys.stdin is not None and sys.stdin.isatty():
+        yield
+        return
+
+    def register() -> None:
+        try:
+            version = VersionRegistry.open(config.model).current()
+            log.info("SIGHUP: version %d is current", version.number)
+        except (SparseRankError, OSError) as error:
+            log.error("SIGHUP: the served version stays: %s", error)
+
+    before = signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=register, name="register").start())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)

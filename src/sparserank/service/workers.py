@@ -117,6 +117,7 @@ def _run_worker(config: ServiceConfig, where: socket.socket | int, sender: Conne
     from .server import bind, run_worker
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # and registers a new model
     _end_with(parent)
     with sender:
         try:

@@ -8,16 +8,20 @@ do it, the copy shares the blocks of the original until one of the two changes (
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
 
 from ..data.files import atomic_write, read_bytes
-from ..errors import ModelError
+from ..errors import DataError, ModelError
 from ..search.index import Index
 from ..search.shards import MANIFEST, list_shards, write_shards
+
+log = logging.getLogger(__name__)
 
 FICLONE = 0x40049409
 """The Linux ioctl that makes a reflink."""
@@ -70,12 +74,43 @@ def copy_index(source: Path, target: Path, made_for: str) -> bool:
 
 def is_copy(source: Path, target: Path) -> bool:
     """Return whether `target` is a copy of what `source` is now; costs no reading of the files."""
-    if not target.exists() or source.is_dir() != target.is_dir():
+    if not _exists(target) or source.is_dir() != target.is_dir():
         return False
     if source.is_dir():
         return read_bytes(source / MANIFEST) == read_bytes(target / MANIFEST)
     was, is_now = target.stat(), source.stat()
     return (was.st_mtime_ns, was.st_size) == (is_now.st_mtime_ns, is_now.st_size)
+
+
+def up_to_date_copy(source: Path, copy: Path, fingerprint: Callable[[], str], is_named: bool) -> Path | None:
+    """Return the copy of an index after it was brought up to date; None if there is no index.
+
+    If the source is damaged, of another model or missing, the last copy stays, unless the user named the source. If
+    there is no copy, the result is the source, and loading it reports what is wrong.
+    """
+    last = copy if _exists(copy) and not is_named else None
+    if not source.exists():
+        return source if is_named else last
+    if is_copy(source, copy):
+        return copy
+    try:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        return copy if copy_index(source, copy, fingerprint()) else last or source
+    except ModelError as error:
+        if last is not None:
+            log.error("%s; the last intact copy of the index stays", error)
+        return last or source
+    except (OSError, DataError) as error:
+        log.warning("%s: is served from this file, which nobody must overwrite: %s", source, error)
+        return source
+
+
+def _exists(path: Path) -> bool:
+    """Return whether there is a file that can be read; a folder of another user has none."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def cache_folder(model: Path) -> Path:

@@ -73,6 +73,19 @@ class Manifest:
     served: tuple[tuple[int, str], ...]
     source: str
 
+    @classmethod
+    def of_file(cls, sha256: str, pairs: int) -> Manifest:
+        """Return a manifest whose only version is the model file."""
+        now = utc_now()
+        return cls((Version(1, now, "initial model file", None, pairs, sha256),), ((1, now),), sha256)
+
+    def served_at(self, moment: datetime) -> Version:
+        """Return the version that was served at a moment, or the next one that was not removed."""
+        before = [number for number, since in self.served if datetime.fromisoformat(since) <= moment.astimezone(UTC)]
+        kept = {version.number for version in self.versions if not version.removed}
+        later = [number for number, _ in self.served[max(len(before) - 1, 0) :] if number in kept]
+        return self.get(later[0])  # the served version is never removed
+
     def get(self, number: int) -> Version:
         """Return a version. An unknown number raises DataError."""
         for version in self.versions:

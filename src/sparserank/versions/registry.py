@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ from ..base.ranker import Ranker
 from ..data.files import PathLike, file_id, read_bytes, write_bytes
 from ..errors import DataError, ModelError
 from ..text_ranker.persistence import load_model, load_text
-from ..text_ranker.ranker import OtherIndex, TextRanker, index_path
-from .index_copies import cache_folder, copy_index, is_copy
+from ..text_ranker.ranker import TextRanker, index_path
+from .index_copies import cache_folder, copy_index, up_to_date_copy
 from .manifest import Manifest, Version, read_manifest, utc_now, write_manifest
 from .pruning import old_versions, remove_files
 
@@ -85,9 +85,7 @@ class VersionRegistry:
             reason = getattr(error, "strerror", None) or error
             log.warning("%s: versions cannot be added: %s", registry.folder, reason)
             if not registry._manifest_path.exists():
-                digest, pairs, now = _sha256(read_bytes(model)), load_model(model).model_.n_pairs, utc_now()
-                version = Version(1, now, "initial model file", None, pairs, digest)
-                registry._unsaved = Manifest((version,), ((1, now),), digest)
+                registry._unsaved = Manifest.of_file(_sha256(read_bytes(model)), load_model(model).model_.n_pairs)
         return registry
 
     def list(self) -> tuple[Version, ...]:
@@ -134,10 +132,7 @@ class VersionRegistry:
         """
         version, path = self.get(number), self.path(number)
         if self._unsaved is None:
-            if not path.exists():
-                raise ModelError(f"{path}: the file of this version is missing")
-            if _sha256(read_bytes(path)) != version.sha256:
-                raise ModelError(f"{path}: damaged: this is not the file that was written as version {version.number}")
+            _check_file(path, version)
         return load_text(path, self.own_index(version, index))
 
     def index_source(self, version: Version, index: PathLike | None = None) -> Path:
@@ -167,28 +162,11 @@ class VersionRegistry:
         index : path-like, optional
             Index file; see `load`.
         """
-        source, copy = self.index_source(version, index), self._index_copy(version, index)
+        source = self.index_source(version, index)
         if version.index is not None:
             return source
-        if not source.exists():
-            return copy if index is None and copy.exists() else None if index is None else source
-        if is_copy(source, copy):
-            return copy
-        fingerprint = load_model(self.path(version.number)).fingerprint()
-        try:
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            if not copy_index(source, copy, fingerprint):
-                raise OtherIndex(f"{source}: built for another model than {self.path(version.number)}")
-        except OtherIndex:  # the model file was trained again since
-            return copy if index is None and copy.exists() else source
-        except ModelError as error:
-            if index is not None or not copy.exists():
-                return source  # loading it reports the error with the path of the source
-            log.error("%s; the last intact copy of the index stays", error)
-        except (OSError, DataError) as error:
-            log.warning("%s: is served from this file, which nobody must overwrite: %s", source, error)
-            return source
-        return copy
+        fingerprint = lambda: load_model(self.path(version.number)).fingerprint()  # noqa: E731
+        return up_to_date_copy(source, self._index_copy(version, index), fingerprint, is_named=index is not None)
 
     def load_last_good(self, index: PathLike | None = None) -> tuple[Version, TextRanker]:
         """Load the served version; if it is damaged, the newest earlier version that is not.
@@ -246,10 +224,31 @@ class VersionRegistry:
             if not self._shares_index(ranker, served):
                 version = replace(version, index=f"{version.number:06d}.index")
                 ranker.index_.save(self.folder / f"{version.number:06d}.index")
-            manifest = replace(manifest, versions=(*manifest.versions, version)).with_served(version.number)
-            write_manifest(self._manifest_path, manifest)
-        log.info("serving version %d: %s", version.number, why)
-        return version
+            return self._serve(manifest, version)
+
+    def add_file(self, model: PathLike, why: str = "added model file") -> Version:
+        """Add a model file that was trained elsewhere, with its index, and serve it.
+
+        Parameters
+        ----------
+        model : path-like
+            The model file; its index is beside it.
+        why : str, default="added model file"
+            Reason for the new version.
+        """
+        self._require_writable()
+        ranker = load_text(model)
+        if not hasattr(ranker, "index_"):
+            raise ModelError(f"{model}: has no index; build one with `sparserank index MODEL DATA -o MODEL.index`")
+        with self._locked():
+            manifest = self._manifest()
+            version = self._write_version(
+                manifest, lambda path: write_bytes(path, read_bytes(model), compress=False),
+                why=why, parent=None, pairs=ranker.model_.n_pairs,
+            )  # fmt: skip
+            version = replace(version, index=f"{version.number:06d}.index")
+            copy_index(index_path(model), self.folder / f"{version.number:06d}.index", ranker.fingerprint())
+            return self._serve(manifest, version)
 
     def rollback(self, to: int | None = None, index: PathLike | None = None) -> Version:
         """Serve another version.
@@ -299,12 +298,7 @@ class VersionRegistry:
         moment : datetime
             For a moment before the first version was served, the result is the first version.
         """
-        manifest = self._manifest()
-        moment = moment.astimezone(UTC)
-        served = [number for number, since in manifest.served if datetime.fromisoformat(since) <= moment]
-        kept = {version.number for version in self.list()}
-        later = [number for number, _ in manifest.served[max(len(served) - 1, 0) :] if number in kept]
-        return manifest.get(later[0])  # the served version is always kept
+        return self._manifest().served_at(moment)
 
     def root(self, number: int | None = None) -> int:
         """Return the number of the copy of the model file that a version descends from.
@@ -366,6 +360,13 @@ class VersionRegistry:
         write(path)
         return Version(number=number, made=utc_now(), sha256=_sha256(read_bytes(path)), **fields)
 
+    def _serve(self, manifest: Manifest, version: Version) -> Version:
+        """Append a version to the manifest and serve it."""
+        manifest = replace(manifest, versions=(*manifest.versions, version)).with_served(version.number)
+        write_manifest(self._manifest_path, manifest)
+        log.info("serving version %d: %s", version.number, version.why)
+        return version
+
     def _shares_index(self, ranker: TextRanker, parent: Version) -> bool:
         """Return whether the index of the parent matches the ranker."""
         model = load_model(self.path(parent.number))
@@ -383,6 +384,13 @@ class VersionRegistry:
     def _require_writable(self) -> None:
         if not self.writable:
             raise DataError(f"{self.folder}: cannot be written; the served version stays")
+
+
+def _check_file(path: Path, version: Version) -> None:
+    if not path.exists():
+        raise ModelError(f"{path}: the file of this version is missing")
+    if _sha256(read_bytes(path)) != version.sha256:
+        raise ModelError(f"{path}: damaged: this is not the file that was written as version {version.number}")
 
 
 def _sha256(content: bytes) -> str:
