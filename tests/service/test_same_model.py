@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 from pathlib import Path
 
+import httpx
+
 from .conftest import wait_until
 
 
@@ -13,7 +15,7 @@ def test_every_worker_says_the_same_about_the_model(run, model):
     service.search()
 
     def answers() -> list[dict]:
-        return [type(service.client)(base_url=service.client.base_url).get("/model").json() for _ in range(12)]
+        return [httpx.get(f"{service.client.base_url}model", timeout=60).json() for _ in range(12)]
 
     wait_until(lambda: (Path(f"{model}.versions") / "learner.lock").exists())
     found = answers()
