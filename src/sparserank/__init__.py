@@ -29,6 +29,7 @@ _MODULES = {
     "RankSVM": "letor.ranksvm",
     "Preferences": "preferences",
     "SizePath": "bilinear.size_path",
+    "Synonyms": "text_ranker.synonyms",
     "TextRanker": "text_ranker",
     "diff": "text_ranker",
     "load": "base.registry",
@@ -59,6 +60,7 @@ __all__ = [
     "RankBoost",
     "RankSVM",
     "SizePath",
+    "Synonyms",
     "TextRanker",
     "__version__",
     "data",
@@ -92,7 +94,7 @@ if TYPE_CHECKING:
     from .optim.feature_pruning import prune_features
     from .preferences import Preferences
     from .text import Analyzer
-    from .text_ranker import BM25, Constraints, Cosine, TextRanker, diff
+    from .text_ranker import BM25, Constraints, Cosine, Synonyms, TextRanker, diff
 
 _find_old_name = _deprecated.renamed_names(
     __name__, {"fewer_weights": "sparserank.optim.feature_pruning:prune_features"}

@@ -40,3 +40,21 @@ def test_explain_says_which_words_are_typos_and_completions(capsys, model):
     assert math.isclose(sum(pair["contribution"] for pair in said["pairs"]), said["score"], rel_tol=1e-6)
     assert call("explain", model, "dishwaser", "d2", "--typos") == 0
     assert "typo of dishwasher" in capsys.readouterr().out
+
+
+def test_synonyms_are_stored_by_train_and_tried_by_search(capsys, model, tmp_path):
+    own, bad = tmp_path / "own.txt", tmp_path / "bad.txt"
+    own.write_text("# fruit\nplum => apricot\n")
+    bad.write_text("plum\n")
+    said = printed(capsys, "search", model, "plum", "--synonyms", own)
+    assert [row["id"] for row in said["results"]] == ["d3"]
+    table = tmp_path / "docs.tsv"
+    table.write_text("id\ttext\nd1\tred apples\nd3\tthe apricot\n")
+    words = ["train", table, "--ranker", "bm25", "--output", tmp_path / "m.safetensors"]
+    printed(capsys, *words, "--synonyms", own)
+    said = printed(capsys, "search", tmp_path / "m.safetensors", "plum")
+    assert [row["id"] for row in said["results"]] == ["d3"]
+    (pair,) = printed(capsys, "explain", tmp_path / "m.safetensors", "plum", "d3")["pairs"]
+    assert (pair["query"], pair["document"], pair["note"]) == ("plum", "apricot", "synonym of plum")
+    assert call(*words, "--synonyms", bad) == 2
+    assert f"{bad}:1: expected words separated by commas" in capsys.readouterr().err

@@ -51,6 +51,18 @@ def test_rules_write_words_as_documents_spell_them_and_keep_the_word_itself(rank
     assert "engine" in motor.replacements or "engines" in motor.replacements
 
 
+def test_synonyms_of_the_user_come_first_and_need_no_pairs(ranker, tmp_path):
+    own = sr.Synonyms("laptop, notebook, portable computer\ntv, telly => television")
+    lines = ["laptop, notebook, portable computer", "tv => tv, television", "telly => telly, television"]
+    plain = sr.TextRanker("bm25", synonyms=own).fit(DOCS)
+    export(plain, "synonyms", tmp_path / "plain")
+    assert (tmp_path / "plain/synonyms.txt").read_text().splitlines() == lines
+    learned = learned_anyway(DOCS, QUERIES, QRELS, synonyms=own)
+    made = synonyms.rules(vectors_of(learned))
+    export(learned, "synonyms", tmp_path / "learned")
+    assert (tmp_path / "learned/synonyms.txt").read_text().splitlines() == [*lines, *map(str, made)]
+
+
 def test_heavy_pairs_alone_make_rules(ranker):
     vectors = vectors_of(ranker)
     few, many = (synonyms.rules(vectors, max_words=1, min_weight=share) for share in (1.0, 0.0))

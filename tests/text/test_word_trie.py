@@ -66,14 +66,16 @@ def test_a_very_long_word_is_found_by_its_first_letters_only():
     assert trie.within("b" * (MAX_LETTERS - 2) + "c", 2) == {0: 2}
 
 
-def test_spellings_are_searched_and_not_stems():
+def test_spellings_are_searched_and_stems_only_for_a_stem():
     texts = ["studies of studies", "studied once", "studying", "the horses"]
     forms = SurfaceForms(TextFeatures(analyzer="english").fit(texts))
-    assert forms.words == ["horses", "once", "studied", "studies", "studying"]
     assert forms.within("studyng", 1)[0].spelling == "studying"
     (columns, share) = forms.with_prefix("study")
     assert (len(columns), share.tolist()) == (1, [5 / 8])
     assert forms.within("studi", 1) == []
+    assert [one.spelling for one in forms.within("studj", 1, stems=True)] == ["studies"]
+    assert forms.within("hors", 0) == []
+    assert len(forms.with_prefix("hors")[0]) == 1
 
 
 @pytest.mark.parametrize("typed", ["élephnt", "elephnt"])

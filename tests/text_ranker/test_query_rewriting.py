@@ -57,6 +57,11 @@ def test_numbers_short_words_known_words_and_stop_words_are_not_corrected(ranker
     assert ranker.search(text, typos=True).corrections == ()
 
 
+def test_a_word_that_documents_have_in_the_plural_only_is_found_by_its_stem():
+    found = sr.TextRanker("bm25").fit({"d": "vehicles", "e": "plates"}).search("vehicel", typos=True)
+    assert (ids(found), found.corrections) == (["d"], (Correction("vehicel", "vehicles"),))
+
+
 def test_a_rare_word_keeps_its_documents_first_and_gains_a_frequent_neighbour():
     docs = {f"d{i}": f"serach number {i}" if i == 7 else f"search search search {i}" for i in range(60)}
     ranker = sr.TextRanker("bm25").fit(docs)

@@ -74,6 +74,13 @@ PairsFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file of word pairs, as BilinearRanker.save writes it.")
 ]
 IndexFile = Annotated[Path | None, typer.Option("--index", help="Search this index instead of MODEL.index.")]
+Synonyms = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Synonyms of your own: a file with lines such as 'laptop, notebook' or, one way, 'tv => television'.",
+    ),
+]
 Typos = Annotated[bool, typer.Option("--typos", help="Correct words that no document has.")]
 Prefix = Annotated[
     bool, typer.Option("--prefix", help="The last word may be unfinished: also find the words that begin with it.")

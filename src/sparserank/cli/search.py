@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .arguments import IndexFile, Json, MaxResults, ModelFile, Prefix, Typos, Words
+from .arguments import IndexFile, Json, MaxResults, ModelFile, Prefix, Synonyms, Typos, Words
 
 if TYPE_CHECKING:
     from ..search import Hit
@@ -35,6 +35,7 @@ def search(
     offset: Annotated[int, typer.Option(help="Leave out so many of the best documents.", min=0)] = 0,
     typos: Typos = False,
     prefix: Prefix = False,
+    synonyms: Synonyms = None,
     index: IndexFile = None,
     as_json: Json = False,
 ) -> None:
@@ -49,9 +50,12 @@ def search(
     from itertools import islice
 
     from ..text_ranker import load_text
+    from ..text_ranker.synonyms import Synonyms as SynonymFile
     from .output import print_json, print_table
 
     ranker = load_text(model, index)
+    if synonyms is not None:
+        ranker.use_synonyms(SynonymFile.read(synonyms))
     names = [name for given in facets or () for name in given.split(",")]
     hits = ranker.search(words, k, filter=filter, offset=offset, facets=names, typos=typos, prefix=prefix)
     counts = {name: dict(islice(values.items(), MAX_FACET_VALUES)) for name, values in hits.facets.items()}

@@ -22,6 +22,7 @@ from .arguments import (
     QueriesTable,
     QueryGroups,
     Seed,
+    Synonyms,
     Texts,
     TriplesTable,
     Ubi,
@@ -126,6 +127,7 @@ def train(
         str | None, typer.Option(help="The language whose stop words are dropped, or 'none'; by default --language.")
     ] = None,
     ngrams: Annotated[int, typer.Option(help="2 adds pairs of neighbouring words to the vocabulary.")] = 1,
+    synonyms: Synonyms = None,
     vali: Annotated[Path | None, typer.Option(help="LETOR: tune on this file instead of held-out queries.")] = None,
     folds: FoldsFolder = None,
     settings: Annotated[
@@ -229,6 +231,8 @@ def train(
             raise ConfigError(
                 f"--memory and --checkpoint are for rankers of texts; --ranker {ranker} reads LETOR files"
             )
+        if synonyms is not None:
+            raise ConfigError(f"--synonyms is for rankers of texts; --ranker {ranker} reads LETOR files")
         if exclude_self is not None:
             raise ConfigError(f"--exclude-self is for rankers of texts; --ranker {ranker} reads LETOR files")
         if fields is not None or field_weights is not None:
@@ -249,6 +253,7 @@ def train(
     from ..preferences.clicks import read_click_grades, search_grades
     from ..text import Analyzer
     from ..text_ranker import BM25, Cosine, TextRanker
+    from ..text_ranker.synonyms import Synonyms as SynonymFile
     from .arguments import apply_exclude_self
     from .output import phase, progress, without_training_warnings
     from .training_summary import print_training
@@ -268,6 +273,7 @@ def train(
             ngrams=ngrams,
             compounds=compounds,
         ),
+        synonyms=None if synonyms is None else SynonymFile.read(synonyms),
         random_state=seed, memory_limit=memory,
     )  # fmt: skip
     model.validate()

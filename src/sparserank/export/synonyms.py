@@ -65,6 +65,8 @@ def rules(vectors: Vectors, max_words: int = MAX_WORDS, min_weight: float = MIN_
     validation.count("max_words", max_words, low=1)
     validation.number("min_weight", min_weight, low=0.0, high=1.0)
     if vectors.model.W is None:
+        if vectors.model.lexical.synonyms:
+            return []
         raise ModelError("this model has no word pairs, so it has no synonyms to export")
     if vectors.model.lexical.analyzer.splits_scripts and any(map(SEGMENTED.search, vectors.model.lexical.words)):
         raise ModelError(
@@ -84,6 +86,17 @@ def rules(vectors: Vectors, max_words: int = MAX_WORDS, min_weight: float = MIN_
         if added:
             own = by_word.get(query, [query])
             out.append(Rule(tuple(own), (own[0], *added)))
+    return out
+
+
+def own_rules(vectors: Vectors) -> list[str]:
+    """Return the lines of the synonyms that the user gave; one way, a word is kept beside what it also finds."""
+    out = []
+    for rule in vectors.model.lexical.synonyms.rules:
+        if rule.words == rule.added:
+            out.append(", ".join(map(_escape, rule.words)))
+        else:
+            out += [str(Rule((word,), (word, *(one for one in rule.added if one != word)))) for word in rule.words]
     return out
 
 
@@ -134,7 +147,7 @@ def body(text: str, k: int = 10) -> dict[str, Any]:
 
 def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
     """Write the rules, the settings of an index that uses them, its documents and queries."""
-    synonyms = rules(vectors)
+    synonyms = [*own_rules(vectors), *map(str, rules(vectors))]
     folder.text("synonyms.txt", "".join(f"{rule}\n" for rule in synonyms))
     folder.json("index.json", index_body(vectors))
     folder.parts("bulk-{}.ndjson", bulk(vectors, weighted=False))

@@ -21,7 +21,7 @@ class Candidate(NamedTuple):
 
 
 class SurfaceForms:
-    """All spellings of the words of a fitted vocabulary: people type "apples", and the vocabulary has "appl".
+    """All spellings of the words of a fitted vocabulary, and their stems: people type "apples" where it has "appl".
 
     >>> forms = SurfaceForms(TextFeatures(analyzer="english").fit(["red apples", "an apple", "a pear"]))
     >>> forms.within("aples", errors=1)
@@ -33,16 +33,20 @@ class SurfaceForms:
     def __init__(self, features: TextFeatures) -> None:
         self._folds_accents = features.analyzer_.folds_accents
         spelled, others = features.spellings_.most_frequent(), features.spellings_.others()
-        columns: dict[str, list[int]] = {}
+        self._spelled = {column: spelled.get(word, word) for column, word in enumerate(features.words_)}
+        entries: dict[str, list[tuple[int, bool]]] = {}
         for column, word in enumerate(features.words_):
             if " " not in word:
-                columns.setdefault(self.fold(spelled.get(word, word)), []).append(column)
+                entries.setdefault(self.fold(self._spelled[column]), []).append((column, False))
+                entries.setdefault(word, []).append((column, True))
         for word, form in zip(others, features.analyzer_.normal_forms(others), strict=True):
             if form in features.vocabulary_:
-                columns.setdefault(self.fold(word), []).append(features.vocabulary_[form])
-        self.words = sorted(columns)
-        self._columns = np.array([column for word in self.words for column in columns[word]], np.int32)
-        self._starts = np.cumsum([0, *(len(columns[word]) for word in self.words)])
+                entries.setdefault(self.fold(word), []).append((features.vocabulary_[form], False))
+        self.words = sorted(entries)
+        ordered = [entry for word in self.words for entry in entries[word]]
+        self._columns = np.array([column for column, _ in ordered], np.int32)
+        self._is_stem = np.array([is_stem for _, is_stem in ordered], np.bool_)
+        self._starts = np.cumsum([0, *(len(entries[word]) for word in self.words)])
         self._lengths = np.repeat([len(word) for word in self.words], np.diff(self._starts))
         self._trie = WordTrie(self.words)
 
@@ -51,19 +55,24 @@ class SurfaceForms:
         return strip_accents(word) if self._folds_accents else word
 
     def with_prefix(self, prefix: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the columns whose words start with these letters, and the share of letters that they are."""
+        """Return the columns with a spelling that starts with these letters, and the share of letters that they are."""
         found = self._trie.with_prefix(self.fold(prefix))
-        at = slice(self._starts[found.start], self._starts[found.stop])
+        at = np.arange(self._starts[found.start], self._starts[found.stop])
+        at = at[~self._is_stem[at]]
         columns, place = np.unique(self._columns[at], return_inverse=True)
         share = np.zeros(len(columns))
         np.maximum.at(share, place, len(prefix) / self._lengths[at])
         return columns, share
 
-    def within(self, word: str, errors: int) -> list[Candidate]:
-        """Return the columns of the words with at most so many errors; of several spellings the nearest."""
+    def within(self, word: str, errors: int, *, stems: bool = False) -> list[Candidate]:
+        """Return the columns with a spelling that has at most so many errors; of several spellings the nearest.
+
+        With `stems`, the word is a stem and compared with stems: documents may have a word in the plural only.
+        """
         best: dict[int, Candidate] = {}
-        for position, n in self._trie.within(self.fold(word), errors).items():
-            for column in self._columns[self._starts[position] : self._starts[position + 1]].tolist():
+        for position, n in self._trie.within(word if stems else self.fold(word), errors).items():
+            at = slice(self._starts[position], self._starts[position + 1])
+            for column in self._columns[at][self._is_stem[at] == stems].tolist():
                 if column not in best or n < best[column].errors:
-                    best[column] = Candidate(column, self.words[position], n)
+                    best[column] = Candidate(column, self._spelled[column] if stems else self.words[position], n)
         return list(best.values())

@@ -5,11 +5,13 @@ from .constraints import Constraints
 from .lexical import BM25, Cosine
 from .persistence import load_model, load_pairs, load_text
 from .ranker import TextRanker, diff, index_path
+from .synonyms import Synonyms
 
 __all__ = [
     "BM25",
     "Constraints",
     "Cosine",
+    "Synonyms",
     "TextRanker",
     "diff",
     "index_path",

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import deprecated, validation
+from .. import validation
 from ..base.parameters_file import storable
 from ..data.formats.tensors import Tensors, pack_strings
 from ..data.records import Documents
@@ -27,6 +27,7 @@ from ..text.sparse_counts import weighted_sum
 from ..text.surface_forms import SurfaceForms
 from .analyzer_file import analyzer_settings, pack_compounds, stored_analyzer, warn_other_segmenter
 from .bm25f import BM25F, mean_length
+from .synonyms import Synonyms, SynonymTable
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -129,8 +130,11 @@ class LexicalModel:
     [0]
     """
 
-    def __init__(self, scoring: BM25 | Cosine | None = None, analyzer: Analyzer | None = None) -> None:
+    def __init__(
+        self, scoring: BM25 | Cosine | None = None, analyzer: Analyzer | None = None, synonyms: Synonyms | None = None
+    ) -> None:
         self.scoring = BM25() if scoring is None else scoring
+        self.synonyms = Synonyms() if synonyms is None else synonyms
         analyzer = Analyzer() if analyzer is None else analyzer
         self.text_field = "text"
         self.fields: tuple[str, ...] = ()
@@ -209,7 +213,17 @@ class LexicalModel:
             self.bm25f = BM25F(tuple(weights.values()), tuple(map(mean_length, counts)), self.scoring.b)
         if len(self.features.words_) == 0:
             raise DataError(f"none of the {len(documents)} documents has a word")
+        self.use_synonyms(self.synonyms)
         return counts
+
+    def use_synonyms(self, synonyms: Synonyms) -> None:
+        """Use these synonyms; a word that the analyzer removes raises DataError."""
+        self.synonyms, self.__dict__["synonym_table"] = synonyms, SynonymTable(synonyms, self.features)
+
+    @cached_property
+    def synonym_table(self) -> SynonymTable:
+        """The synonyms by column."""
+        return SynonymTable(self.synonyms, self.features)
 
     def weigh(self, counts: Sequence[csr_array]) -> csr_array:
         """Return the rows of documents, given the counts of their fields, by BM25F."""
@@ -243,13 +257,36 @@ class LexicalModel:
 
     def queries(self, texts: Iterable[str]) -> csr_array:
         """Return rows of queries: counts for BM25, tf-idf vectors of unit length for cosine."""
+        texts = list(texts) if self.synonyms else texts
         counts = self.features.counts(texts).matrix
+        if self.synonyms:
+            counts = counts + self._synonym_counts(texts)
         return counts if self.kind == "bm25" else self.features.apply_weights(counts)
+
+    def _synonym_counts(self, texts: Iterable[str]) -> csr_array:
+        from scipy.sparse import csr_array
+
+        added = [self.synonym_table.added(text) for text in texts]
+        entries = [(i, column, weight) for i, one in enumerate(added) for column, (weight, _) in one.items()]
+        rows, columns, weights = zip(*entries, strict=True) if entries else ((), (), ())
+        position = np.array(rows, np.int32), np.array(columns, np.int32)
+        return csr_array((np.array(weights, np.float32), position), shape=(len(added), len(self.words)))
+
+    def query_counts(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the columns of one query in ascending order, and their counts; a synonym has a fraction."""
+        columns, counts = self.features.count_words(text)
+        if not self.synonyms:
+            return columns, counts
+        total = dict(zip(columns.tolist(), counts.tolist(), strict=True))
+        for column, (weight, _) in self.synonym_table.added(text).items():
+            total[column] = total.get(column, 0.0) + weight
+        order = sorted(total)
+        return np.array(order, np.int32), np.array([total[column] for column in order], np.float32)
 
     def query_row(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the columns and the weights of one query, as `queries` does."""
         if self.kind == "bm25":
-            return self.features.count_words(text)
+            return self.query_counts(text)
         row = self.queries([text])
         return row.indices.astype(np.int32, copy=False), row.data
 
@@ -338,44 +375,3 @@ class LexicalModel:
         if len(model.features.vocabulary_) < len(words):
             raise ModelError(f"{file.path}: a word occurs twice in the vocabulary")
         return model
-
-
-# ---- the parameters of 0.1
-
-OF_LEXICAL = ("k1", "b", "title_weight", "text_weight")
-OF_ANALYZER = ("stem", "stop_words", "ngrams")
-C = TypeVar("C", bound=type)
-
-
-def flat_parameters(cls: C) -> C:
-    """Decorator: accept the parameters of BM25 and the analyzer in the constructor of a ranker, as release 0.1 did."""
-    init = cls.__init__  # type: ignore[misc]
-
-    @wraps(init)
-    def wrapper(self: Any, *args: Any, **kwargs: Any) -> None:
-        old = [name for name in (*OF_LEXICAL, *OF_ANALYZER) if name in kwargs]
-        if old:
-            kwargs = nest_parameters(kwargs, next(iter(args), kwargs.get("ranker")))
-            new = ", ".join(f"{name}=sr.{kwargs[name]!r}" for name in ("lexical", "analyzer") if name in kwargs)
-            deprecated.warn(f"Passing {', '.join(old)} to TextRanker", new)
-        init(self, *args, **kwargs)
-
-    cls.__init__ = wrapper  # type: ignore[misc]
-    return cls
-
-
-def nest_parameters(params: Mapping[str, Any], ranker: Any) -> dict[str, Any]:
-    """Return the parameters of release 0.1 with `lexical` and `analyzer` instead of their flat parameters."""
-    out = dict(params)
-    lexical = {name: out.pop(name) for name in OF_LEXICAL if name in out}
-    analyzer = {name: out.pop(name) for name in OF_ANALYZER if name in out}
-    for name, given in (("lexical", lexical), ("analyzer", analyzer)):
-        if given and not isinstance(out.get(name, ""), str):
-            raise ConfigError(f"TextRanker got {', '.join(given)} and {name}={out[name]!r}; give {name} only")
-    if lexical:
-        scoring = as_lexical(ranker if ranker in LEXICAL else out.get("lexical", "bm25"))
-        known = {name: value for name, value in lexical.items() if hasattr(scoring, name)}  # Cosine has no k1 and no b
-        out["lexical"] = replace(scoring, **known)
-    if analyzer:
-        out["analyzer"] = replace(as_analyzer(out.get("analyzer", "english")), **analyzer)
-    return out

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from .analyzer_file import pack_spellings, stored_spellings
 from .constraints import Constraints, Pair
 from .lexical import LexicalModel
 from .query_vocabulary import QueryVocabulary, document_rows
+from .synonyms import stored_synonyms
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -178,6 +179,8 @@ class TextModel:
         """Return settings and arrays for a model file."""
         settings, arrays = self.lexical.state()
         arrays |= pack_spellings(self.lexical.features.spellings_)
+        if self.lexical.synonyms:
+            settings |= {"synonyms": asdict(self.lexical.synonyms)}
         if self.W is None or self.vocabulary is None:
             return settings, arrays
         pairs = {
@@ -193,6 +196,7 @@ class TextModel:
         """Return the model that `state` described, or that release 0.1 wrote."""
         lexical = LexicalModel.from_file(file)
         lexical.features.spellings_ = stored_spellings(file)
+        lexical.use_synonyms(stored_synonyms(file.settings.get("synonyms"), file.path))
         if "pairs" not in file.settings:
             return cls(lexical)
         pairs = file.setting("pairs", dict)

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Self
 
 from ..errors import ConfigError, DataError, NotFitted
 from .constraints import Constraints, Pair
 from .searcher import TextSearcher
+from .synonyms import Synonyms, as_synonyms
 
 
 class PairEditor(TextSearcher):
     """The methods of `TextRanker` that change its pairs."""
 
     constraints: Constraints | None
+    synonyms: Synonyms | None
+
+    def use_synonyms(self, synonyms: Synonyms | None) -> Self:
+        """Replace the synonyms, now and in later fits; the index stays valid.
+
+        Parameters
+        ----------
+        synonyms : Synonyms or None
+            The new synonyms.
+
+        Examples
+        --------
+        >>> from sparserank import Synonyms, TextRanker
+        >>> ranker = TextRanker("bm25").fit({"d1": "television", "d2": "radio"})
+        >>> [hit.id for hit in ranker.use_synonyms(Synonyms("tv => television")).search("tv")]
+        ['d1']
+        """
+        lexical = copy(self.lexical_)
+        lexical.use_synonyms(as_synonyms(synonyms))
+        self.synonyms, self.model_ = synonyms, replace(self.model_, lexical=lexical)
+        return self
 
     def pin(self, query: str, document: str, weight: float | None = None) -> Self:
         """Fix the weight of a pair, now and in later fits.

@@ -57,6 +57,20 @@ class RewrittenQuery:
     word_notes: Mapping[str, Note] = field(default_factory=dict)
 
 
+def as_typed(model: TextModel, text: str) -> RewrittenQuery:
+    """Return a query as it is, with its synonyms."""
+    return RewrittenQuery(*model.query_rows(text), notes=synonym_notes(model, text))
+
+
+def synonym_notes(model: TextModel, text: str) -> dict[int, Note]:
+    """Return the notes of the columns that synonyms add to a query."""
+    if not model.lexical.synonyms:
+        return {}
+    added = model.lexical.synonym_table.added(text)
+    shown = model.lexical.surface_forms(asked for _, asked in added.values())
+    return {column: Note(asked, f"synonym of {shown.get(asked, asked)}") for column, (_, asked) in added.items()}
+
+
 class _Word(NamedTuple):
     """A word at text[start:end], folded, its stem, and its column, or -1."""
 
@@ -95,7 +109,7 @@ def rewrite(model: TextModel, index: Index, text: str, typos: bool, prefix: bool
     if completions and (exact := next((word.column for word in words if word.end == len(text)), -1)) in typed:
         scale = _scale(model, index, exact, completions)
         added[0] = {column: scale * weight for column, weight in completions.items()}
-    columns, counts = lexical.features.count_words(corrected)
+    columns, counts = lexical.query_counts(corrected)
     total = dict(zip(columns.tolist(), counts.tolist(), strict=True))
     for weights in added:
         for column, weight in weights.items():
@@ -105,7 +119,7 @@ def rewrite(model: TextModel, index: Index, text: str, typos: bool, prefix: bool
     row = lexical.weigh_query(np.array(order, np.int32), np.array([total[column] for column in order], np.float32))
     return RewrittenQuery(
         KernelRows.from_row(*row), model.word_row(corrected), tuple(corrections[::-1]),
-        {column: note for column, note in notes.items() if column not in typed},
+        synonym_notes(model, corrected) | {column: note for column, note in notes.items() if column not in typed},
         {word: note for word, note in word_notes.items() if lexical.features.vocabulary_[word] not in typed},
     )  # fmt: skip
 
@@ -172,11 +186,12 @@ def _completions(model: TextModel, frequency: _Frequencies, typed: str, words: l
 def _best_correction(model: TextModel, frequency: _Frequencies, word: _Word) -> Candidate | None:
     """Return the nearest word that documents have; of several, one with the same first letter, then the most frequent.
 
+    If no spelling is near enough, stems are compared: documents may have a word in the plural only.
     A word with digits has no neighbours: 2019 is no typing error of 2018. A word that only queries have, and that has
     learned pairs, is none either.
     """
-    n, documents = len(word.spelling), frequency.of(word.column)
-    errors = sum(n >= letters for letters in MIN_LETTERS.values())
+    documents = frequency.of(word.column)
+    errors = _allowed_errors(word.spelling)
     if not errors or documents > RARE_DOCUMENTS or SEGMENTED.search(word.spelling) or not word.spelling.isalpha():
         return None
     if not documents and model.has_pairs(word.stem):
@@ -184,13 +199,22 @@ def _best_correction(model: TextModel, frequency: _Frequencies, word: _Word) -> 
     if documents:
         errors = 1
     least = max(1, FREQUENCY_RATIO * documents)
-    found = model.lexical.spelling_index.within(word.spelling, errors)
-    ranked = [
-        (one.errors, one.spelling[0] != word.spelling[0], -n_documents, one)
-        for one in found
-        if one.column != word.column and (n_documents := frequency.of(one.column)) >= least
-    ]
-    return min(ranked)[-1] if ranked else None
+    forms = model.lexical.spelling_index
+    for stems in (False, True):
+        typed = word.stem if stems else word.spelling
+        allowed = min(errors, _allowed_errors(typed))
+        ranked = [
+            (one.errors, one.spelling[0] != typed[0], -n_documents, one)
+            for one in (forms.within(typed, allowed, stems=stems) if allowed else ())
+            if one.column != word.column and (n_documents := frequency.of(one.column)) >= least
+        ]
+        if ranked:
+            return min(ranked)[-1]
+    return None
+
+
+def _allowed_errors(word: str) -> int:
+    return sum(len(word) >= letters for letters in MIN_LETTERS.values())
 
 
 def _scale(model: TextModel, index: Index, exact: int, added: Mapping[int, float]) -> float:

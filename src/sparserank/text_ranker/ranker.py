@@ -27,13 +27,15 @@ from .constraints import Change, Constraints, changes
 from .field_weights import fit_lexical
 from .incremental import train_more
 from .indexed_model import Docs
-from .lexical import BM25, LEXICAL, Cosine, LexicalModel, as_lexical, flat_parameters, nest_parameters
+from .lexical import BM25, LEXICAL, Cosine, LexicalModel, as_lexical
 from .memory import check_texts, parse_memory
 from .model import TextModel
 from .pair_editor import PairEditor
 from .pair_learner import PairLearner
+from .parameters_of_0_1 import flat_parameters, nest_parameters
 from .progress import Callback
 from .size_path import TextPath, sorted_sizes, text_path
+from .synonyms import Synonyms, as_synonyms
 from .training import Trainer
 from .training_data import TrainingData
 from .weak_supervision import WeakSupervision
@@ -89,6 +91,8 @@ class TextRanker(PairEditor, Ranker):
         Whether all weights of pairs are positive; some search engines need this.
     constraints : Constraints or None, default=None
         Pinned weights, forbidden pairs and forbidden words. `pin`, `forbid`, `forbid_word` and `free` change it.
+    synonyms : Synonyms or None, default=None
+        Synonyms of your own, which queries find beside learned pairs; `use_synonyms` changes them.
     random_state : int, default=0
         Decides which queries are held out.
     n_jobs : int or None, default=None
@@ -123,6 +127,7 @@ class TextRanker(PairEditor, Ranker):
     pairs_per_word: int | None = None
     nonnegative: bool = False
     constraints: Constraints | None = None
+    synonyms: Synonyms | None = None
     random_state: int = 0
     n_jobs: int | None = None
     memory_limit: float | str | None = None
@@ -318,7 +323,7 @@ class TextRanker(PairEditor, Ranker):
         scoring = as_lexical(self.lexical)
         if self.ranker in LEXICAL and LexicalModel(scoring).kind != self.ranker:
             scoring = as_lexical(self.ranker)
-        return LexicalModel(scoring, as_analyzer(self.analyzer))
+        return LexicalModel(scoring, as_analyzer(self.analyzer), as_synonyms(self.synonyms))
 
     def _build_index(self, lexical_rows: csr_array | None, documents: Documents) -> Self:
         rows = self.model_.index_rows(lexical_rows)

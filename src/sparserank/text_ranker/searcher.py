@@ -18,7 +18,7 @@ from ..search.results import SearchResults
 from .explain import QueryExplainer
 from .indexed_model import IndexedModel
 from .model import PairTable
-from .query_rewriting import RewrittenQuery, rewrite
+from .query_rewriting import as_typed, rewrite
 from .unknown_words import unknown_words
 
 
@@ -217,8 +217,7 @@ class TextSearcher(IndexedModel):
             As in `search`.
         """
         model, index = self.fitted_model(), self._require_index()
-        forgives = typos or prefix
-        query = rewrite(model, index, text, typos, prefix) if forgives else RewrittenQuery(*model.query_rows(text))
+        query = rewrite(model, index, text, typos, prefix) if typos or prefix else as_typed(model, text)
         return QueryExplainer(model, index, query)
 
     def compare(self, text: str, first: str, second: str, *, typos: bool = False, prefix: bool = False) -> Comparison:
