@@ -88,7 +88,7 @@ def rewrite(model: TextModel, index: Index, text: str, typos: bool, prefix: bool
     start = _unfinished(lexical.features, text) if prefix else None
     completions = _completions(model, frequency, text[start:], words) if start is not None else {}
     added = [completions] if completions else []
-    notes = {column: Note(text[start:], f"begins with {text[start:]}") for column in completions}
+    notes = dict.fromkeys(completions, Note(text[start:], f"begins with {text[start:]}"))
     corrected, corrections, word_notes = text, [], {}
     for word in reversed(words) if typos else ():  # from the end, so that positions before a change stay valid
         if completions and word.end == len(text):
