@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparserank.text_ranker import TextRanker
 
-from .conftest import COLOURS, wait_until
+from .conftest import COLOURS, python, wait_until
 from .process import taught
 
 
@@ -60,3 +60,27 @@ def test_the_changes_of_one_version_are_those_in_its_parent(serve, model):
     assert running.client.get("/changes", params={"version": 2}).json() == found, "whichever version is served"
     assert running.client.get("/changes", params={"version": 1}).json()["changes"] == []
     assert running.client.get("/changes", params={"version": 7}).status_code == 404
+
+
+PAGE_SEARCHES = """
+import sys
+from numba.core.dispatcher import Dispatcher
+from fastapi.testclient import TestClient
+from sparserank.service.app import create_app
+from sparserank.service.config import ServiceConfig
+
+app = create_app(ServiceConfig(sys.argv[1], "a-token-of-the-tests", learn=False))
+compiled, compile = [], Dispatcher.compile
+Dispatcher.compile = lambda kernel, signature: compiled.append(kernel.__name__) or compile(kernel, signature)
+client = TestClient(app, base_url="http://127.0.0.1")
+forgiving = {"typos": True, "prefix": True}
+asked = {"query": "redd automob", "explain": True, "pairs": 20, "lexical": True, "facets": ["thing"], **forgiving}
+(first, *_) = client.post("/search", json=asked).json()["results"]
+print(first["id"], compiled)
+"""
+
+
+def test_the_first_search_of_the_page_waits_for_no_compilation(model):
+    found = python(PAGE_SEARCHES, str(model))
+    said, errors = found.communicate(timeout=120)
+    assert said == "automobile-red []\n", errors

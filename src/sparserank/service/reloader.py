@@ -45,9 +45,14 @@ class LoadedModel:
     version: Version
 
     def warm_up(self) -> LoadedModel:
-        """Answer once, so that no request waits for caches and compilation."""
+        """Answer once as the page asks, so that no request waits for caches and compilation."""
+        index = self.ranker.index_
+        forgiving: dict[str, Any] = {"typos": True, "prefix": True}
         self.ranker.search("warm", 1)
-        self.ranker.search_lexical("warm", 1)
+        self.ranker.search("warm", 1, facets=index.fields[:1], **forgiving)
+        self.ranker.search_lexical("warm", 1, **forgiving)
+        if len(index):
+            self.ranker.explainer("warm", **forgiving).top(index.id_at(0), 1)
         self.ranker.unknown("warm")
         _ = self._reverse_pairs, self._row_of, self.examples
         return self
