@@ -24,6 +24,7 @@ from ..optim.penalties import Ridge
 from ..optim.problems import ListProblem, Matrix, compute_squared_norms
 from ..search.encoded_query import EncodedQuery
 from ..search.top_k import TopK
+from ..text_ranker.document_names import DocumentNames
 from ..text_ranker.lexical import LexicalModel
 from ..text_ranker.query_vocabulary import document_rows
 from .blocks import compact_csr, ordered_sum
@@ -51,7 +52,7 @@ class ClusterDocuments:
     """
 
     def __init__(self, frame: DataFrame, lexical: LexicalModel) -> None:
-        self._spark, self.training = frame.sparkSession, uuid4().hex
+        self._spark, self._frame, self.training = frame.sparkSession, frame, uuid4().hex
         features = self.context.broadcast(lexical.features)
         width = len(lexical.words)
         rows = SparkTextFeatures(lexical.features).rows(frame, ["title", "text"], field_weights=lexical.field_weights)
@@ -89,6 +90,16 @@ class ClusterDocuments:
         found = dict(self.parts.flat_map(look).collect())
         wanted.destroy()
         return found
+
+    def names(self, lexical: LexicalModel) -> list[DocumentNames]:
+        """Return the names of the documents of each partition, as digests."""
+        features = self.context.broadcast(lexical.features)
+
+        def compute(rows: Iterable[Any]) -> Iterator[DocumentNames]:
+            pairs = [(row.title or "", row.text or "") for row in rows]
+            yield DocumentNames.of(features.value, [title for title, _ in pairs], [text for _, text in pairs])
+
+        return list(self._frame.select("title", "text").rdd.mapPartitions(compute).collect())
 
     @cached_property
     def replicated(self) -> WorkerParts:

@@ -16,6 +16,7 @@ from ..data.records import Documents, Qrels
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
 from ..search import Index
+from ..text_ranker.document_names import DocumentNames
 from ..text_ranker.indexed_model import Docs
 from ..text_ranker.lexical import BM25, LexicalModel
 from ..text_ranker.model import TextModel
@@ -161,6 +162,11 @@ class ClusterTrainingData(TrainingData):
         """Return the data as matrices, with the rows of documents on the cluster."""
         assert self.rows is not None
         return self.to_matrices(lexical, vocabulary, self.position, self.rows.lexical_rows, self.rows.pair_rows)
+
+    def document_names(self, lexical: LexicalModel) -> DocumentNames:
+        """Return the names of the documents; the executors compute their digests."""
+        assert self.rows is not None
+        return DocumentNames.join(self.rows.names(lexical))
 
 
 def fit_lexical(lexical: LexicalModel, documents: DataFrame, callback: Callable[[str], None]) -> LexicalModel:

@@ -96,9 +96,19 @@ class HeldOut:
     @property
     def groups(self) -> NDArray[np.int64]:
         """The group of each query that has a relevant document."""
+        return self.queries.group_numbers[self._measured]
+
+    @property
+    def named(self) -> NDArray[np.float32]:
+        """The share of a title that each query is, of those that have a relevant document."""
+        named = self.queries.named
+        return np.zeros(len(self._measured), np.float32) if named is None else named[self._measured]
+
+    @property
+    def _measured(self) -> NDArray[np.intp]:
+        """The queries that have a relevant document."""
         lists = self.candidates
-        relevant = np.unique(np.repeat(np.arange(len(lists)), lists.lengths)[lists.grade > 0.0])
-        return self.queries.group_numbers[relevant]
+        return np.unique(np.repeat(np.arange(len(lists)), lists.lengths)[lists.grade > 0.0])
 
     def pair_scores(self, W: csr_array) -> Scores:
         """qᵀ W d"""

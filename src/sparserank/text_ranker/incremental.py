@@ -63,6 +63,8 @@ class PairChange:
         learner = replace(learner, budget=budget, constraints=model.constraints.index(vocabulary, model.pair_weight))
         rows = vocabulary.is_neighbors if only_neighbors else None
         change = learner.fit_residual(lists, before, model.info.get("query_normalization", 0.5), ridge, rows)
+        if model.names is not None:
+            model = replace(model, names=model.names.without(model.lexical.features, data.texts))
         return cls(model, vocabulary, before, change, Importance.of(lists, ridge).columns, len(data.qrels))
 
     def apply(self, budget: PairBudget, strength: float = 1.0) -> TextModel:

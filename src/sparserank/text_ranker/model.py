@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from ..errors import ModelError
 from ..search.encoded_query import EncodedQuery, KernelRows
 from .analyzer_file import pack_spellings, stored_spellings
 from .constraints import Constraints, Pair
+from .document_names import DocumentNames
 from .lexical import LexicalModel
 from .query_vocabulary import QueryVocabulary, document_rows
 from .synonyms import stored_synonyms
@@ -50,6 +51,7 @@ class TextModel:
     """The fitted model; `vocabulary` and `W` are None if it has the lexical part alone.
 
     info : facts about the training, such as the chosen hyperparameters and held-out nDCG.
+    names : queries that are ranked by the lexical score alone, because they are names of documents.
     """
 
     lexical: LexicalModel
@@ -58,6 +60,7 @@ class TextModel:
     pair_weight: float = 0.0
     constraints: Constraints = field(default_factory=Constraints)
     info: Mapping[str, Any] = field(default_factory=dict)
+    names: DocumentNames | None = None
 
     gain = renamed_attribute("gain", "pair_weight")
     edits = renamed_attribute("edits", "constraints")
@@ -118,6 +121,11 @@ class TextModel:
             return EncodedQuery(rows)
         rows.resize((len(texts), self.n_terms))
         words = self.vocabulary.encode(texts)
+        for i in np.flatnonzero(self._are_names(texts)).tolist():
+            row = slice(words.indptr[i], words.indptr[i + 1])
+            if not self._has_pinned(words.indices[row]):
+                words.data[row] = 0.0
+        words.eliminate_zeros()
         return EncodedQuery(rows, words, self.W, self.pair_weight, len(self.lexical.words), self.pairs_digest)
 
     def encode_lexical_query(self, text: str) -> EncodedQuery:
@@ -141,13 +149,27 @@ class TextModel:
         return rows
 
     def word_row(self, text: str) -> KernelRows | None:
-        """Return one query in the rows of W, or None without W."""
+        """Return one query in the rows of W, or None without W; the row of a name is empty."""
         vocabulary = None if self.W is None else self.vocabulary
-        return None if vocabulary is None else KernelRows.from_row(*vocabulary.encode_row(text))
+        if vocabulary is None:
+            return None
+        columns, weights = vocabulary.encode_row(text)
+        end = 0 if self._are_names([text])[0] and not self._has_pinned(columns) else len(columns)
+        return KernelRows.from_row(columns[:end], weights[:end])
 
     def encode_rows(self, terms: KernelRows, words: KernelRows | None = None) -> EncodedQuery:
         """Return the query with these rows for an index."""
         return EncodedQuery.from_rows(terms, words, self._no_queries)
+
+    def _are_names(self, texts: Sequence[str]) -> NDArray[np.bool_]:
+        if self.names is None:
+            return np.zeros(len(texts), np.bool_)
+        return self.names.shares(self.lexical.features, texts) > 0.0
+
+    def _has_pinned(self, columns: NDArray[np.int32]) -> bool:
+        """Whether a query has the word of a pinned pair: pinned pairs count for names too."""
+        words = () if self.vocabulary is None else self.vocabulary.words
+        return any(words[i] == word for i in columns.tolist() for word, _ in self.constraints.pinned)
 
     @cached_property
     def _cache(self) -> dict[str, tuple[KernelRows, KernelRows | None]]:
@@ -189,7 +211,8 @@ class TextModel:
             "info": dict(self.info),
             "like_documents": self.vocabulary.queries_are_documents,
         }
-        return settings | {"pairs": pairs}, arrays | self.vocabulary.state() | pack_csr("W", self.W)
+        arrays |= self.vocabulary.state() | pack_csr("W", self.W)
+        return settings | {"pairs": pairs}, arrays | ({} if self.names is None else {"names": self.names.digests})
 
     @classmethod
     def from_file(cls, file: Tensors) -> TextModel:
@@ -210,4 +233,5 @@ class TextModel:
         W = file.csr("W", (len(vocabulary.words), len(lexical.words)))
         constraints = Constraints.from_dict(pairs["constraints"], file.path)
         info = {KEYS_OF_0_1.get(key, key): value for key, value in (pairs["info"] or {}).items()}
-        return cls(lexical, vocabulary, W, float(weight), constraints, info)
+        names = DocumentNames.stored(file.array("names", "int64")) if "names" in file.arrays else None
+        return cls(lexical, vocabulary, W, float(weight), constraints, info, names)

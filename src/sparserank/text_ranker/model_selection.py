@@ -6,6 +6,8 @@
 2. Pairs must improve held-out queries significantly, else the model keeps the lexical score alone.
 3. The weight of the pair score, whether pairs are refitted by the squared loss, and the learning rate and epochs of
    another loss are those with the best nDCG@10 after pruning, of W from all other queries.
+4. Queries that are names of documents are ranked by the lexical score alone, unless this costs held-out queries more
+   than `NAME_TOLERANCE`.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from ..optim.penalties import Ridge
 from ..optim.pruning import empty_pattern
 from .candidates import ALL_DOCUMENTS, CandidateSearch
 from .checkpoint import Checkpoint
+from .document_names import NAME_SHARES
 from .held_out import HeldOut, Scores, hold_out, searched_ndcg
 from .pair_learner import RATES, PairLearner
 from .progress import Callback, Progress
@@ -53,6 +56,9 @@ PRUNED_LEVEL = 0.2
 """After that test, pruned pairs are tested again on nDCG@10, at this level: the smallest that keeps as many real
 improvements as a larger one (`python -m benchmarks.acceptance`)."""
 
+NAME_TOLERANCE = 0.005
+"""The mean nDCG@10 of held-out queries that may be lost by ranking names of documents by the lexical score alone."""
+
 
 @dataclass(frozen=True)
 class TuningResult:
@@ -62,6 +68,7 @@ class TuningResult:
     refit : whether pairs are refitted by the squared loss before another loss.
     rate, epochs : of a loss other than the squared one; 0 epochs if the squared loss is better.
     tried : every rate and number of epochs, and its nDCG@10.
+    name_share : queries that are at least this share of a title are ranked by the lexical score; None: no query is.
     """
 
     query_normalization: float
@@ -74,6 +81,7 @@ class TuningResult:
     epochs: int = 0
     tried: tuple[tuple[str, float], ...] = ()
     p_value: float = 1.0
+    name_share: float | None = None
 
 
 class RidgeChoice(NamedTuple):
@@ -265,17 +273,22 @@ def tune_pair_weight(
 ) -> TuningResult:
     """Choose the weight of the pair scores by held-out nDCG@10; it is 0 if the p-value is above `level`."""
     held_out = [fold.held_out for fold in folds]
-    lexical = _mean(_ndcg(held_out, [one.candidates.base for one in held_out])[0])
+    without_pairs = _ndcg(held_out, [one.candidates.base for one in held_out])[0]
+    lexical = _mean(without_pairs)
     tried = [(weight, _ndcg(held_out, scores)[0]) for weight, scores in mixed_scores(folds)]
     means = [_mean(ndcg) for _, ndcg in tried]
-    ndcg, weight = max(means), tried[int(np.argmax(means))][0]
+    ndcg, (weight, with_pairs) = max(means), tried[int(np.argmax(means))]
+    gain, named = with_pairs - without_pairs, np.concatenate([one.named for one in held_out])
+    cheap = (share for share in NAME_SHARES if _mean(gain * (named >= np.float32(share))) <= NAME_TOLERANCE)
     lexical_deviation, pair_deviation = _deviations(folds)
     if pair_deviation > 0.0:
         weight *= (lexical_deviation or 1.0) / pair_deviation
     p_value = _p_value(held_out, [[ndcg for _, ndcg in tried]])
     if p_value > level:
         weight, ndcg = 0.0, lexical
-    return TuningResult(query_normalization, ridge, weight, lexical, ndcg, p_value=p_value)
+    return TuningResult(
+        query_normalization, ridge, weight, lexical, ndcg, p_value=p_value, name_share=next(cheap, None)
+    )
 
 
 def tune_loss(

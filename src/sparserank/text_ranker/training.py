@@ -21,6 +21,7 @@ from ..preferences import Preferences, classes_of
 from .candidates import CandidateSearch
 from .checkpoint import Checkpoint
 from .constraints import Constraints
+from .document_names import DocumentNames
 from .held_out import hold_out
 from .lexical import LexicalModel
 from .memory import MemoryPlan
@@ -80,8 +81,11 @@ class Trainer:
             return self.lexical_only(
                 "all judged queries are near-duplicates or of one group, so no improvement can be verified"
             )
+        names = data.document_names(self.lexical)
+        matrices = replace(matrices, named=names.shares(self.lexical.features, data.texts))
+        names = names.without(self.lexical.features, data.texts)
         if by_steps:
-            return self._train_by_steps(data, learner, matrices, vocabulary)
+            return self._train_by_steps(data, learner, matrices, vocabulary, names)
         params = {
             name: repr(getattr(learner, name)) for name in ("budget", "loss", "penalty", "random_state", "max_size")
         }
@@ -98,10 +102,15 @@ class Trainer:
             "learning_rate": result.rate,
             "epochs": result.epochs,
         }
-        return self._finish(result, info, lambda: (vocabulary, W))
+        return self._finish(result, info, lambda: (vocabulary, W), names)
 
     def _train_by_steps(
-        self, data: TrainingData, learner: PairLearner, matrices: TrainingMatrices, vocabulary: QueryVocabulary
+        self,
+        data: TrainingData,
+        learner: PairLearner,
+        matrices: TrainingMatrices,
+        vocabulary: QueryVocabulary,
+        names: DocumentNames,
     ) -> TextModel:
         ids, seed = list(data.qrels), learner.random_state
         settings: dict[str, Any] = {"random_state": seed, "n_jobs": learner.n_jobs, "curve_points": 0}
@@ -117,7 +126,7 @@ class Trainer:
         scored = [score_held_out(matrices[held_out], search, fit(rest)) for held_out, rest in folds]
         result = tune_pair_weight(scored, 0.0, Ridge())
         self.callback("learning pairs step by step, from all queries")
-        return self._finish(result, {"queries": len(ids)}, lambda: (vocabulary, fit(np.arange(len(ids)))))
+        return self._finish(result, {"queries": len(ids)}, lambda: (vocabulary, fit(np.arange(len(ids)))), names)
 
     def train_from_labels(self, documents: Documents, lexical_rows: csr_array, preferences: Preferences) -> TextModel:
         """Learn pairs from class labels: every document is a query for the documents of its class."""
@@ -156,7 +165,11 @@ class Trainer:
         return self._finish(result, info, lambda: (vocabulary, fit(np.arange(len(classes)))))
 
     def _finish(
-        self, result: TuningResult, info: dict[str, Any], pairs: Callable[[], tuple[QueryVocabulary, csr_array]]
+        self,
+        result: TuningResult,
+        info: dict[str, Any],
+        pairs: Callable[[], tuple[QueryVocabulary, csr_array]],
+        names: DocumentNames | None = None,
     ) -> TextModel:
         """Return the model with its pairs, or the lexical part alone if the pairs did not help."""
         info |= {"held_out_lexical": result.lexical_ndcg, "held_out_learned": result.ndcg}
@@ -167,7 +180,9 @@ class Trainer:
                 f"(nDCG@10 {result.lexical_ndcg:.3f}, p = {result.p_value:.2g})"
             )
             return self.lexical_only(reason, info)
-        model = TextModel(self.lexical, *pairs(), result.pair_weight, self.constraints, info)
+        names = None if names is None or result.name_share is None else names.at_least(result.name_share)
+        info |= {"name_share": result.name_share if names is not None else None}
+        model = TextModel(self.lexical, *pairs(), result.pair_weight, self.constraints, info, names)
         return model.with_constraints(self.constraints) if self.constraints else model
 
     def lexical_only(self, reason: str, info: Mapping[str, Any] | None = None) -> TextModel:

@@ -17,6 +17,7 @@ from ..errors import DataError, count_of
 from ..optim.candidate_lists import CandidateLists
 from ..optim.problems import ListProblem
 from ..preferences import Preferences, win_rates
+from .document_names import DocumentNames
 from .lexical import LexicalModel
 from .query_groups import query_groups
 from .query_vocabulary import QueryVocabulary, document_rows
@@ -106,6 +107,10 @@ class TrainingData:
         lists = ListProblem(vocabulary.encode(self.texts), D, grades, weight)
         return TrainingMatrices(lists, LexicalRows(lexical.queries(self.texts), lexical_rows), excluded)
 
+    def document_names(self, lexical: LexicalModel) -> DocumentNames:
+        """Return the names of the documents."""
+        return DocumentNames.of(lexical.features, self.documents.titles, self.documents.texts)
+
     @property
     def declared_groups(self) -> NDArray[np.int64] | None:
         """A number for the group that the user gave each judged query, -1 for none; None without groups."""
@@ -160,12 +165,14 @@ class TrainingMatrices:
     lexical : rows of queries and documents for the lexical score.
     excluded : the document that each query must not find, or -1.
     groups : queries with the same number are held out together; None: each query is a group of its own.
+    named : the share of a title that each query is; None: no query is the name of a document.
     """
 
     lists: ListProblem
     lexical: LexicalRows
     excluded: NDArray[np.int64]
     groups: NDArray[np.int64] | None = None
+    named: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return int(self.lists.Q.shape[0])
@@ -173,7 +180,8 @@ class TrainingMatrices:
     def __getitem__(self, queries: NDArray[np.intp]) -> TrainingMatrices:
         lexical = LexicalRows(self.lexical.queries[queries], self.lexical.documents)
         groups = None if self.groups is None else self.groups[queries]
-        return TrainingMatrices(self.lists.select_queries(queries), lexical, self.excluded[queries], groups)
+        named = None if self.named is None else self.named[queries]
+        return TrainingMatrices(self.lists.select_queries(queries), lexical, self.excluded[queries], groups, named)
 
     def select_documents(self, documents: NDArray[np.intp]) -> TrainingMatrices:
         """Return the same queries with some of the documents, given in ascending order."""

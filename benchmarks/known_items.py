@@ -1,0 +1,116 @@
+"""Does the learned model still find a document by its name? Names and titles of the collection as queries.
+
+Each query is made from one document, its only right result: in pydocs the full name (`numpy.linalg.solve`), its
+last two parts or its last part, in NFCorpus and winapi the title. The documents are drawn at random; a text of NFCorpus
+begins with its title, which ends at "abstract". The learned model trains on the training queries of the collection as
+`sparserank train --exclude-self` does; nDCG@10 is that of dev.
+
+    python -m benchmarks.known_items pydocs nfcorpus [--pairs N] [--queries 3000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import sparserank as sr
+
+from .measure import in_new_process, peak_megabytes
+from .text_training import queries_are_pages
+
+QUERIES = 200
+PAIRS = {"pydocs": 300_000, "nfcorpus": 1_000_000, "winapi": 1_000_000}
+MEASURES = {"mrr": "RR@10", "first": "P@1"}
+
+
+def last_parts(n: int) -> Callable[[str, str], str]:
+    """A function that returns the last n parts of a dotted title."""
+    return lambda title, text: ".".join(title.split(".")[-n:])
+
+
+def _before_abstract(title: str, text: str) -> str:
+    return text.split(" abstract ")[0].removesuffix(" pubmed ncbi")
+
+
+def _title(title: str, text: str) -> str:
+    return title
+
+
+KINDS: dict[str, dict[str, Callable[[str, str], str]]] = {
+    "pydocs": {"full name": _title, "last two parts": last_parts(2), "last part": last_parts(1)},
+    "nfcorpus": {"title": _before_abstract},
+    "winapi": {"title": _title},
+}
+
+
+def known_items(documents: Any, make: Callable[[str, str], str], n: int, seed: int = 0) -> tuple[Any, Any]:
+    """Queries made from n documents, and their judgments: the document itself."""
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(documents))[:n]).tolist()
+    queries = {f"known item {i}": make(documents.titles[i], documents.texts[i]) for i in drawn}
+    return queries, {f"known item {i}": {documents.ids[i]: 1} for i in drawn}
+
+
+def measure(name: str, pairs: int, n: int) -> list[dict[str, Any]]:
+    """One row for each kind of query: BM25 and learned."""
+    collection = sr.data.load(name)
+    exclude_self = queries_are_pages(collection)
+    documents, dev = collection.documents, collection.qrels["dev"]
+    learned = sr.TextRanker(max_pairs=pairs)
+    learned.fit(documents, collection.queries, collection.qrels["train"], exclude_self=exclude_self)
+    bm25 = sr.TextRanker("bm25").fit(documents)
+    texts = {query: collection.queries[query] for query in dev}
+    ndcg = {
+        label: _values(ranker.run(texts, 100, exclude_self), dev, ["nDCG@10"])[0]
+        for label, ranker in (("bm25", bm25), ("learned", learned))
+    }
+    rows = []
+    for kind, make in KINDS[name].items():
+        queries, qrels = known_items(documents, make, n)
+        row: dict[str, Any] = {"name": f"{name}, {kind}"}
+        found = [_values(ranker.run(queries, 10), qrels, list(MEASURES.values())) for ranker in (bm25, learned)]
+        for at, measure_name in enumerate(MEASURES):
+            row |= {f"bm25_{measure_name}": round(found[0][at], 4), measure_name: round(found[1][at], 4)}
+        row = {"name": row["name"], "ratio": round(row["mrr"] / row["bm25_mrr"], 3)} | row
+        rows.append(row | {"bm25_ndcg": round(ndcg["bm25"], 4), "ndcg": round(ndcg["learned"], 4)})
+    rows[0]["peak_mb"] = peak_megabytes()
+    return rows
+
+
+def _values(run: Any, qrels: Any, measures: list[str]) -> list[float]:
+    found = sr.evaluation.evaluate_run(run, qrels, measures)
+    return [float(found[measure].value) for measure in measures]
+
+
+def run(quick: bool = False) -> dict[str, Any]:
+    """One row for each collection and kind of query."""
+    rows = []
+    for name in ("pydocs",) if quick else KINDS:
+        rows += in_new_process("known_items", "measure", name, PAIRS[name], QUERIES)
+    return {
+        "case": "known items",
+        "size": f"{QUERIES} queries of each kind; mrr is MRR@10, first is the share with the right document first, "
+        "ndcg is nDCG@10 of dev queries",
+        "peer": "BM25 (the ratio is that of MRR@10)",
+        "rows": rows,
+        "peak_mb": max(row.pop("peak_mb", 0.0) for row in rows),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("collections", nargs="*", default=["pydocs", "nfcorpus"])
+    parser.add_argument("--pairs", type=int, help="pairs of the model")
+    parser.add_argument("--queries", type=int, default=QUERIES, help="queries of each kind")
+    given = parser.parse_args()
+    for name in given.collections:
+        for row in measure(name, given.pairs or PAIRS[name], given.queries):
+            print(json.dumps(row), file=sys.stdout, flush=True)
+
+
+if __name__ == "__main__":
+    main()
