@@ -1,9 +1,9 @@
 """Held-out queries that decide whether word pairs of a source without judgments are added to a model.
 
 With judgments these are judged queries. Without judgments (`page_folds`) pages are held out, and their titles and first
-sentences are queries. Pairs must find the *neighbours* of such a page better: the pages whose texts are closest by
-latent semantic analysis. And they must not find the page itself worse, neither by its title nor by its first sentence
-in a text without that sentence.
+sentences are queries. Pairs must find the *neighbours* of such a page better, by neither of the two worse; these are
+the pages whose texts are closest by latent semantic analysis. And they must not find the page itself worse, neither by
+its title nor by its first sentence in a text without that sentence.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class SourceResult:
 class TestFold:
     """Held-out queries of one fold; the base of their candidates is the score so far.
 
-    gains : pairs must improve these kinds of queries; each kind counts the same.
+    gains : pairs must improve these queries, and make no kind of them worse.
     guards : pairs must not make these kinds worse.
     """
 
@@ -93,7 +93,10 @@ class Scored(NamedTuple):
 
 
 def add_source(folds: Sequence[TestFold], pairs: Sequence[csr_array]) -> tuple[SourceResult, list[TestFold]]:
-    """Choose the weight of a source, whose pairs are given for each fold; return the folds with it in the score."""
+    """Choose the weight of a source, whose pairs are given for each fold; return the folds with it in the score.
+
+    The best weight is that with the largest improvement of the kind of queries that improves least.
+    """
     gains = [Scored.of(kind, W) for fold, W in zip(folds, pairs, strict=True) for kind in fold.gains]
     guards = [[Scored.of(kind, W) for kind in fold.guards] for fold, W in zip(folds, pairs, strict=True)]
     start = float(np.mean([one.before.mean() for one in gains]))
@@ -107,12 +110,14 @@ def add_source(folds: Sequence[TestFold], pairs: Sequence[csr_array]) -> tuple[S
     improvement = [[one.improvement(weight) for one in gains] for weight in weights]
     groups = np.concatenate([one.kind.groups for one in gains])
     p_value = improvement_p_value(np.array([[np.concatenate(one) for one in improvement]]), groups)
-    means = [float(np.mean([kind.mean() for kind in one])) for one in improvement]
-    best = int(np.argmax(means))
-    if p_value > SIGNIFICANCE_LEVEL or means[best] <= 0.0:
+    n_kinds = len(folds[0].gains)
+    by_kind = [[np.mean([part.mean() for part in one[k::n_kinds]]) for k in range(n_kinds)] for one in improvement]
+    best = max(range(len(weights)), key=lambda i: (min(by_kind[i]), np.mean(by_kind[i])))
+    gain = float(np.mean(by_kind[best]))
+    if p_value > SIGNIFICANCE_LEVEL or min(by_kind[best]) < 0.0 or gain <= 0.0:
         return replace(nothing[0], p_value=p_value), nothing[1]
     added = [fold.with_pairs(W, weights[best]) for fold, W in zip(folds, pairs, strict=True)]
-    return SourceResult(weights[best], start, start + means[best], p_value), added
+    return SourceResult(weights[best], start, start + gain, p_value), added
 
 
 def add_sources(folds: Sequence[TestFold], pairs: Mapping[str, Sequence[csr_array]]) -> dict[str, SourceResult]:

@@ -42,7 +42,7 @@ def test_whole_numbers_are_ids_by_their_digits(tmp_path):
     assert read_query_texts(written(tmp_path / "q.parquet", id=[1], text=["red"])) == {"1": "red"}
 
 
-def test_other_columns_are_metadata_without_empty_cells_and_vectors(tmp_path):
+def test_other_columns_are_metadata_without_empty_cells_and_vectors(tmp_path, caplog):
     (tmp_path / "d.tsv").write_text("id\tkind\ttext\tyear\na\tfruit\tx\t1999\nb\t\ty\t\n")
     assert read_documents(tmp_path / "d.tsv").metadata == ({"kind": "fruit", "year": "1999"}, {})
     columns = {"id": [1, 2], "text": ["x", "y"], "n": [1.5, None], "is": [True, False], "tags": [["p", "q"], []]}
@@ -52,6 +52,10 @@ def test_other_columns_are_metadata_without_empty_cells_and_vectors(tmp_path):
         {"n": 1.5, "is": True, "tags": ["p", "q"], "at": "2024-01-31"},
         {"is": False, "tags": [], "at": "2024-01-31"},
     )
+    left_out = [record.getMessage() for record in caplog.records if "is left out" in record.getMessage()]
+    assert len(left_out) == 2
+    assert "the column 'vector' of type List(Float64) holds neither text nor metadata" in left_out[0]
+    assert "'raw'" in left_out[1]
 
 
 def test_an_empty_cell_is_an_empty_text_in_tsv_and_an_error_in_parquet(tmp_path):

@@ -7,6 +7,7 @@ no quoting. A Parquet table may be a folder of parts. A compressed file (.gz, .x
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ _EXPECTED = {
 }
 """The kinds of columns and what each contains; a title may be empty, and in TSV also a text."""
 _ROW = "row number"
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -198,8 +200,15 @@ def _check_schema(table: Table, schema: pl.Schema) -> dict[str, str]:
     if table.different and len({_is_text(schema[name]) for name in table.different}) > 1:
         one, other = table.different
         raise DataError(f"{table.place(0)}columns {one!r} and {other!r} must both be text or both be whole numbers")
-    others = [name for name in schema if table.keep_others and name not in table.kinds and _is_metadata(schema[name])]
-    return {name: kind for name, kind in table.kinds.items() if name in schema} | dict.fromkeys(others, "metadata")
+    others = [name for name in schema if table.keep_others and name not in table.kinds]
+    for name in others:
+        if not _is_metadata(schema[name]):
+            log.warning(
+                "%s: the column %r of type %s holds neither text nor metadata and is left out",
+                table.path, name, schema[name],
+            )  # fmt: skip
+    kept = [name for name in others if _is_metadata(schema[name])]
+    return {name: kind for name, kind in table.kinds.items() if name in schema} | dict.fromkeys(kept, "metadata")
 
 
 def _is_metadata(dtype: pl.DataType) -> bool:
