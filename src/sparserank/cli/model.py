@@ -1,4 +1,4 @@
-"""sparserank model list, diff, add, rollback"""
+"""sparserank model list, diff, add, rollback, relearn"""
 
 from __future__ import annotations
 
@@ -127,6 +127,24 @@ def rollback(
         print_json({"before": before.number, "current": now.number, "version": now.to_dict()})
     else:
         print(f"version {now.number} is served, made {_time(now)}: {now.why} (before: version {before.number})")
+
+
+@model.command("relearn")
+def relearn(file: ModelFile, as_json: Json = False) -> None:
+    """Learn again from all feedback, on top of the served version; after a rollback, for example.
+
+    A running service begins at its next check for feedback.
+
+    Example: sparserank model relearn model.safetensors
+    """
+    from .. import validation
+
+    validation.installed("sqlalchemy", extra="service")
+    from ..service.learning.rounds import learn_again
+    from .output import print_json
+
+    outcome = learn_again(_open(file))
+    print_json({"said": outcome.said}) if as_json else print(outcome.said)
 
 
 def _open(file: ModelFile) -> VersionRegistry:

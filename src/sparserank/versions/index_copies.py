@@ -20,6 +20,7 @@ from ..data.files import atomic_write, read_bytes
 from ..errors import DataError, ModelError
 from ..search.index import Index
 from ..search.shards import MANIFEST, list_shards, write_shards
+from ..text_ranker.ranker import TextRanker
 
 log = logging.getLogger(__name__)
 
@@ -44,13 +45,13 @@ def _reflink(source: int, target: int) -> bool:
     return True
 
 
-def copy_index(source: Path, target: Path, made_for: str) -> bool:
-    """Copy an index file or folder if all of it is intact and built for a model; return whether it is built for it.
+def copy_index(source: Path, target: Path, ranker: TextRanker) -> bool:
+    """Copy an index file or folder if all of it is intact and built for a ranker; return whether it is built for it.
 
     The copy is complete before it appears as `target`. A damaged index raises ModelError with the path of the source.
     """
     if source.is_dir():
-        if Index.load(source).made_for != made_for:
+        if not _is_built_for(Index.load(source), ranker):
             return False
         with write_shards(target) as folder:
             for shard in list_shards(source):
@@ -61,7 +62,7 @@ def copy_index(source: Path, target: Path, made_for: str) -> bool:
     try:
         copy_file(source, copy)
         try:
-            if Index.check(copy).made_for != made_for:
+            if not _is_built_for(Index.check(copy), ranker):
                 return False
         except ModelError as error:
             raise ModelError(str(error).replace(str(copy), str(source))) from None
@@ -70,6 +71,10 @@ def copy_index(source: Path, target: Path, made_for: str) -> bool:
     finally:
         copy.unlink(missing_ok=True)
     return True
+
+
+def _is_built_for(index: Index, ranker: TextRanker) -> bool:
+    return index.made_for == ranker.fingerprint() and index.n_terms == ranker.model_.n_terms
 
 
 def is_copy(source: Path, target: Path) -> bool:
@@ -82,7 +87,7 @@ def is_copy(source: Path, target: Path) -> bool:
     return (was.st_mtime_ns, was.st_size) == (is_now.st_mtime_ns, is_now.st_size)
 
 
-def up_to_date_copy(source: Path, copy: Path, fingerprint: Callable[[], str], is_named: bool) -> Path | None:
+def up_to_date_copy(source: Path, copy: Path, ranker: Callable[[], TextRanker], is_named: bool) -> Path | None:
     """Return the copy of an index after it was brought up to date; None if there is no index.
 
     If the source is damaged, of another model or missing, the last copy stays, unless the user named the source. If
@@ -95,7 +100,7 @@ def up_to_date_copy(source: Path, copy: Path, fingerprint: Callable[[], str], is
         return copy
     try:
         copy.parent.mkdir(parents=True, exist_ok=True)
-        return copy if copy_index(source, copy, fingerprint()) else last or source
+        return copy if copy_index(source, copy, ranker()) else last or source
     except ModelError as error:
         if last is not None:
             log.error("%s; the last intact copy of the index stays", error)

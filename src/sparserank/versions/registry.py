@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -165,8 +166,8 @@ class VersionRegistry:
         source = self.index_source(version, index)
         if version.index is not None:
             return source
-        fingerprint = lambda: load_model(self.path(version.number)).fingerprint()  # noqa: E731
-        return up_to_date_copy(source, self._index_copy(version, index), fingerprint, is_named=index is not None)
+        copy, ranker = self._index_copy(version, index), partial(load_model, self.path(version.number))
+        return up_to_date_copy(source, copy, ranker, is_named=index is not None)
 
     def load_last_good(self, index: PathLike | None = None) -> tuple[Version, TextRanker]:
         """Load the served version; if it is damaged, the newest earlier version that is not.
@@ -247,7 +248,7 @@ class VersionRegistry:
                 why=why, parent=None, pairs=ranker.model_.n_pairs,
             )  # fmt: skip
             version = replace(version, index=f"{version.number:06d}.index")
-            copy_index(index_path(model), self.folder / f"{version.number:06d}.index", ranker.fingerprint())
+            copy_index(index_path(model), self.folder / f"{version.number:06d}.index", ranker)
             return self._serve(manifest, version)
 
     def rollback(self, to: int | None = None, index: PathLike | None = None) -> Version:

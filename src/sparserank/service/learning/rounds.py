@@ -45,7 +45,7 @@ class Outcome:
     "waiting" (too little data) or "failed"; `said` is the same as a sentence. `looked_through` and `seen` are the
     numbers of the last feedback that was used and stored. `before` and `after` are the scores of the served model and
     of the new one, or of the best rejected candidate; `comparison` compares the two on held-out judgments. `learned`,
-    `refused` and `held_out` count queries.
+    `refused` and `held_out` count queries. `again_since` is the time since which everything is learned again.
     """
 
     outcome: str
@@ -63,6 +63,7 @@ class Outcome:
     held_out: int = 0
     seconds: float = 0.0
     at: str = ""
+    again_since: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -80,8 +81,12 @@ def last_outcome(registry: VersionRegistry) -> Outcome:
 def last_used_feedback(registry: VersionRegistry) -> int:
     """Return the number of the last feedback that was used for the served model or its relatives."""
     root, last = registry.root(), last_outcome(registry)
-    used = [version.learned_through for version in registry.list() if registry.root(version.number) == root]
-    return max([*used, last.looked_through if last.root == root else 0])
+    used = [
+        version.learned_through
+        for version in registry.list()
+        if registry.root(version.number) == root and version.made > last.again_since
+    ]
+    return max([0, *used, last.looked_through if last.root == root else 0])
 
 
 def is_due(registry: VersionRegistry, last: int) -> bool:
@@ -107,10 +112,17 @@ def run_round(
 
 def save_outcome(registry: VersionRegistry, outcome: Outcome) -> Outcome:
     """Write `learner.json`."""
-    outcome = replace(outcome, root=registry.root(), at=datetime.now(UTC).isoformat())
+    since = outcome.again_since or last_outcome(registry).again_since
+    outcome = replace(outcome, root=registry.root(), at=datetime.now(UTC).isoformat(), again_since=since)
     content = json.dumps(outcome.to_dict(), allow_nan=False, indent=1).encode()
     write_bytes(registry.folder / OUTCOME_FILE, content, compress=False)
     return outcome
+
+
+def learn_again(registry: VersionRegistry) -> Outcome:
+    """Let the next rounds learn from all feedback, on top of the served version, for example after a rollback."""
+    said = f"all feedback will be learned again, on top of version {registry.current().number}"
+    return save_outcome(registry, Outcome("nothing", said, again_since=datetime.now(UTC).isoformat()))
 
 
 def _run(
