@@ -50,10 +50,14 @@ SEARCH: dict[str, Callable[..., list[Found]]] = {"langchain": langchain, "llamai
 FILTER = {"langchain": "filter", "llamaindex": "filter", "haystack": "filters"}
 
 
+def missing(module: str) -> str:
+    package = {PACKAGES[library]: PIP[library] for library in PACKAGES}[module]
+    return f"{package} is not installed: pip install 'sparserank[integrations]'"
+
+
 @pytest.fixture(params=list(SEARCH), scope="module")
 def library(request: pytest.FixtureRequest) -> str:
-    missing = f"{PIP[request.param]} is not installed: pip install 'sparserank[integrations]'"
-    pytest.importorskip(PACKAGES[request.param], reason=missing)
+    pytest.importorskip(PACKAGES[request.param], reason=missing(PACKAGES[request.param]))
     return request.param
 
 
@@ -114,10 +118,10 @@ def test_a_wrong_model_or_k_is_one_clear_error(library, retriever_class, ranker,
 
 def test_every_public_function_and_method_describes_its_parameters(library, retriever_class):
     module = importlib.import_module(f"sparserank.integrations.{library}")
-    methods = [getattr(retriever_class, name) for name in vars(retriever_class) if not name.startswith("_")]
-    for value in [*vars(module).values(), *methods]:
-        if inspect.isroutine(value) and value.__module__ == module.__name__:
-            assert not faults(value), value
+    for owner in (module, retriever_class):
+        for value in (getattr(owner, name) for name in vars(owner) if not name.startswith("_")):
+            if inspect.isroutine(value) and value.__module__ == module.__name__:
+                assert not faults(value), value
 
 
 def test_native_filters_match_like_those_of_haystack():
@@ -209,7 +213,7 @@ def test_own_fields_win_over_metadata_of_the_same_name():
 
 
 def test_langchain_k_and_filter_of_one_call_and_a_chain(model):
-    core = pytest.importorskip("langchain_core", reason="pip install 'sparserank[integrations]'")
+    core = pytest.importorskip("langchain_core", reason=missing("langchain_core"))
     from langchain_core.runnables import RunnableLambda
 
     from sparserank.integrations.langchain import SparseRankRetriever
@@ -222,7 +226,7 @@ def test_langchain_k_and_filter_of_one_call_and_a_chain(model):
 
 
 def test_langchain_documents_train_a_ranker_that_is_saved_as_our_files(tmp_path):
-    pytest.importorskip("langchain_core", reason="pip install 'sparserank[integrations]'")
+    pytest.importorskip("langchain_core", reason=missing("langchain_core"))
     from langchain_core.documents import Document
 
     from sparserank.integrations.langchain import SparseRankRetriever
@@ -243,7 +247,7 @@ def test_langchain_documents_train_a_ranker_that_is_saved_as_our_files(tmp_path)
 
 
 def test_llamaindex_nodes_train_a_ranker_and_prompts_leave_the_explanation_out(tmp_path):
-    pytest.importorskip("llama_index.core", reason="pip install 'sparserank[integrations]'")
+    pytest.importorskip("llama_index.core", reason=missing("llama_index.core"))
     from llama_index.core.schema import Document, MetadataMode, TextNode
 
     from sparserank.integrations.llamaindex import SparseRankRetriever
@@ -259,7 +263,7 @@ def test_llamaindex_nodes_train_a_ranker_and_prompts_leave_the_explanation_out(t
 
 
 def test_a_haystack_pipeline_stores_the_path_of_the_model(model):
-    pytest.importorskip("haystack", reason="pip install 'sparserank[integrations]'")
+    pytest.importorskip("haystack", reason=missing("haystack"))
     from haystack import Pipeline
 
     from sparserank.integrations.haystack import SparseRankRetriever
