@@ -22,8 +22,8 @@ from .markdown import TEXTS, document, environment, section
 CASES = (
     "letor_reading", "text_features", "bm25_search", "search_index", "search_scale", "filtered_search", "typo_search",
     "word_pairs", "model_loading", "domination", "liblinear", "gblinear", "beyond_text", "text_training", "scale",
-    "never_worse", "known_items", "learn_from", "beyond_labels", "export_loss", "spark_text", "spark_equality",
-    "spark_scale", "spark_clicks", "spark_training",
+    "never_worse", "known_items", "explained_share", "learn_from", "beyond_labels", "export_loss", "spark_text",
+    "spark_equality", "spark_scale", "spark_clicks", "spark_training",
 )  # fmt: skip
 
 

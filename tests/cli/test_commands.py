@@ -109,6 +109,9 @@ def test_explain_sums_to_the_score_of_the_search(capsys, model):
     assert said["score"] == hit["score"]
     assert math.isclose(sum(pair["contribution"] for pair in said["pairs"]), said["score"], rel_tol=1e-6)
     assert said["pairs"][0].keys() == {"query", "document", "contribution"}
+    assert math.isclose(sum(line["contribution"] for line in said["lines"]), said["score"], rel_tol=1e-6)
+    assert said["lines"][0].keys() == {"document", "queries", "contribution"}
+    assert said["explained_share"] is None  # this model has the lexical score alone
 
 
 def test_evaluate_prints_measures_with_intervals_beside_bm25(capsys, model, folder, tmp_path):

@@ -28,10 +28,14 @@ def explain(
 ) -> None:
     """Explain the score of DOC for WORDS: the contribution of each word pair. The contributions sum to the score.
 
+    The last line names the five document words that add most by learned pairs, and their share of all that is learned.
+    With --json, `lines` has the contributions by document word and `explained_share` that share.
+
     Example: sparserank explain pydocs.safetensors "solve a linear system" scipy.linalg.solve
 
     With --against OTHER, compare the two documents and name the smallest set of pairs whose removal would swap them.
     """
+    from ..search.explanation import SHOWN_LINES
     from ..text_ranker import load_text
     from .output import print_json, print_table
 
@@ -43,7 +47,9 @@ def explain(
     explanation = ranker.explain(words, document, typos=typos, prefix=prefix)
     shown = ranker.lexical_.surface_forms(word for pair in explanation.pairs for word in pair[:2])
     if as_json:
-        print_json(explanation.to_dict() | ({"display": shown} if shown else {}))
+        lines = {"lines": [line._asdict() for line in explanation.lines]}
+        share = {"explained_share": explanation.explained_share}
+        print_json(explanation.to_dict() | lines | share | ({"display": shown} if shown else {}))
         return
     bars = _bars([pair.contribution for pair in explanation.pairs])
     pairs = zip(explanation.pairs, bars, strict=True)
@@ -58,6 +64,9 @@ def explain(
         rows,
         right=(2,),
     )
+    if explanation.explained_share is not None:
+        words_shown = [shown.get(line.document, line.document) for line in explanation.learned_lines[:SHOWN_LINES]]
+        print(f"{', '.join(words_shown)}: {explanation.explained_share:.0%} of the learned part of the score")
 
 
 def _bars(values: list[float]) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..parameters import html_table
+
+SHOWN_LINES = 5
+"""The lines of an explanation whose share of the learned part is told."""
 
 
 class _Contribution(NamedTuple):
@@ -52,6 +55,35 @@ class Contribution(_Contribution):
         return self._asdict() | ({"note": self.note} if self.note else {})
 
 
+class Line(NamedTuple):
+    """A document word, the query words that look for it, and what they add to the score together.
+
+    Attributes
+    ----------
+    document : str
+        The document word.
+    queries : tuple of str
+        The query words, the one that adds most first.
+    contribution : float
+        What all of them add.
+    """
+
+    document: str
+    queries: tuple[str, ...]
+    contribution: float
+
+
+def shown_share(contributions: Any, k: int = SHOWN_LINES) -> float:
+    """Return the share that the k largest absolute contributions have of the sum of all; 1 without contributions.
+
+    >>> shown_share([4.0, -3.0, 1.0, 1.0, 1.0], k=2)
+    0.7
+    """
+    size = np.sort(np.abs(np.asarray(contributions, np.float64)))[::-1]
+    total = float(size.sum())
+    return float(size[:k].sum()) / total if total > 0.0 else 1.0
+
+
 @dataclass(frozen=True)
 class Explanation:
     """The contributions that sum to a score.
@@ -62,6 +94,9 @@ class Explanation:
         The score.
     pairs : tuple of Contribution
         The contributions, in descending order of magnitude.
+    learned : tuple of Contribution, default=()
+        The contributions of learned pairs, which `pairs` has too, added to those of the same words in the lexical
+        score.
 
     Examples
     --------
@@ -71,6 +106,22 @@ class Explanation:
 
     score: float
     pairs: tuple[Contribution, ...]
+    learned: tuple[Contribution, ...] = field(default=(), compare=False)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The contributions by document word: one line for all query words that look for it. They sum to the score."""
+        return _lines(self.pairs)
+
+    @property
+    def learned_lines(self) -> tuple[Line, ...]:
+        """The contributions of learned pairs by document word."""
+        return _lines(self.learned)
+
+    @property
+    def explained_share(self) -> float | None:
+        """The share of the learned part that its five largest lines show; None without a learned part."""
+        return shown_share([line.contribution for line in self.learned_lines]) if self.learned else None
 
     def plus(self, other: Explanation) -> Explanation:
         """Add another explanation; a pair that is in both becomes one contribution.
@@ -105,3 +156,15 @@ class Explanation:
 def _line(pair: Contribution) -> str:
     note = f" ({pair.note})" if pair.note else ""
     return f"{pair.query} → {pair.document} {pair.contribution:+.4g}{note}"
+
+
+def _lines(pairs: tuple[Contribution, ...]) -> tuple[Line, ...]:
+    """The pairs by document word, the largest absolute contribution first."""
+    by_word: dict[str, list[Contribution]] = {}
+    for pair in pairs:
+        by_word.setdefault(pair.document, []).append(pair)
+    lines = [
+        Line(word, tuple(pair.query for pair in some), sum(pair.contribution for pair in some))
+        for word, some in by_word.items()
+    ]
+    return tuple(sorted(lines, key=lambda line: -abs(line.contribution)))

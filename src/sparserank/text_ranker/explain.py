@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -62,7 +62,7 @@ class QueryExplainer:
     def explain(self, doc_id: str) -> Explanation:
         """Explain the whole score."""
         lexical, learned = self.parts(doc_id)
-        return lexical.plus(learned) if learned.pairs else lexical
+        return replace(lexical.plus(learned), learned=learned.pairs) if learned.pairs else lexical
 
     def parts(self, doc_id: str) -> tuple[Explanation, Explanation]:
         """Explain the lexical score and the score of learned pairs."""
