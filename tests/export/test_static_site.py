@@ -88,7 +88,8 @@ def test_200_queries_of_pydocs_have_the_same_top_10_as_in_python(searched):
     ranker = sr.TextRanker(max_pairs=30_000, random_state=0)
     ranker.fit(docs.documents, train, docs.qrels["train"], exclude_self=True)
     assert ranker.model_.n_pairs == 30_000
-    queries = [docs.queries[query] for query in list(docs.qrels["test"])[:200]]
+    queries = [docs.queries[query] for query in list(docs.qrels["test"])[:200]] + list(docs.documents.titles[::50])
+    assert sum(ranker.model_.names.shares(ranker.lexical_.features, queries) > 0) > 10
     check_equal(ranker, queries, searched(ranker, queries))
 
 

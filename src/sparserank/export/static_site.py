@@ -18,6 +18,7 @@ from scipy.sparse import csc_array, csr_array
 
 from ..errors import ModelError
 from ..text.normalization import strip_accents
+from ..text_ranker.document_names import digest_of, names_of
 from ..text_ranker.model import TextModel
 from .folder import Folder, template, utf8
 from .synonyms import spellings
@@ -46,6 +47,7 @@ def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
         "documents": len(order),
         "values": "counts" if has_counts else "weights",
         "pair_weight": model.pair_weight if model.W is not None else 0,
+        "pinned": sorted({word for word, _ in model.constraints.pinned}),
         "word_shards": _write_words(folder, vectors, np.argsort(columns)),
         "first_columns": first_columns,
         "first_documents": first_documents,
@@ -168,15 +170,32 @@ def _write_words(folder: Folder, vectors: Vectors, place: NDArray[np.intp]) -> i
             pairs = [_gaps(paired[order]), shorts(W.data[part][order])]
             entries[word] = [entries.get(word, [-1])[0], weight[row], *pairs]
     forms = _stems(vectors) if _needs_table(model) else {}
-    size = len(_compact(entries)) + len(_compact(forms))
+    names = _names(vectors)
+    size = len(_compact(entries)) + len(_compact(forms)) + 12 * len(names)
     n_shards = max(1, round(size / SHARD_BYTES))
-    shards: list[dict[str, dict[str, Any]]] = [{"words": {}, "forms": {}} for _ in range(n_shards)]
+    shards: list[dict[str, Any]] = [{"words": {}, "forms": {}, "names": []} for _ in range(n_shards)]
     for kind, table in (("words", entries), ("forms", forms)):
         for word, entry in table.items():
             shards[hash_of(word.split(" ")[0]) % n_shards][kind][word] = entry
+    for name in names:
+        shards[hash_of(name.split(" ")[0]) % n_shards]["names"].append(hash_of(name))
     for number, shard in enumerate(shards):
         folder.text(f"words/{number}.json", _compact(shard))
     return n_shards
+
+
+def _names(vectors: Vectors) -> list[str]:
+    """Return the names of documents, which are ranked by the lexical score alone."""
+    names, features, documents = vectors.model.names, vectors.model.lexical.features, vectors.index.documents
+    if names is None:
+        return []
+    found = {
+        " ".join(words): digest_of(words)
+        for title, text in zip(documents.titles, documents.texts, strict=True)
+        for words, _ in names_of(features, title, text)
+    }
+    known = np.isin(np.array(list(found.values()), np.int64), names.digests)
+    return [name for name, is_known in zip(found, known.tolist(), strict=True) if is_known]
 
 
 def _stems(vectors: Vectors) -> dict[str, str]:

@@ -19,6 +19,8 @@ NAME_SHARES = (0.2, 0.5, 1.0)
 """The shares of the idf of a title that a part of it must have, to try; the widest that costs little is used."""
 OPENING_SHARES = {2: 0.2, 3: 0.5} | dict.fromkeys(range(4, 25), 1.0)
 """How many words at the beginning of a text without a title are a name, and which share each counts as."""
+MAX_NAMES = 1_000_000
+"""The most names of a model (8 bytes each); of more, those that are the largest shares of a title."""
 OPENING_CHARACTERS = 400
 """The beginning of a text that is searched for these words."""
 
@@ -43,8 +45,8 @@ class DocumentNames:
         """Return the names of documents with these titles and texts."""
         found: dict[int, float] = {}
         for title, text in zip(titles, texts, strict=True):
-            for words, share in _names(features, title, text):
-                digest = _digest(words)
+            for words, share in names_of(features, title, text):
+                digest = digest_of(words)
                 found[digest] = max(share, found.get(digest, 0.0))
         return cls.join([cls(np.array(list(found), np.int64), np.array(list(found.values()), np.float32))])
 
@@ -59,8 +61,12 @@ class DocumentNames:
         digests = np.concatenate([np.empty(0, np.int64), *(part.digests for part in parts)])
         share = np.concatenate([np.empty(0, np.float32), *(part.share for part in parts)])
         order = np.lexsort((-share, digests))
-        unique, first = np.unique(digests[order], return_index=True)
-        return cls(unique, share[order][first])
+        digests, first = np.unique(digests[order], return_index=True)
+        share = share[order][first]
+        if len(digests) > MAX_NAMES:
+            kept = np.sort(np.argsort(-share, kind="stable")[:MAX_NAMES])
+            digests, share = digests[kept], share[kept]
+        return cls(digests, share)
 
     def shares(self, features: TextFeatures, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return which share of a title each text is; 0 if it is no name."""
@@ -81,8 +87,8 @@ class DocumentNames:
         return DocumentNames(self.digests[others], self.share[others])
 
 
-def _names(features: TextFeatures, title: str, text: str) -> Iterator[tuple[list[str], float]]:
-    """The names of a document, and their shares of the title."""
+def names_of(features: TextFeatures, title: str, text: str) -> Iterator[tuple[list[str], float]]:
+    """Yield the names of a document, and their shares of the title."""
     words = features.analyzer_.tokens(title)
     if not words:
         opening = features.analyzer_.tokens(text[:OPENING_CHARACTERS])
@@ -100,8 +106,9 @@ def _names(features: TextFeatures, title: str, text: str) -> Iterator[tuple[list
 
 
 def _digests_of(features: TextFeatures, texts: Sequence[str]) -> NDArray[np.int64]:
-    return np.array([_digest(features.analyzer_.tokens(text)) for text in texts], np.int64)
+    return np.array([digest_of(features.analyzer_.tokens(text)) for text in texts], np.int64)
 
 
-def _digest(words: Sequence[str]) -> int:
+def digest_of(words: Sequence[str]) -> int:
+    """Return the digest of a name."""
     return int.from_bytes(blake2b("\n".join(words).encode(), digest_size=8).digest(), "big", signed=True)

@@ -66,7 +66,15 @@ async function encode(index, text) {
   let norm = 0;
   for (const one of known) norm += (one.q = fround(one.count * fround(one.weight))) ** 2;
   for (const one of known) one.q = fround(one.q / Math.sqrt(norm));
+  if (words.length && !known.some(({ word }) => index.settings.pinned.includes(word)) && (await is_name(index, words)))
+    for (const one of known) one.pairs = [];
   return known;
+}
+
+// Whether a query is the name of a document: then the lexical score alone ranks.
+async function is_name({ settings, load }, words) {
+  const shard = await load(`words/${hash(words[0]) % settings.word_shards}.json`);
+  return shard.names.includes(hash(words.join(" ")));
 }
 
 async function lookup(index, word) {
