@@ -107,25 +107,20 @@ def test_a_document_shows_its_text_and_metadata_with_the_words_that_were_found(s
     assert page.url == f"{service.url}?q=red+car"
 
 
-def test_a_click_carries_the_impression_of_its_search_and_an_opaque_visitor(service, visits):
-    """As a service answers that signs what it showed."""
-    page = visits.open(service.url)
-
-    def sign(route):
-        answer = route.fetch()
-        route.fulfill(response=answer, json=answer.json() | {"impression": "signed-1"})
-
-    page.route("**/search", sign)
-    page.route("**/feedback", lambda route: route.fulfill(status=201, json={"id": "x", "stored": True}))
-    search(page, "red car")
-    sent = posted(page)
-    page.click(".title >> nth=0")
-    page.go_back()
-    page.click(".thumb.up >> nth=0")
+def test_a_click_carries_the_impression_of_its_search_and_an_opaque_visitor_and_counts(run, visits):
+    running = run()
+    page = visits.open(running.url)
+    for query in ("red car", "blue car"):
+        search(page, query)
+        page.click(".title:not([href^=http]) >> nth=0")
+        expect(page.locator(".full-text")).to_be_visible()
+        page.go_back()
     expect(page.locator("#feedback-status")).to_have_text("Thank you: 2 sent.")
-    assert {one["impression"] for one in sent} == {"signed-1"}
-    (visitor,) = {one["visitor"] for one in sent}
-    assert len(visitor) >= 32
+    first, second = running.store.since(0)
+    assert (first.kind, first.counted, second.counted) == ("click", True, True)
+    assert first.impression and first.impression != second.impression
+    assert first.visitor == second.visitor
+    assert len(first.visitor) >= 32
 
 
 def test_a_thumb_pressed_again_is_taken_back(run, visits):
