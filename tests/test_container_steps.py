@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-import sparserank as sr
-
 from .test_container import ROOT, instructions, of
 
 OWN_FOLDERS = ("/build", "/etc/sparserank", "/data", "/models")
 """Folders of the image that a step of the Dockerfile may write to."""
+DOCUMENTS = {"d1": "red apples", "d2": "green pears"}
 
 
 class Image:
@@ -77,7 +76,9 @@ def test_every_step_of_the_dockerfile_runs_and_the_image_serves(tmp_path):
     assert not Path(image.inside("/build")).exists(), "nothing of the build stays"
     installed = image.run("python -c 'import sparserank; print(sparserank.__file__)'").stdout
     assert str(image.python) in installed, "from the wheel, not from the sources"
-    sr.TextRanker().fit({"d1": "red apples", "d2": "green pears"}).save(image.inside("/models/model.safetensors"))
+    code = f"import sparserank as sr; sr.TextRanker().fit({DOCUMENTS}).save('/models/model.safetensors')"
+    trained = image.run(f"python -c {shlex.quote(code)}")
+    assert trained.returncode == 0, trained.stderr
     options = Path(image.inside("/etc/sparserank/service.toml"))
     options.write_text(image.inside(options.read_text()))
     words = [*json.loads(of("ENTRYPOINT")[0]), *json.loads(of("CMD")[0]), "--check", "--json"]
