@@ -84,6 +84,8 @@ def test_pairs_of_a_source_are_added_to_those_of_judgments():
         assert both.model_.named_pairs() == judged.model_.named_pairs()
     else:
         assert set(both.model_.named_pairs()) >= set(judged.model_.named_pairs())
+    names = [None if ranker.model_.names is None else ranker.model_.names.digests.tolist() for ranker in (judged, both)]
+    assert names[0] == names[1]
 
 
 def test_a_saved_model_scores_the_same(ranker, tmp_path):

@@ -14,13 +14,17 @@ import numpy as np
 
 from ..data.records import Documents
 from ..deprecated import renamed_attribute, renamed_parameters
-from ..errors import NotFitted
+from ..errors import ModelError, NotFitted
 from ..search import Index
 from ..search.expansion import MAX_EXPANSION_BYTES, Expansion
 from .lexical import LexicalModel
 from .model import TextModel
 
 Docs = Documents | Mapping[str, "str | Mapping[str, Any]"]
+
+
+class OtherIndex(ModelError):
+    """The index was built for another model."""
 
 
 class IndexedModel:

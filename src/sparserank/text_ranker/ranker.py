@@ -16,7 +16,7 @@ from ..data.frames import as_qrels, as_queries
 from ..data.page_queries import SOURCES, as_sources, training_queries
 from ..data.records import Documents, Qrels
 from ..deprecated import renamed_parameters
-from ..errors import ConfigError, ModelError
+from ..errors import ConfigError
 from ..optim.pattern_ridge import PatternRidge
 from ..optim.pruning import PairBudget
 from ..preferences import Preferences
@@ -26,7 +26,7 @@ from ..text.analyzer import as_analyzer
 from .constraints import Change, Constraints, changes
 from .field_weights import fit_lexical
 from .incremental import train_more
-from .indexed_model import Docs
+from .indexed_model import Docs, OtherIndex
 from .lexical import BM25, LEXICAL, Cosine, LexicalModel, as_lexical
 from .memory import check_texts, parse_memory
 from .model import TextModel
@@ -49,10 +49,6 @@ OLD_FIT_PARAMETERS = {"drop_self": "exclude_self", "tell": "callback"}
 
 def _silent(message: str) -> None:
     """The callback if the caller gives none."""
-
-
-class OtherIndex(ModelError):
-    """The index was built for another model."""
 
 
 @flat_parameters

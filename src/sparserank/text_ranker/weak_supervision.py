@@ -167,7 +167,8 @@ class WeakSupervision:
             info |= {"query_normalization": QUERY_NORMALIZATION, "loss": "squared", "refitted": False, "epochs": 0}
             info |= {"ridge_query": RIDGE.query, "ridge_document": RIDGE.document, "learning_rate": 0.0}
         info |= {"held_out_lexical": first.ndcg_before, "held_out_learned": last.ndcg, "held_out_p_value": last.p_value}
-        out = TextModel(model.lexical, self.vocabulary, W.tocsr(), pair_weight, self.trainer.constraints, info)
+        rest = (self.trainer.constraints, info, model.names)
+        out = TextModel(model.lexical, self.vocabulary, W.tocsr(), pair_weight, *rest)
         return out.with_constraints(self.trainer.constraints) if self.trainer.constraints else out
 
 
