@@ -57,10 +57,10 @@ def test_the_attack_is_refused_in_one_line_before_it_costs_anything(run, dense_m
 
 
 def test_an_answer_has_a_largest_size(service, monkeypatch):
-    monkeypatch.setattr(cost, "MAX_ANSWER_BYTES", 2000)
+    monkeypatch.setattr(cost, "MAX_ANSWER_BYTES", 500)
     answer = service.client.post("/search", json={"query": "red", "k": 24, "explain": True})
     assert answer.status_code == 422
-    assert "more than 2,000; ask for fewer results" in answer.json()["detail"]
+    assert "more than 500; ask for fewer results" in answer.json()["detail"]
 
 
 def test_a_rate_is_one_of_work():

@@ -118,8 +118,8 @@ class ModelReloader:
     def __init__(self, registry: VersionRegistry, index: PathLike | None = None) -> None:
         self.registry = registry
         self._index = index
-        self._stamp, self._index_id = self._current_stamp(), self._own_index_id()
-        self._model = self._load()
+        self._stamp, self._model = self._current_stamp(), self._load()
+        self._index_id = self._own_index_id(self._model.version)
         self._reloading, self._comparing = threading.Lock(), threading.Lock()
         self._changes: tuple[tuple[int, int], list[dict[str, Any]]] | None = None
         self._stopped = threading.Event()
@@ -135,9 +135,10 @@ class ModelReloader:
             stamp = self._current_stamp()
             if stamp == self._stamp:
                 return False
-            before, index_id = self._model.version.number, self._own_index_id()
-            if self.registry.current().number != before or index_id != self._index_id:
+            before, current = self._model.version.number, self.registry.current()
+            if current.number != before or self._own_index_id(current) != self._index_id:
                 self._model = self._load()
+            index_id = self._own_index_id(self._model.version)  # an earlier version if the current one lacks its index
             is_new = self._model.version.number != before or index_id != self._index_id
             self._stamp, self._index_id = stamp, index_id
             if is_new:
@@ -200,9 +201,9 @@ class ModelReloader:
         files = self.registry.path(version.number), self.registry.index_source(version, self._index)
         return self.registry.stamp(), [file_id(file) for file in files]
 
-    def _own_index_id(self) -> object:
-        """Return a value that changes with the private copy of the index; a new index is copied now."""
-        own = self.registry.own_index(self.registry.current(), self._index)
+    def _own_index_id(self, version: Version) -> object:
+        """Return a value that changes with the private copy of a version's index; a new index is copied now."""
+        own = self.registry.own_index(version, self._index)
         return None if own is None else file_id(own)
 
     def _load(self) -> LoadedModel:
