@@ -33,8 +33,8 @@ class DocumentNames:
 
     >>> features = TextFeatures().fit(["numpy sort", "numpy lexsort"])
     >>> names = DocumentNames.of(features, ["numpy.sort", "numpy.lexsort"], ["", ""])
-    >>> (names.shares(features, ["numpy.sort", "Sort", "numpy", "sort numpy"]) * 100).astype(int).tolist()
-    [100, 57, 42, 0]
+    >>> names.shares(features, ["numpy.sort", "Sort", "numpy", "sort numpy"]).astype(float).round(1).tolist()
+    [1.0, 0.6, 0.4, 0.0]
     """
 
     digests: NDArray[np.int64]
