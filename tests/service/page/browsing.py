@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sparserank.service.app import create_app
 from sparserank.service.config import ServiceConfig
 
+expect.set_options(timeout=20_000)  # the first search of a page may wait for other tests
 __all__ = ["Running", "Visits", "expect", "number", "picture", "search"]
 
 SCREENSHOTS = Path(__file__).parent.parent.parent.parent / "reports" / "screenshots"
