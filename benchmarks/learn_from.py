@@ -98,7 +98,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         print(rows[-1], file=sys.stderr, flush=True)
     return {
         "case": "learning without judgments",
-        "size": "nDCG@10 of judged queries, none of which was learned from; the interval of the difference has 95 %",
+        "size": "nDCG@10 of judged queries; no judgment was learned from; the interval of the difference has 95 %",
         "peer": "BM25 (the ratio is that of nDCG@10)",
         "rows": rows,
         "peak_mb": max(row["peak_mb"] for row in rows),
