@@ -11,7 +11,7 @@ from ..search.filters import FilterLike
 from ..text_ranker import TextRanker
 from .fusion import Fusion
 from .requirement import require
-from .results import MAX_EXPLAINED_PAIRS, as_docs, find, load_searcher
+from .results import MAX_EXPLAINED_PAIRS, FromModel, as_docs, find
 
 require("langchain-core", "0.3")
 
@@ -20,7 +20,7 @@ from langchain_core.documents import Document  # noqa: E402
 from langchain_core.retrievers import BaseRetriever  # noqa: E402
 
 
-class SparseRankRetriever(BaseRetriever):
+class SparseRankRetriever(FromModel, BaseRetriever):
     """A text ranker as a LangChain retriever: `invoke`, `ainvoke`, `batch`, and a step of any chain.
 
     A document has the text in `page_content`, and in `metadata` its `id`, `title`, `score` and `explanation` beside its
@@ -49,23 +49,6 @@ class SparseRankRetriever(BaseRetriever):
     k: int = 10
     filter: str | dict[str, Any] | None = None
     explain: int | None = MAX_EXPLAINED_PAIRS
-
-    @classmethod
-    def from_model(cls, path: PathLike, k: int = 10, *, index: PathLike | None = None, **settings: Any) -> Self:
-        """Load a model that `sparserank train` or `TextRanker.save` wrote.
-
-        Parameters
-        ----------
-        path : path-like
-            The model file.
-        k : int, default=10
-            The largest number of documents.
-        index : path-like or None, default=None
-            The search index; None is the index beside the model.
-        **settings : object
-            More parameters of the retriever.
-        """
-        return cls(ranker=load_searcher(path, index), k=k, **settings)
 
     @classmethod
     def from_documents(

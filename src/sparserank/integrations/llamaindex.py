@@ -11,7 +11,7 @@ from ..search.filters import FilterLike
 from ..text_ranker import TextRanker
 from .filters import combine, comparison
 from .requirement import require
-from .results import MAX_EXPLAINED_PAIRS, as_docs, find, load_searcher
+from .results import MAX_EXPLAINED_PAIRS, FromModel, as_docs, find
 
 require("llama-index-core", "0.12")
 
@@ -24,7 +24,7 @@ _HIDDEN = ["id", "score", "explanation"]
 _OPERATORS = {"nin": "not in", "any": "in", "contains": "=="}
 
 
-class SparseRankRetriever(BaseRetriever):
+class SparseRankRetriever(FromModel, BaseRetriever):
     """A text ranker as a LlamaIndex retriever: `retrieve`, `aretrieve`, and a part of any query engine.
 
     The `node_id` of a node is the id of the document. Its metadata has `id`, `title`, `score` and `explanation` beside
@@ -62,23 +62,6 @@ class SparseRankRetriever(BaseRetriever):
         super().__init__(**settings)
         self.ranker, self.k, self.explain = ranker, k, explain
         self.filter = metadata_filter(filter) if isinstance(filter, MetadataFilters) else filter
-
-    @classmethod
-    def from_model(cls, path: PathLike, k: int = 10, *, index: PathLike | None = None, **settings: Any) -> Self:
-        """Load a model that `sparserank train` or `TextRanker.save` wrote.
-
-        Parameters
-        ----------
-        path : path-like
-            The model file.
-        k : int, default=10
-            The largest number of nodes.
-        index : path-like or None, default=None
-            The search index; None is the index beside the model.
-        **settings : object
-            More parameters of the retriever.
-        """
-        return cls(load_searcher(path, index), k, **settings)
 
     @classmethod
     def from_nodes(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from .. import validation
-from ..data.files import PathLike
 from ..search.filters import FilterLike
 from ..text_ranker import TextRanker
 from .requirement import require
-from .results import find, load_searcher
+from .results import FromModel, find
 
 require("pyterrier", "1.0")
 
@@ -19,7 +18,7 @@ import pandas as pd  # noqa: E402
 import pyterrier as pt  # noqa: E402
 
 
-class SparseRankTransformer(pt.Transformer):
+class SparseRankTransformer(FromModel, pt.Transformer):
     """A text ranker as a stage of PyTerrier pipelines.
 
     For a frame with the columns `qid` and `query`, k documents are found for each query. If the frame has the column
@@ -59,23 +58,6 @@ class SparseRankTransformer(pt.Transformer):
 
     def __repr__(self) -> str:
         return f"SparseRankTransformer(k={self.k})"
-
-    @classmethod
-    def from_model(cls, path: PathLike, k: int = 10, *, index: PathLike | None = None, **settings: Any) -> Self:
-        """Load a model that `sparserank train` or `TextRanker.save` wrote.
-
-        Parameters
-        ----------
-        path : path-like
-            The model file.
-        k : int, default=10
-            The largest number of documents of a search.
-        index : path-like or None, default=None
-            The search index; None is the index beside the model.
-        **settings : object
-            More parameters of the transformer.
-        """
-        return cls(load_searcher(path, index), k, **settings)
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Search for queries, or re-rank documents.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from .. import validation
 from ..data.files import PathLike
@@ -43,6 +43,29 @@ def load_searcher(path: PathLike, index: PathLike | None = None) -> TextRanker:
     ranker = load_text(path, index)
     ranker.search("", 1)
     return ranker
+
+
+class FromModel:
+    """A retriever that is made from a ranker and the number of its results; its files are those of the ranker."""
+
+    ranker: TextRanker
+
+    @classmethod
+    def from_model(cls, path: PathLike, k: int = 10, *, index: PathLike | None = None, **settings: Any) -> Self:
+        """Load a model that `sparserank train` or `TextRanker.save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            The model file.
+        k : int, default=10
+            The largest number of results of a search.
+        index : path-like or None, default=None
+            The search index; None is the index beside the model.
+        **settings : object
+            More parameters of the retriever.
+        """
+        return cls(ranker=load_searcher(path, index), k=k, **settings)  # type: ignore[call-arg]
 
 
 def find(
