@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..text import TextFeatures
+from ..text.tokens import short_text_tokens
 
 NAME_SHARES = (0.2, 0.5, 1.0)
 """The shares of the idf of a title that a part of it must have, to try; the widest that costs little is used."""
@@ -106,7 +107,7 @@ def names_of(features: TextFeatures, title: str, text: str) -> Iterator[tuple[li
 
 
 def _digests_of(features: TextFeatures, texts: Sequence[str]) -> NDArray[np.int64]:
-    return np.array([digest_of(features.analyzer_.tokens(text)) for text in texts], np.int64)
+    return np.array([digest_of(short_text_tokens(features.analyzer_, text)) for text in texts], np.int64)
 
 
 def digest_of(words: Sequence[str]) -> int:
