@@ -8,6 +8,7 @@ import typer
 
 from .. import __version__
 from . import datasets, demo, evaluate, explain, export, index, mcp, related, reproduce, search, serve, train
+from .feedback import feedback
 from .model import model
 
 app = typer.Typer(
@@ -54,3 +55,4 @@ for command in (
 ):
     app.command(context_settings=CONTEXT.get(command.__name__))(command)
 app.add_typer(model)
+app.add_typer(feedback)

@@ -114,11 +114,11 @@ def stream_lines(path: PathLike) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def atomic_write(path: PathLike, *, compress: bool = True) -> Iterator[IO[bytes]]:
+def atomic_write(path: PathLike, *, compress: bool = True, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """Open a binary file that replaces `path` when the block ends without an error.
 
     The file is compressed if its name ends in .gz, .xz or .zst, unless `compress` is False. After an error an existing
-    file is unchanged and no temporary file remains.
+    file is unchanged and no temporary file remains. `mode` has the permissions, from which the umask takes some.
     """
     path = Path(path)
     try:
@@ -132,7 +132,7 @@ def atomic_write(path: PathLike, *, compress: bool = True) -> Iterator[IO[bytes]
                 yield file
             raw.flush()
             os.fsync(raw.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).chmod(mode & ~_umask())
         Path(temporary).replace(path)
         _sync_folder(path.parent)
     except BaseException as error:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .. import validation
+from ..data.files import PathLike
 from ..errors import ConfigError
 from ..search.segment import MAX_ID_CHARACTERS as MAX_ID_CHARACTERS
 from .access import validate_tokens
@@ -103,7 +104,7 @@ class ServiceConfig:
 
     def __post_init__(self) -> None:
         if not self.database:
-            object.__setattr__(self, "database", f"sqlite:///{self.model}.feedback.sqlite")
+            object.__setattr__(self, "database", default_database(self.model))
         validation.number("rate", self.rate, low=0.0, open_low=True)
         validation.number("learn_every", self.learn_every, low=0.0, open_low=True)
         validation.number("drain", self.drain, low=0.0)
@@ -137,6 +138,11 @@ class ServiceConfig:
             return [ipaddress.ip_network(text) for text in self.trusted_proxies]
         except ValueError as error:
             raise ConfigError(f"trusted_proxies: {error}; write an address or a network such as 10.0.0.0/8") from None
+
+
+def default_database(model: PathLike) -> str:
+    """Return the URL of the feedback database next to a model file."""
+    return f"sqlite:///{model}.feedback.sqlite"
 
 
 def is_loopback(host: str) -> bool:
