@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -267,5 +268,7 @@ def test_a_single_short_text_is_counted_like_many_texts(text, analyzer):
             got, wanted = getattr(one.matrix, name), getattr(many.matrix, name)
             assert got.dtype == wanted.dtype
             assert got.tolist() == wanted.tolist()
-        columns, counts = features.count_words(query)
-        assert (columns.tolist(), counts.tolist()) == (many.matrix.indices.tolist(), many.matrix.data.tolist())
+        longer = TextFeatures("raw", analyzer=replace(analyzer, ngrams=3)).fit([text])
+        for words in (None, features.short_words(query), longer.short_words(query)):
+            columns, counts = features.count_words(query, words)
+            assert (columns.tolist(), counts.tolist()) == (many.matrix.indices.tolist(), many.matrix.data.tolist())

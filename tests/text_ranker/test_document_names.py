@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import pytest
 
 import sparserank as sr
 from sparserank.text import TextFeatures
-from sparserank.text_ranker import model_selection
+from sparserank.text_ranker import document_names, model_selection
 from sparserank.text_ranker.document_names import DocumentNames
 
 THINGS = (("car", "automobile"), ("bike", "bicycle"), ("ship", "boat"))
@@ -26,7 +27,9 @@ def ranker():
 
 
 def shares(names, features, *texts):
-    return names.shares(features, texts).tolist()
+    found = names.shares(features, texts).tolist()
+    assert [names.has(features.short_words(text)) for text in texts] == [share > 0.0 for share in found]
+    return found
 
 
 def test_names_are_titles_their_ends_and_beginnings_in_order():
@@ -53,6 +56,21 @@ def test_parts_join_to_the_names_of_all_documents_in_any_order():
     joined = DocumentNames.join(parts)
     np.testing.assert_array_equal(joined.digests, whole.digests)
     np.testing.assert_array_equal(joined.share, whole.share)
+
+
+@pytest.mark.parametrize("most", [1, 3, 5])
+def test_joining_parts_step_by_step_keeps_the_names_that_one_join_keeps(monkeypatch, most):
+    """Each step may drop names beyond the limit, because a name that all documents keep is kept in each part."""
+    monkeypatch.setattr(document_names, "MAX_NAMES", most)
+    titles = ["red apple", "green apple tree", "apple", "pear tree", "tree", "red pear", "green"]
+    features = TextFeatures().fit(titles)
+    parts = [DocumentNames.of(features, [title], [title]) for title in titles]
+    left = reduce(lambda one, other: DocumentNames.join([one, other]), parts)
+    right = reduce(lambda one, other: DocumentNames.join([other, one]), reversed(parts))
+    for one in (left, right):
+        np.testing.assert_array_equal(one.digests, DocumentNames.of(features, titles, titles).digests)
+        np.testing.assert_array_equal(one.share, DocumentNames.of(features, titles, titles).share)
+    assert len(left.digests) == most
 
 
 def test_a_name_has_exactly_the_lexical_score_and_other_queries_use_pairs(ranker):

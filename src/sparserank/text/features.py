@@ -20,7 +20,7 @@ from .analyzer import Analyzer, as_analyzer
 from .languages import AUTO
 from .sparse_counts import frequent_columns, inverse_document_frequency, sort_columns, stack_rows, weighted_sum
 from .spellings import Spellings
-from .tokens import hash_names, short_text_tokens, tokenize
+from .tokens import hash_names, short_text_words, tokenize, with_grams
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -217,11 +217,24 @@ class TextFeatures(Parameters):
         """Count the words of a query without the arrays that pay for many texts only."""
         from scipy.sparse import csr_array
 
-        columns, counts, unseen = self._count_words(text)
+        columns, counts, unseen = self._count_words(short_text_words(self.analyzer_, text))
         ends = np.array([0, len(columns)], np.int32)
         return Counts(csr_array((counts, columns, ends), shape=(1, self.n_columns_)), np.array([unseen], np.int64))
 
-    def count_words(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def short_words(self, text: str) -> list[str] | None:
+        """Return the words of a short text without n-grams; None for a longer one, or if columns are hashed.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        """
+        is_text: bool = isinstance(text, str)  # `counts` says what is wrong with other objects
+        if is_text and self.hashing is None and len(text) <= SHORT_TEXT:
+            return short_text_words(self.analyzer_, text)
+        return None
+
+    def count_words(self, text: str, words: list[str] | None = None) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the columns of the known words of one text, in ascending order, and how often each occurs.
 
         The same as `counts` for one text, without a csr_array, which takes longer to make than a query to count.
@@ -230,6 +243,8 @@ class TextFeatures(Parameters):
         ----------
         text : str
             The text.
+        words : list of str, optional
+            What `short_words` returned, if it was called already, here or with an analyzer of other n-grams.
 
         Examples
         --------
@@ -237,16 +252,16 @@ class TextFeatures(Parameters):
         (array([1], dtype=int32), array([2.], dtype=float32))
         """
         self._check_fitted()
-        is_text: bool = isinstance(text, str)  # `counts` says what is wrong with other objects
-        if is_text and self.hashing is None and len(text) <= SHORT_TEXT:
-            return self._count_words(text)[:2]
+        words = self.short_words(text) if words is None else words
+        if words is not None:
+            return self._count_words(words)[:2]
         matrix = self.counts([text]).matrix
         return matrix.indices.astype(np.int32, copy=False), matrix.data
 
-    def _count_words(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32], int]:
+    def _count_words(self, words: list[str]) -> tuple[NDArray[np.int32], NDArray[np.float32], int]:
         """Columns, counts and the number of words that have no column."""
         counted: dict[int, int] = {}
-        for word in short_text_tokens(self.analyzer_, text):
+        for word in with_grams(words, self.analyzer_.ngrams):
             column = self.vocabulary_.get(word, -1)
             counted[column] = counted.get(column, 0) + 1
         unseen = counted.pop(-1, 0)

@@ -77,6 +77,18 @@ class DocumentNames:
         place = np.minimum(np.searchsorted(self.digests, digests), len(self.digests) - 1)
         return np.where(self.digests[place] == digests, self.share[place], np.float32(0.0))
 
+    def has(self, words: Sequence[str]) -> bool:
+        """Return whether these words are a name.
+
+        >>> features = TextFeatures().fit(["numpy sort"])
+        >>> names = DocumentNames.of(features, ["numpy.sort"], [""])
+        >>> names.has(["numpy", "sort"]), names.has(["sort", "numpy"])
+        (True, False)
+        """
+        digest = np.int64(digest_of(words))
+        place = self.digests.searchsorted(digest)
+        return bool(place < len(self.digests) and self.digests[place] == digest)
+
     def at_least(self, share: float) -> DocumentNames:
         """Return the names that are at least this share of a title."""
         wide = self.share >= np.float32(share)

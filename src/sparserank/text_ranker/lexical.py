@@ -272,9 +272,12 @@ class LexicalModel:
         position = np.array(rows, np.int32), np.array(columns, np.int32)
         return csr_array((np.array(weights, np.float32), position), shape=(len(added), len(self.words)))
 
-    def query_counts(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return the columns of one query in ascending order, and their counts; a synonym has a fraction."""
-        columns, counts = self.features.count_words(text)
+    def query_counts(self, text: str, words: list[str] | None = None) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the columns of one query in ascending order, and their counts; a synonym has a fraction.
+
+        words : those of the text, if they are known.
+        """
+        columns, counts = self.features.count_words(text, words)
         if not self.synonyms:
             return columns, counts
         total = dict(zip(columns.tolist(), counts.tolist(), strict=True))
@@ -283,10 +286,13 @@ class LexicalModel:
         order = sorted(total)
         return np.array(order, np.int32), np.array([total[column] for column in order], np.float32)
 
-    def query_row(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return the columns and the weights of one query, as `queries` does."""
+    def query_row(self, text: str, words: list[str] | None = None) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the columns and the weights of one query, as `queries` does.
+
+        words : those of the text, if they are known.
+        """
         if self.kind == "bm25":
-            return self.query_counts(text)
+            return self.query_counts(text, words)
         row = self.queries([text])
         return row.indices.astype(np.int32, copy=False), row.data
 

@@ -24,6 +24,7 @@ from ..data.records import Documents
 from ..deprecated import renamed_attribute
 from ..errors import ModelError
 from ..search.encoded_query import EncodedQuery, KernelRows
+from ..text.tokens import with_grams
 from .analyzer_file import pack_spellings, stored_spellings
 from .constraints import Constraints, Pair
 from .document_names import DocumentNames
@@ -141,21 +142,30 @@ class TextModel:
         """
         rows = self._cache.get(text) if type(text) is str else None
         if rows is None:
-            terms = KernelRows.from_row(*self.lexical.query_row(text))
-            rows = terms, self.word_row(text)
+            words = self.lexical.features.short_words(text)  # both rows, and the look-up among names, begin with them
+            rows = KernelRows.from_row(*self.lexical.query_row(text, words)), self.word_row(text, words)
             if len(self._cache) >= QUERY_CACHE_SIZE:
                 self._cache.clear()
             self._cache[text] = rows
         return rows
 
-    def word_row(self, text: str) -> KernelRows | None:
-        """Return one query in the rows of W, or None without W; the row of a name is empty."""
+    def word_row(self, text: str, words: list[str] | None = None) -> KernelRows | None:
+        """Return one query in the rows of W, or None without W; the row of a name is empty.
+
+        words : those of the text, if they are known.
+        """
         vocabulary = None if self.W is None else self.vocabulary
         if vocabulary is None:
             return None
-        columns, weights = vocabulary.encode_row(text)
-        end = 0 if self._are_names([text])[0] and not self._has_pinned(columns) else len(columns)
-        return KernelRows.from_row(columns[:end], weights[:end])
+        columns, weights = vocabulary.encode_row(text, words)
+        if self._is_name(text, words) and not self._has_pinned(columns):
+            columns, weights = columns[:0], weights[:0]
+        return KernelRows.from_row(columns, weights)
+
+    def _is_name(self, text: str, words: list[str] | None) -> bool:
+        if self.names is None or words is None:
+            return bool(self._are_names([text])[0])
+        return self.names.has(with_grams(words, self.lexical.features.analyzer_.ngrams))
 
     def encode_rows(self, terms: KernelRows, words: KernelRows | None = None) -> EncodedQuery:
         """Return the query with these rows for an index."""

@@ -100,12 +100,15 @@ class QueryVocabulary:
         self._weight_rows(out.indptr, out.indices, out.data)
         return out
 
-    def encode_row(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return the columns and the weights of one query, as `encode` does."""
+    def encode_row(self, text: str, words: list[str] | None = None) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the columns and the weights of one query, as `encode` does.
+
+        words : those of the text, if they are known.
+        """
         if self.queries_are_documents:
             row = self.encode([text])
             return row.indices.astype(np.int32, copy=False), row.data
-        columns, weights = self._features.count_words(text)
+        columns, weights = self._features.count_words(text, words)
         self._weight_rows(np.array([0, len(columns)], np.int32), columns, weights)
         return columns, weights
 
