@@ -35,6 +35,7 @@ from sparserank.spark.index import write_index
 from sparserank.spark.tables import read_documents, to_frame
 from sparserank.text_ranker import model_selection
 from sparserank.text_ranker.candidates import CandidateSearch
+from sparserank.text_ranker.document_names import DocumentNames
 from sparserank.text_ranker.lexical import LexicalModel
 from sparserank.text_ranker.query_vocabulary import QueryVocabulary
 from sparserank.text_ranker.training_data import LexicalRows, TrainingMatrices, grade_matrix
@@ -83,6 +84,18 @@ def test_documents_are_numbered_in_their_order(world):
     assert cluster.shape == here.lists.D.shape == there.lists.D.shape
     assert len(cluster.starts) - 1 == len(cluster.parts)
     assert cluster.find(["d3", "none", "d79", "d0"]) == {"d0": 0, "d3": 3, "d79": 79}
+
+
+def test_the_names_of_documents_are_joined_on_the_cluster(world):
+    _, _, cluster = world
+    docs, _, _ = judged_texts()
+    lexical, documents = LexicalModel(), Documents.of(docs)
+    lexical.fit(documents)
+    found = cluster.names(lexical)
+    expected = DocumentNames.of(lexical.features, documents.titles, documents.texts)
+    assert len(found.digests) > 0
+    assert_array_equal(found.digests, expected.digests)
+    assert_array_equal(found.share, expected.share)
 
 
 def test_one_python_worker_a_core_has_the_documents_open(world):

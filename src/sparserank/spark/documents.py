@@ -43,6 +43,8 @@ BLOCK_BYTES = 1 << 25
 """Bytes of a block of columns of a sum, from each partition."""
 RESULTS_AT_ONCE = 1 << 22
 """Results of all partitions that the driver merges at a time."""
+NAMES_DEPTH = 4
+"""The depth of the tree in which names of documents are joined: the driver receives at most about a dozen parts."""
 
 
 class ClusterDocuments:
@@ -91,15 +93,17 @@ class ClusterDocuments:
         wanted.destroy()
         return found
 
-    def names(self, lexical: LexicalModel) -> list[DocumentNames]:
-        """Return the names of the documents of each partition, as digests."""
+    def names(self, lexical: LexicalModel) -> DocumentNames:
+        """Return the names of the documents; partitions are joined on the executors, so this machine sees a few."""
         features = self.context.broadcast(lexical.features)
 
         def compute(rows: Iterable[Any]) -> Iterator[DocumentNames]:
             pairs = [(row.title or "", row.text or "") for row in rows]
             yield DocumentNames.of(features.value, [title for title, _ in pairs], [text for _, text in pairs])
 
-        return list(self._frame.select("title", "text").rdd.mapPartitions(compute).collect())
+        parts = self._frame.select("title", "text").rdd.mapPartitions(compute)
+        out: DocumentNames = parts.treeReduce(lambda one, other: DocumentNames.join([one, other]), depth=NAMES_DEPTH)
+        return out
 
     @cached_property
     def replicated(self) -> WorkerParts:

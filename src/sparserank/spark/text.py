@@ -166,7 +166,7 @@ class ClusterTrainingData(TrainingData):
     def document_names(self, lexical: LexicalModel) -> DocumentNames:
         """Return the names of the documents; the executors compute their digests."""
         assert self.rows is not None
-        return DocumentNames.join(self.rows.names(lexical))
+        return self.rows.names(lexical)
 
 
 def fit_lexical(lexical: LexicalModel, documents: DataFrame, callback: Callable[[str], None]) -> LexicalModel:
