@@ -2,12 +2,15 @@
 
 Synthetic documents have words by Zipf's law and words of one of 500 topics, and lengths as of short web pages (mean 60
 words, log-normal); their ids are in random order of topics, which is hard for block maxima. A query is 2 to 8 words of
-a document. W is trained: for winapi with the defaults of `sparserank train` and at most 300,000 pairs; for synthetic
-documents likewise, on the first 10,000 of them and 2,000 queries for which the other documents of the same topic are
-relevant, and the same W for every size. bm25s searches the same weights, so its scores must be ours, and the pruned
-search must give the bits of the exhaustive one; both are checked before the measurement. Times are milliseconds of one
-core per query, the best of three rounds; `ratio` is bm25s to our lexical search. Every index is built some documents at
-a time in a process of its own; its peak memory is shown.
+a document. W is trained: for winapi with the defaults of `sparserank train` and at most 300,000 pairs, on 6,000 of its
+43,129 training queries; for synthetic documents likewise, on the first 10,000 of them and 2,000 queries for which the
+other documents of the same topic are relevant, and the same W for every size. Trained models are kept in
+reports/search_scale. bm25s searches the same weights, so its scores must be ours, and the pruned search must give the
+bits of the exhaustive one; both are checked before the measurement. Times are milliseconds of one core per query, the
+best of three rounds; `ratio` is bm25s to our lexical search. Every index is built some documents at a time in a process
+of its own; its peak memory is shown.
+
+`python -m benchmarks.search_scale 100000 winapi` measures some of the collections.
 """
 
 from __future__ import annotations
@@ -18,7 +21,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import cache
 from itertools import product
 from pathlib import Path
 from time import perf_counter, process_time
@@ -43,7 +45,8 @@ from .measure import peak_megabytes
 K, PAIRS, QUERIES, PART, SAMPLE = 10, 300_000, 500, 10_000, 100_000
 SIZES = (10_000, 100_000, 1_000_000)
 VOCABULARY, TOPICS, TOPIC_WORDS = 200_000, 500, 3_000
-TRAINING_DOCUMENTS, TRAINING_QUERIES = 10_000, 2_000
+TRAINING_DOCUMENTS, TRAINING_QUERIES, WINAPI_QUERIES = 10_000, 2_000, 6_000
+FOLDER = Path("reports/search_scale")
 
 
 def zipf(n: int, exponent: float) -> Any:
@@ -94,8 +97,19 @@ def synthetic_queries(documents: Documents, n: int, seed: int) -> tuple[list[str
     ], chosen
 
 
-@cache
-def train_synthetic_pairs() -> TextModel:
+def kept_model(name: str, train: Callable[[], TextRanker]) -> TextModel:
+    """The model of a ranker: from its file, or trained."""
+    path = FOLDER / f"{name}.safetensors"
+    if not path.exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        train().save(path)
+    model = load_model(path).model_
+    if model.W is None:
+        raise AssertionError("no pairs were learned")
+    return model
+
+
+def train_synthetic_pairs() -> TextRanker:
     """A ranker of TRAINING_DOCUMENTS documents that learned which words share a topic from TRAINING_QUERIES queries.
 
     A training query is a few words of a document; the other documents of its topic are relevant.
@@ -109,15 +123,12 @@ def train_synthetic_pairs() -> TextModel:
         if len(others):
             queries[f"q{number}"] = text
             qrels[f"q{number}"] = {documents.ids[i]: 1 for i in others.tolist()}
-    model = TextRanker(max_pairs=PAIRS, random_state=0).fit(documents, queries, qrels).model_
-    if model.W is None:
-        raise AssertionError("no pairs were learned")
-    return model
+    return TextRanker(max_pairs=PAIRS, random_state=0).fit(documents, queries, qrels)
 
 
 def synthetic_model(n_docs: int) -> tuple[TextModel, list[str]]:
     """The lexical model of the first SAMPLE documents with the trained pairs, and queries."""
-    documents, trained = synthetic_sample(min(n_docs, SAMPLE)), train_synthetic_pairs()
+    documents, trained = synthetic_sample(min(n_docs, SAMPLE)), kept_model("synthetic", train_synthetic_pairs)
     assert trained.vocabulary is not None
     assert trained.W is not None
     lexical = LexicalModel(trained.lexical.scoring, trained.lexical.analyzer)
@@ -133,14 +144,20 @@ def synthetic_model(n_docs: int) -> tuple[TextModel, list[str]]:
     return TextModel(lexical, vocabulary, pairs, trained.pair_weight), synthetic_queries(documents, QUERIES, seed=5)[0]
 
 
-def winapi_model() -> tuple[TextModel, list[str]]:
-    """The model that `sparserank train winapi --exclude-self --max-pairs 300000` gives, and dev queries."""
+def train_winapi_pairs() -> TextRanker:
+    """A ranker of winapi that learned from WINAPI_QUERIES of the training queries."""
     collection = open_collection("winapi")
-    train = collection.qrels["train"]
-    queries = {query: collection.queries[query] for query in train}
-    ranker = TextRanker(max_pairs=PAIRS, random_state=0).fit(collection.documents, queries, train, exclude_self=True)
+    train = list(collection.qrels["train"].items())
+    qrels = dict(train[:: len(train) // WINAPI_QUERIES][:WINAPI_QUERIES])
+    queries = {query: collection.queries[query] for query in qrels}
+    return TextRanker(max_pairs=PAIRS, random_state=0).fit(collection.documents, queries, qrels, exclude_self=True)
+
+
+def winapi_model() -> tuple[TextModel, list[str]]:
+    """The trained model, and dev queries."""
+    collection = open_collection("winapi")
     dev = [collection.queries[query] for query in collection.qrels["dev"]]
-    return ranker.model_, dev[:: max(1, len(dev) // QUERIES)][:QUERIES]
+    return kept_model("winapi", train_winapi_pairs), dev[:: max(1, len(dev) // QUERIES)][:QUERIES]
 
 
 def build(model: str, index: str, n_docs: int) -> None:
@@ -278,11 +295,11 @@ def measure(folder: Path, name: str, n_docs: int, rounds: int) -> tuple[list[dic
     return compare(name, ranker, queries, rounds), about
 
 
-def run(quick: bool = False) -> dict[str, Any]:
-    """Milliseconds per query and the cost of the index, by collection."""
+def run(quick: bool = False, sizes: tuple[int, ...] = (*SIZES, 0)) -> dict[str, Any]:
+    """Milliseconds per query and the cost of the index, by collection; size 0 is winapi."""
     logging.getLogger("bm25s").setLevel(logging.ERROR)
     rows, collections = [], {}
-    for n_docs in SIZES[:1] if quick else (*SIZES, 0):
+    for n_docs in SIZES[:1] if quick else sizes:
         name = f"{n_docs:,} documents" if n_docs else "winapi"
         with tempfile.TemporaryDirectory() as folder:
             measured, collections[name] = measure(Path(folder), name, n_docs, 1 if quick else 3)
@@ -298,4 +315,6 @@ def run(quick: bool = False) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(run("--quick" in sys.argv), indent=2))
+    named = [one for one in sys.argv[1:] if one != "--quick"]
+    sizes = tuple(0 if one == "winapi" else int(one) for one in named) or (*SIZES, 0)
+    print(json.dumps(run("--quick" in sys.argv, sizes), indent=2))
