@@ -2,8 +2,9 @@
 
 The collections are synthetic (`benchmarks/synthetic.py` says how they are made): one training query for ten documents,
 and 500 other queries to measure nDCG@10. Every point runs in its own process, which gives its peak memory, and is
-stored in reports/scale, so a second run continues where the first one ended. The last row for each number of documents
-has twice the queries, for the growth with queries. `closed form` compares W from the heaviest words with the exact one.
+stored in reports/scale, so a second run continues where the first one ended. The last two rows have twice the queries
+and twice the words of the dictionary, for the growth with each. `cpu_s` is the processor time of training, which other
+programs on the machine change less than `train_s`. `closed form` compares W from the heaviest words with the exact one.
 
 `python -m benchmarks.scale --full` continues to a million documents and 100,000 queries.
 """
@@ -14,7 +15,7 @@ import argparse
 import json
 from itertools import pairwise
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -22,27 +23,30 @@ import numpy as np
 from sparserank.data.files import write_bytes
 
 from .measure import in_new_process, peak_megabytes
+from .synthetic import WORDS
 
 FOLDER, PICTURE = Path("reports/scale"), Path("docs/pictures/scale.png")
 SIZES = (10_000, 20_000, 50_000, 100_000, 150_000, 200_000)
 FULL_SIZES = (500_000, 1_000_000)
 DOCUMENTS_PER_QUERY, TEST_QUERIES, PAIRS, K = 10, 500, 300_000, 10
+GROWTH = {"time": "train_s", "cpu": "cpu_s", "memory": "peak_mb"}
 
 
-def measure_point(n_documents: int, n_queries: int, pairs: int = PAIRS) -> dict[str, Any]:
+def measure_point(n_documents: int, n_queries: int, pairs: int = PAIRS, n_words: int = WORDS) -> dict[str, Any]:
     """Train, search and measure one collection, and index and search it by bm25s."""
     import sparserank as sr
 
     from .synthetic import collection
 
-    documents, queries, qrels = collection(n_documents, n_queries + TEST_QUERIES)
+    documents, queries, qrels = collection(n_documents, n_queries + TEST_QUERIES, n_words=n_words)
     ids = list(queries)
     train, test = ids[:n_queries], ids[n_queries:]
     before = peak_megabytes()
-    started = perf_counter()
+    started, worked = perf_counter(), process_time()
     ranker = sr.TextRanker(max_pairs=pairs, analyzer=sr.Analyzer(stem=None, stop_words=None))
     ranker.fit(documents, {q: queries[q] for q in train}, {q: qrels[q] for q in train})
-    seconds, texts = perf_counter() - started, {q: queries[q] for q in test}
+    seconds, work = perf_counter() - started, process_time() - worked
+    texts = {q: queries[q] for q in test}
     peak = peak_megabytes()
 
     def ndcg(run: Any) -> float:
@@ -61,8 +65,9 @@ def measure_point(n_documents: int, n_queries: int, pairs: int = PAIRS) -> dict[
         searched[name] = 1e3 * (perf_counter() - started) / len(texts)
     peer = bm25s_point(documents, list(texts.values()))
     return {
-        "documents": n_documents, "queries": n_queries, "train_s": round(seconds, 1), "peak_mb": peak,
-        "mb_of_data": before, "bm25": ndcg(base), "learned": ndcg(run), "pairs": ranker.model_.n_pairs,
+        "documents": n_documents, "queries": n_queries, "words": n_words, "train_s": round(seconds, 1),
+        "cpu_s": round(work, 1), "peak_mb": peak, "mb_of_data": before, "bm25": ndcg(base), "learned": ndcg(run),
+        "pairs": ranker.model_.n_pairs,
         "index_s": round(indexing, 2), "bm25s_index_s": peer[0], "learned_ms": round(searched["learned"], 3),
         "lexical_ms": round(searched["lexical"], 3), "bm25s_ms": peer[1],
     }  # fmt: skip
@@ -119,11 +124,11 @@ def closed_form_rows(n_documents: int) -> list[dict[str, Any]]:
     ]
 
 
-def point(n_documents: int, n_queries: int, pairs: int) -> dict[str, Any]:
+def point(n_documents: int, n_queries: int, pairs: int, n_words: int = WORDS) -> dict[str, Any]:
     """One point of the curve: from its file, or measured in a new process."""
-    path = FOLDER / f"{n_documents}-{n_queries}-{pairs}.json"
+    path = FOLDER / f"{n_documents}-{n_queries}-{pairs}-{n_words}.json"
     if not path.exists():
-        result = in_new_process("scale", "measure_point", n_documents, n_queries, pairs)
+        result = in_new_process("scale", "measure_point", n_documents, n_queries, pairs, n_words)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, json.dumps(result).encode())
     return dict(json.loads(path.read_text()))
@@ -154,36 +159,33 @@ def draw(points: list[dict[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def growth_between(key: str, before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """How many times as much time and memory the second point takes."""
+    grown = {name: round(after[column] / before[column], 2) for name, column in GROWTH.items()}
+    return {key: f"{before[key]:,} to {after[key]:,}", **grown}
+
+
 def run(quick: bool = False, full: bool = False) -> dict[str, Any]:
     """The curve, with the growth from point to point."""
     sizes = (1_000, 2_000) if quick else SIZES + (FULL_SIZES if full else ())
     pairs = 20_000 if quick else PAIRS
     points = [point(n, n // DOCUMENTS_PER_QUERY, pairs) for n in sizes]
-    twice = point(sizes[1], 2 * sizes[1] // DOCUMENTS_PER_QUERY, pairs)
+    base, queries = points[1], sizes[1] // DOCUMENTS_PER_QUERY
+    twice = {
+        "queries": point(sizes[1], 2 * queries, pairs),
+        "words": point(sizes[1], queries, pairs, 2 * WORDS),
+    }
     if not quick:
         draw(points, PICTURE)
-    growth = [
-        {
-            "documents": f"{a['documents']:,} to {b['documents']:,}",
-            "time": round(b["train_s"] / a["train_s"], 2),
-            "memory": round(b["peak_mb"] / a["peak_mb"], 2),
-        }
-        for a, b in pairwise(points)
-    ]
-    growth.append(
-        {
-            "queries": f"{points[1]['queries']:,} to {twice['queries']:,}",
-            "time": round(twice["train_s"] / points[1]["train_s"], 2),
-            "memory": round(twice["peak_mb"] / points[1]["peak_mb"], 2),
-        }
-    )
+    growth = [growth_between("documents", a, b) for a, b in pairwise(points)]
+    growth += [growth_between(key, base, other) for key, other in twice.items()]
     rows = [
         {
-            "name": f"{one['documents']:,} documents, {one['queries']:,} queries",
+            "name": f"{one['documents']:,} documents, {one['queries']:,} queries, {one['words']:,} words",
             "ratio": round(one["bm25s_ms"] / one["lexical_ms"], 2),
-            **{key: value for key, value in one.items() if key not in ("documents", "queries")},
+            **{key: value for key, value in one.items() if key not in ("documents", "queries", "words")},
         }
-        for one in [*points, twice]
+        for one in [*points, *twice.values()]
     ]
     return {
         "case": "scale",

@@ -18,18 +18,18 @@ TITLE, TEXT, QUERY, SYNONYMS = 4, 36, 4, 0.8
 
 
 def collection(
-    n_documents: int, n_queries: int, seed: int = 0
+    n_documents: int, n_queries: int, seed: int = 0, n_words: int = WORDS
 ) -> tuple[Documents, dict[str, str], dict[str, dict[str, int]]]:
     """Documents, queries and judgments."""
     rng = np.random.default_rng(seed)
-    chance = 1.0 / (np.arange(WORDS) + 10.0)
+    chance = 1.0 / (np.arange(n_words) + 10.0)
     chance /= chance.sum()
-    topics = rng.choice(WORDS, (TOPICS, TOPIC_WORDS), p=chance)
+    topics = rng.choice(n_words, (TOPICS, TOPIC_WORDS), p=chance)
     topic, length = rng.integers(0, TOPICS, n_documents), TITLE + TEXT
     words = np.where(
         rng.random((n_documents, length)) < 0.5,
         topics[topic[:, None], rng.integers(0, TOPIC_WORDS, (n_documents, length))],
-        rng.choice(WORDS, (n_documents, length), p=chance),
+        rng.choice(n_words, (n_documents, length), p=chance),
     )
     ids = tuple(f"d{i}" for i in range(n_documents))
     titles, texts = (tuple(_text(row) for row in part) for part in (words[:, :TITLE], words[:, TITLE:]))
