@@ -18,7 +18,14 @@ from ..errors import ConfigError, DataError, NotFitted
 from ..parameters import Parameters
 from .analyzer import Analyzer, as_analyzer
 from .languages import AUTO
-from .sparse_counts import frequent_columns, inverse_document_frequency, sort_columns, stack_rows, weighted_sum
+from .sparse_counts import (
+    count_columns,
+    frequent_columns,
+    inverse_document_frequency,
+    sort_columns,
+    stack_rows,
+    weighted_sum,
+)
 from .spellings import Spellings
 from .tokens import hash_names, short_text_words, tokenize, with_grams
 
@@ -206,20 +213,17 @@ class TextFeatures(Parameters):
             The texts.
         """
         self._check_fitted()
-        single = texts[0] if self.hashing is None and type(texts) is list and len(texts) == 1 else None
-        if isinstance(single, str) and len(single) <= SHORT_TEXT:
-            return self._count_short_text(single)
+        words = self.short_words(texts[0]) if type(texts) is list and len(texts) == 1 else None
+        if words is not None:  # a query: without the arrays that pay for many texts only
+            from scipy.sparse import csr_array
+
+            tokens = with_grams(words, self.analyzer_.ngrams)
+            columns, counted, unseen = count_columns(tokens, self.vocabulary_)
+            row = csr_array((counted, columns, np.array([0, len(columns)], np.int32)), shape=(1, self.n_columns_))
+            return Counts(row, np.array([unseen], np.int64))
         rows = list(_count_chunks(self, texts, self.vocabulary_))
         matrix = stack_rows([row.matrix for row in rows], self.n_columns_)
         return Counts(sort_columns(matrix), np.concatenate([np.zeros(0, np.int64), *(row.unseen for row in rows)]))
-
-    def _count_short_text(self, text: str) -> Counts:
-        """Count the words of a query without the arrays that pay for many texts only."""
-        from scipy.sparse import csr_array
-
-        columns, counts, unseen = self._count_words(short_text_words(self.analyzer_, text))
-        ends = np.array([0, len(columns)], np.int32)
-        return Counts(csr_array((counts, columns, ends), shape=(1, self.n_columns_)), np.array([unseen], np.int64))
 
     def short_words(self, text: str) -> list[str] | None:
         """Return the words of a short text without n-grams; None for a longer one, or if columns are hashed.
@@ -254,20 +258,9 @@ class TextFeatures(Parameters):
         self._check_fitted()
         words = self.short_words(text) if words is None else words
         if words is not None:
-            return self._count_words(words)[:2]
+            return count_columns(with_grams(words, self.analyzer_.ngrams), self.vocabulary_)[:2]
         matrix = self.counts([text]).matrix
         return matrix.indices.astype(np.int32, copy=False), matrix.data
-
-    def _count_words(self, words: list[str]) -> tuple[NDArray[np.int32], NDArray[np.float32], int]:
-        """Columns, counts and the number of words that have no column."""
-        counted: dict[int, int] = {}
-        for word in with_grams(words, self.analyzer_.ngrams):
-            column = self.vocabulary_.get(word, -1)
-            counted[column] = counted.get(column, 0) + 1
-        unseen = counted.pop(-1, 0)
-        columns = sorted(counted)
-        counts = np.array([counted[column] for column in columns], np.float32)
-        return np.array(columns, np.int32), counts, unseen
 
     def field_counts(self, *fields: Iterable[str], field_weights: Sequence[float] | None = None) -> csr_array:
         """Count the known words of documents with several fields.
