@@ -19,13 +19,8 @@ from ..parameters import Parameters
 from .analyzer import Analyzer, as_analyzer
 from .languages import AUTO
 from .sparse_counts import (
-    count_columns,
-    frequent_columns,
-    inverse_document_frequency,
-    sort_columns,
-    stack_rows,
-    weighted_sum,
-)
+    count_columns, frequent_columns, inverse_document_frequency, sort_columns, stack_rows, weighted_sum,
+)  # fmt: skip
 from .spellings import Spellings
 from .tokens import hash_names, short_text_words, tokenize, with_grams
 
