@@ -18,11 +18,9 @@ from ..errors import ConfigError, DataError, NotFitted
 from ..parameters import Parameters
 from .analyzer import Analyzer, as_analyzer
 from .languages import AUTO
-from .sparse_counts import (
-    count_columns, frequent_columns, inverse_document_frequency, sort_columns, stack_rows, weighted_sum,
-)  # fmt: skip
+from .sparse_counts import frequent_columns, inverse_document_frequency, sort_columns, stack_rows, weighted_sum
 from .spellings import Spellings
-from .tokens import hash_names, short_text_words, tokenize, with_grams
+from .tokens import count_columns, hash_names, short_text_words, tokenize, with_grams
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,16 +68,3 @@ def stack_rows(parts: list[csr_array], width: int) -> csr_array:
     if not parts:
         return csr_array((0, width), dtype=np.float32)
     return parts[0] if len(parts) == 1 else csr_array(vstack(parts, format="csr"))
-
-
-def count_columns(
-    words: Sequence[str], vocabulary: Mapping[str, int]
-) -> tuple[NDArray[np.int32], NDArray[np.float32], int]:
-    """Return the columns of the known words, in ascending order, their counts, and the number of other words."""
-    counted: dict[int, int] = {}
-    for word in words:
-        column = vocabulary.get(word, -1)
-        counted[column] = counted.get(column, 0) + 1
-    unseen = counted.pop(-1, 0)
-    columns = sorted(counted)
-    return np.array(columns, np.int32), np.array([counted[column] for column in columns], np.float32), unseen

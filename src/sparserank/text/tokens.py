@@ -6,7 +6,7 @@ Every text is read once; stop words and stems are looked up once for each distin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -91,6 +91,19 @@ def with_grams(words: list[str], longest: int) -> list[str]:
     for size in range(2, longest + 1):
         grams += [" ".join(words[i : i + size]) for i in range(len(words) - size + 1)]
     return grams
+
+
+def count_columns(
+    words: Sequence[str], vocabulary: Mapping[str, int]
+) -> tuple[NDArray[np.int32], NDArray[np.float32], int]:
+    """Return the columns of the known words, in ascending order, their counts, and the number of other words."""
+    counted: dict[int, int] = {}
+    for word in words:
+        column = vocabulary.get(word, -1)
+        counted[column] = counted.get(column, 0) + 1
+    unseen = counted.pop(-1, 0)
+    columns = sorted(counted)
+    return np.array(columns, np.int32), np.array([counted[column] for column in columns], np.float32), unseen
 
 
 @lru_cache(maxsize=1 << 16)
