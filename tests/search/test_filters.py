@@ -309,14 +309,30 @@ def test_an_index_without_metadata_says_so() -> None:
         index.facets(csr_array([[1.0]]), ["kind"])
 
 
-def test_a_long_text_is_returned_whole_and_known_by_its_beginning() -> None:
-    texts = {name: "word " * 200 + name for name in ("a", "b")} | {"c": "word"}
+def test_a_long_text_is_filtered_and_counted_whole() -> None:
+    texts = {name: "word " * 200 + name for name in ("a", "b")} | {"c": "word", "d": "word " * 51 + "w"}
     docs = Documents.of({name: {"metadata": {"note": text}} for name, text in texts.items()})
-    index, query = Index.build(csr_array(np.ones((3, 1))), docs), csr_array([[1.0]])
+    index, query = Index.build(csr_array(np.ones((4, 1))), docs), csr_array([[1.0]])
     found = index.filtered({"note": texts["a"]}).search(query)[0]
-    assert {hit.id: hit.metadata["note"] for hit in found} == {name: texts[name] for name in ("a", "b")}
-    assert index.facets(query, ["note"]) == {"note": {texts["a"][:256]: 2, "word": 1}}
-    assert len(index.filtered("note:*")) == 3
+    assert {hit.id: hit.metadata["note"] for hit in found} == {"a": texts["a"]}
+    assert len(index.filtered({"note": texts["a"][:256]})) == 1  # d alone
+    assert index.facets(query, ["note"]) == {"note": dict.fromkeys(sorted(texts.values()), 1)}
+    assert len(index.filtered("note:*")) == 4
+
+
+def test_long_texts_that_many_documents_have_are_counted_whole() -> None:
+    docs = Documents.of({str(n): {"metadata": {"note": "x" * 300 + str(n % 2)}} for n in range(100)})
+    index, query = Index.build(csr_array(np.ones((100, 1))), docs), csr_array([[1.0]])
+    assert index.facets(query, ["note"]) == {"note": {"x" * 300 + "0": 50, "x" * 300 + "1": 50}}
+
+
+def test_a_range_compares_long_texts_and_refuses_long_ends() -> None:
+    docs = Documents.of({name: {"metadata": {"note": "x" * 299 + name}} for name in "ab"})
+    index = Index.build(csr_array(np.ones((2, 1))), docs)
+    assert len(index.filtered({"note": {">": "x" * 256}})) == 2
+    assert len(index.filtered({"note": {"<=": "x" * 256}})) == 0
+    with pytest.raises(FilterError, match="an end of a range may have 256 characters at position 0"):
+        index.filtered(f"note>{'x' * 257}")
 
 
 def test_the_last_filters_are_cached_within_their_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,12 @@
 """Metadata of documents: named values that searches filter by and count.
 
 A value is a string, a number, a boolean, a date (ISO 8601 text, `date` or `datetime`), or a list of these. Filters and
-counts work on the text of a value: 3 and "3" are equal, and so are True and "true". A long text counts by its start.
+counts work on the text of a value: 3 and "3" are equal, and so are True and "true".
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -15,8 +16,8 @@ from ..errors import DataError
 
 Metadata: TypeAlias = Mapping[str, Any]
 """{field: value}"""
-MAX_VALUE_CHARACTERS = 256
-"""Filters and counts know a longer text by so many of its first characters."""
+MAX_KEY_CHARACTERS = 256
+"""An index knows a longer text by so many of its first characters and a digest of the text."""
 
 
 def normalize_metadata(where: str, metadata: object) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def value_text(value: object) -> str:
     ['red', 'true', '3', '3', '2.5', '2024-01-31']
     """
     if isinstance(value, str):
-        return value[:MAX_VALUE_CHARACTERS]
+        return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, date):
@@ -68,6 +69,21 @@ def value_text(value: object) -> str:
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     return str(value)
+
+
+def value_key(text: str) -> str:
+    """Return the key of the text of a value in an index: the text, or the beginning and a digest of a long one.
+
+    Keys are longer than any text that is its own key, so they are equal only if the texts are. Compared with a text of
+    at most MAX_KEY_CHARACTERS, a key has the order of the text.
+
+    >>> value_key("red"), len(value_key("red" * 1000))
+    ('red', 289)
+    """
+    if len(text) <= MAX_KEY_CHARACTERS:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{text[:MAX_KEY_CHARACTERS]}…{digest[:32]}"
 
 
 def value_texts(value: object) -> tuple[str, ...]:

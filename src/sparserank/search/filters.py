@@ -18,7 +18,7 @@ from dataclasses import field as dataclass_field
 from datetime import UTC, date, datetime
 from typing import Any, NoReturn, TypeAlias
 
-from ..data.metadata import value_text
+from ..data.metadata import MAX_KEY_CHARACTERS, value_text
 from ..errors import FilterError
 
 MAX_DEPTH = 50
@@ -140,6 +140,21 @@ def is_day(text: str) -> bool:
     return len(text) == len("2000-01-01")
 
 
+def as_seconds(wanted: Range) -> tuple[float | None, float | None, tuple[bool, bool]]:
+    """Return the ends of a range of dates in seconds since 1970, and which are included; a day ends with its evening.
+
+    >>> as_seconds(Range("at", "1970-01-01", "1970-01-01", (True, True)))
+    (0.0, 86400.0, (True, False))
+    """
+    low, high = (None if end is None else parse_date(end) for end in (wanted.low, wanted.high))
+    with_low, with_high = wanted.includes
+    if low is not None and not with_low and wanted.low is not None and is_day(wanted.low):
+        low, with_low = low + DAY_S, True
+    if high is not None and with_high and wanted.high is not None and is_day(wanted.high):
+        high, with_high = high + DAY_S, False
+    return low, high, (with_low, with_high)
+
+
 def _from_mapping(name: object, condition: object) -> Filter:
     if not isinstance(name, str) or not name:
         raise FilterError(f"filter: a field must be non-empty text; got {name!r:.60}")
@@ -168,10 +183,12 @@ def _literal(name: str, value: object) -> str:
 
 
 def _range(given: Range) -> Range:
-    """Check that both ends are numbers, dates, or texts."""
+    """Check that both ends are numbers, dates, or texts that are not too long to compare."""
+    where = "" if given.position is None else f" at position {given.position}"
+    if any(end is not None and len(end) > MAX_KEY_CHARACTERS for end in (given.low, given.high)):
+        raise FilterError(f"filter: an end of a range may have {MAX_KEY_CHARACTERS} characters{where}")
     kinds = {_kind(end) for end in (given.low, given.high) if end is not None}
     if len(kinds) > 1:
-        where = "" if given.position is None else f" at position {given.position}"
         raise FilterError(
             f"filter: a range needs two numbers, two dates or two texts; got {given.low!r} and {given.high!r}{where}"
         )
@@ -245,8 +262,8 @@ class _Parser:
             return Exists(name, begin) if value == "*" and not is_quoted else Equals(name, (value,), begin)
         inclusive = operator[0].endswith("=")
         if operator[0][0] == ">":
-            return Range(name, value, None, (inclusive, True), begin)
-        return Range(name, None, value, (True, inclusive), begin)
+            return _range(Range(name, value, None, (inclusive, True), begin))
+        return _range(Range(name, None, value, (True, inclusive), begin))
 
     def _value(self, after: str) -> str:
         value = self._text(_VALUE)

@@ -1,7 +1,8 @@
 """Metadata of the documents of a segment: what each document has, and by field the documents of each value.
 
-A value is known by its text (`data.metadata.value_text`). The documents of a value are a list of positions, or a bitmap
-if that is smaller. Filters become one boolean per document, and facets count documents by value; both are exact.
+A value is known by the key of its text (`data.metadata.value_key`). The documents of a value are a list of positions,
+or a bitmap if that is smaller. Filters become one boolean per document, and facets count documents by value; both are
+exact.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.formats.tensors import Tensors
-from ..data.metadata import Metadata, value_text, value_texts
+from ..data.metadata import MAX_KEY_CHARACTERS, Metadata, value_key, value_texts
 from ..errors import FilterError, ModelError
-from .filters import DAY_S, And, Equals, Exists, Filter, Leaf, Not, Or, Range, is_day, parse_date, parse_number
+from .filters import And, Equals, Exists, Filter, Leaf, Not, Or, Range, as_seconds, parse_date, parse_number
 from .string_array import StringArray
 
 BITS_PER_POSITION = 32
@@ -68,7 +69,7 @@ class MetadataColumns:
         for record in records:
             for name, value in json.loads(record).items() if record else ():
                 known = numbers.setdefault(name, {})
-                for text in dict.fromkeys(value_texts(value)):
+                for text in dict.fromkeys(map(value_key, value_texts(value))):
                     if text not in known:
                         known[text], n_values = n_values, n_values + 1
                     entries.append(known[text])
@@ -137,7 +138,7 @@ class MetadataColumns:
         starts, rows = self._layout
         if isinstance(leaf, Equals):
             found = StringArray(self.values.utf8, self.values.ends[first : last + 1])
-            at = {found.find_descending(value_text(text)) for text in leaf.values} - {-1}
+            at = {found.find_descending(value_key(text)) for text in leaf.values} - {-1}
             selected = first + np.array(sorted(at), np.int64)
         elif isinstance(leaf, Exists):
             selected = np.arange(first, last)
@@ -167,13 +168,11 @@ class MetadataColumns:
             if parse(ends[0]) is None:
                 continue
             keys = np.array([np.nan if (key := parse(text)) is None else key for text in texts], np.float64)
-            low, high = (None if end is None else parse(end) for end in (low, high))
             out &= ~np.isnan(keys)
-            if parse is parse_date:  # a date without a time is the whole day
-                if wanted.low is not None and not with_low and is_day(wanted.low):
-                    low, with_low = low + DAY_S, True
-                if wanted.high is not None and with_high and is_day(wanted.high):
-                    high, with_high = high + DAY_S, False
+            if parse is parse_date:
+                low, high, (with_low, with_high) = as_seconds(wanted)
+            else:
+                low, high = (None if end is None else parse(end) for end in (low, high))
             break
         if low is not None:
             out &= np.asarray(keys >= low if with_low else keys > low, np.bool_)
@@ -205,7 +204,20 @@ class MetadataColumns:
             counts[value] = int(np.bitwise_count(self._bitmap(int(rows[first + value])) & packed).sum())
         texts, found = self._texts(name), np.flatnonzero(counts)[::-1]  # values descend, and equal numbers ascend
         order = found[np.argsort(-counts[found], kind="stable")]
-        return dict(zip(map(texts.__getitem__, order.tolist()), counts[order].tolist(), strict=True))
+        whole = (self._whole(name, texts[value], first + value) for value in order.tolist())
+        return dict(zip(whole, counts[order].tolist(), strict=True))
+
+    def _whole(self, name: str, key: str, value: int) -> str:
+        """Return the text of a value with this key; that of a long one is in the record of a document that has it."""
+        if len(key) <= MAX_KEY_CHARACTERS:
+            return key
+        starts, rows = self._layout
+        if rows[value] < 0:
+            document = int(self._list(int(starts[value]), int(starts[value + 1]))[0])
+        else:
+            document = int(np.flatnonzero(np.unpackbits(self._bitmap(int(rows[value])), bitorder="little"))[0])
+        texts = value_texts(self[document].get(name, []))
+        return next((text for text in texts if value_key(text) == key), key)
 
     # ---- files
 
