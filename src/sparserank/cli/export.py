@@ -37,6 +37,12 @@ def export(
             metavar="DATA", help="Also write these queries: a queries.jsonl, a BEIR folder or a known collection."
         ),
     ] = None,
+    filter: Annotated[
+        str | None,
+        typer.Option(
+            "--filter", metavar="FILTER", help="A filter by metadata that the requests have: 'kind:function'."
+        ),
+    ] = None,
     split: Annotated[str | None, typer.Option(metavar="SPLIT", help="The split of --queries to write.")] = None,
     rescore: Annotated[
         int, typer.Option(metavar="K", help="How many documents to rescore with signed weights.", min=10, max=10_000)
@@ -71,12 +77,12 @@ def export(
             check_free(output)
         ranker = load_text(model, index)
     if query is not None:
-        print_json(query_body(ranker, to.value, query, k, rescore))
+        print_json(query_body(ranker, to.value, query, k, rescore, filter))
         return
     texts = None if queries is None else _read_queries(queries, split)
     assert output is not None
     with phase(f"writing {output}"):
-        summary = write_export(ranker, to.value, output, texts, rescore, embedded)
+        summary = write_export(ranker, to.value, output, texts, rescore, embedded, filter)
     summary = {"output": str(output)} | summary | {"bytes": sum(summary["files"].values())}
     if as_json:
         print_json(summary)

@@ -13,8 +13,10 @@ from .. import validation
 from ..data.files import PathLike
 from ..deprecated import renamed_names, renamed_parameters
 from ..errors import ConfigError, NotFitted
+from ..search.filters import FilterLike
 from ..text_ranker import TextRanker
 from . import lucene, qdrant, static_site, synonyms, trec, vespa
+from .filters import TRANSLATIONS
 from .folder import MANIFEST, check_free, export_folder, utf8
 from .stages import RESCORE_WINDOW
 from .vectors import Vectors
@@ -76,6 +78,15 @@ def _validate_texts(vectors: Vectors, queries: Mapping[str, str]) -> None:
         utf8(f"the text of query {name!r}", text)
 
 
+def _translate(target: str, vectors: Vectors, given: FilterLike | None) -> Any:
+    """Return a filter in the language of a target, or None."""
+    if given is None:
+        return None
+    if target not in TRANSLATIONS:
+        raise ConfigError(f"requests for {target} have no filter; {', '.join(TRANSLATIONS)} have")
+    return TRANSLATIONS[target](vectors.metadata_fields)(given)
+
+
 @renamed_parameters({"rescored": "rescore_window"})
 def export(
     ranker: TextRanker,
@@ -84,6 +95,7 @@ def export(
     queries: Mapping[str, str] | None = None,
     rescore_window: int = RESCORE_WINDOW,
     embedded: bool = False,
+    filter: FilterLike | None = None,
 ) -> dict[str, Any]:
     """Write a folder for another engine, with a README.md that shows how to use it.
 
@@ -101,6 +113,8 @@ def export(
         How many documents Elasticsearch, OpenSearch and Vespa rescore with signed weights.
     embedded : bool
         For Qdrant: also write the folder `shard`, which Qdrant Edge opens within a process.
+    filter : str, mapping or None
+        A filter by metadata, as in `TextRanker.search`; the requests have it in the engine's language.
 
     Returns
     -------
@@ -127,16 +141,18 @@ def export(
         raise ConfigError("there are no queries: give at least one, or leave them out to write an example query")
     queries = example_query(vectors) if queries is None else queries
     _validate_texts(vectors, queries)
+    chosen = _translate(target, vectors, filter)
     with export_folder(output) as folder:
         if target in lucene.ENGINES:
-            lucene.write(target, folder, vectors, queries, rescore_window)
+            lucene.write(target, folder, vectors, queries, rescore_window, chosen)
         elif target == "vespa":
-            vespa.write(folder, vectors, queries, rescore_window)
+            vespa.write(folder, vectors, queries, rescore_window, chosen)
+        elif target == "qdrant":
+            qdrant.write(folder, vectors, queries, chosen)
+        elif target == "synonyms":
+            synonyms.write(folder, vectors, queries, chosen)
         else:
-            writers = {
-                "qdrant": qdrant.write, "trec": trec.write, "ciff": trec.write_to_ciff, "synonyms": synonyms.write,
-                "static": static_site.write,
-            }  # fmt: skip
+            writers = {"trec": trec.write, "ciff": trec.write_to_ciff, "static": static_site.write}
             writers[target](folder, vectors, queries)
         if embedded:
             qdrant.make_shard(vectors, folder.path / "shard").close()
@@ -156,7 +172,12 @@ def export(
 
 @renamed_parameters({"rescored": "rescore_window"})
 def query_body(
-    ranker: TextRanker, target: str, text: str, k: int = 10, rescore_window: int = RESCORE_WINDOW
+    ranker: TextRanker,
+    target: str,
+    text: str,
+    k: int = 10,
+    rescore_window: int = RESCORE_WINDOW,
+    filter: FilterLike | None = None,
 ) -> dict[str, Any]:
     """Return the request that an engine needs for one query.
 
@@ -172,6 +193,8 @@ def query_body(
         How many results to request.
     rescore_window : int
         How many documents Elasticsearch, OpenSearch and Vespa rescore with signed weights.
+    filter : str, mapping or None
+        A filter by metadata, as in `TextRanker.search`, which the request has in the engine's language.
 
     Returns
     -------
@@ -189,13 +212,14 @@ def query_body(
     validation.count("k", k, low=1, high=10_000)
     utf8("the text of the query", text)
     vectors = vectors_of(ranker)
+    chosen = _translate(target, vectors, filter)
     if target in lucene.ENGINES:
-        return lucene.body(lucene.ENGINES[target], vectors, text, k, rescore_window)
+        return lucene.body(lucene.ENGINES[target], vectors, text, k, rescore_window, chosen)
     if target == "vespa":
-        return vespa.body(vectors, text, k, rescore_window)
+        return vespa.body(vectors, text, k, rescore_window, chosen)
     if target == "qdrant":
-        return qdrant.body(vectors, text, k)
+        return qdrant.body(vectors, text, k, chosen)
     if target == "synonyms":
         rules = synonyms.matching_rules(synonyms.rules(vectors), vectors, text)
-        return {"rules": [str(rule) for rule in rules], "body": synonyms.body(text, k)}
+        return {"rules": [str(rule) for rule in rules], "body": synonyms.body(text, k, chosen)}
     return {"vector": vectors.by_name(vectors.query(text)), "topic": trec.topic(vectors, text)}

@@ -93,22 +93,34 @@ def bulk(vectors: Vectors, weighted: bool = True) -> Iterator[bytes]:
         yield json_line({"index": {"_id": document.id}}) + json_line(source)
 
 
-def body(engine: Engine, vectors: Vectors, text: str, k: int, window: int) -> dict[str, Any]:
+def body(
+    engine: Engine, vectors: Vectors, text: str, k: int, window: int, chosen: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the search for the best k; the best `window` documents are rescored with signed weights."""
-    search: dict[str, Any] = scaled_request(engine, vectors, text, k, window)["body"]
+    search: dict[str, Any] = scaled_request(engine, vectors, text, k, window, chosen)["body"]
     return search
 
 
-def scaled_request(engine: Engine, vectors: Vectors, text: str, k: int, window: int) -> dict[str, Any]:
-    """Return {"scale", "body"}; the scale is the power of two that divides weights, 1 unless one exceeds 64."""
+def scaled_request(
+    engine: Engine, vectors: Vectors, text: str, k: int, window: int, chosen: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return {"scale", "body"}; the scale is the power of two that divides weights, 1 unless one exceeds 64.
+
+    chosen : a query that documents must match.
+    """
     signed, scale = SignedQuery.split(vectors.query(text), vectors.largest).scale(MAX_WEIGHT)
     query = engine.clause(vectors.by_name(signed.first)) if signed.first else {"match_none": {}}
-    search: dict[str, Any] = {"size": k, "_source": ["id", "title"], "query": query}
+    search: dict[str, Any] = {"size": k, "_source": ["id", "title"], "query": with_filter(query, chosen)}
     rescorers = [engine.clause(vectors.by_name(part)) for part in signed.overflow]
     rescorers += [_subtract(engine, vectors, part) for part in signed.negative]
     if rescorers and signed.first:
         search["rescore"] = [{"window_size": max(k, window), "query": add_score(query)} for query in rescorers]
     return {"scale": scale, "body": search}
+
+
+def with_filter(query: dict[str, Any], chosen: dict[str, Any] | None) -> dict[str, Any]:
+    """Return a query for the documents that also match a filter, which does not score."""
+    return query if chosen is None else {"bool": {"must": [query], "filter": [chosen]}}
 
 
 def add_score(query: dict[str, Any]) -> dict[str, Any]:
@@ -123,12 +135,19 @@ def _subtract(engine: Engine, vectors: Vectors, weights: dict[int, float]) -> di
     return {"script_score": {"query": all_documents, "script": script}}
 
 
-def write(target: str, folder: Folder, vectors: Vectors, queries: Mapping[str, str], window: int) -> None:
-    """Write the index settings, the documents and the queries."""
+def write(
+    target: str,
+    folder: Folder,
+    vectors: Vectors,
+    queries: Mapping[str, str],
+    window: int,
+    chosen: dict[str, Any] | None = None,
+) -> None:
+    """Write the index settings, the documents and the queries, with a filter or without."""
     engine = ENGINES[target]
     folder.json("index.json", index_body(engine, vectors.metadata_fields))
     folder.parts("bulk-{}.ndjson", bulk(vectors))
-    folder.requests(queries, lambda text: scaled_request(engine, vectors, text, 10, window))
+    folder.requests(queries, lambda text: scaled_request(engine, vectors, text, 10, window, chosen))
     folder.readme(
         "lucene", vectors, queries, title=engine.title, needs=engine.needs, target=target, field=FIELD, script=SCRIPT,
         window=window, max_terms=MAX_CLAUSES, max_weight=MAX_WEIGHT,

@@ -11,6 +11,7 @@ from ..data.metadata import Metadata, value_text
 from ..search.filters import parse_date
 
 _NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,15 @@ class MetadataField:
         'metadata_two_words'
         """
         return "metadata_" + _NOT_IN_NAMES.sub("_", self.name)
+
+    @property
+    def payload_key(self) -> str:
+        """The key in a payload of Qdrant.
+
+        >>> MetadataField("a.b", "text", False).payload_key
+        'metadata."a.b"'
+        """
+        return f"metadata.{self.name}" if _PLAIN.fullmatch(self.name) else f'metadata."{self.name}"'
 
 
 def metadata_fields(metadata: Iterable[Metadata]) -> tuple[MetadataField, ...]:

@@ -7,7 +7,6 @@ export replaces the points.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
@@ -28,7 +27,6 @@ _NAMESPACE = UUID("6f0d5c1e-7a63-5a0e-9d0a-3c5f0f2b7d11")
 BATCH_POINTS = 1000
 SCHEMAS = {"text": "keyword", "number": "float", "boolean": "bool", "date": "datetime"}
 """Types of the indexes of metadata fields."""
-_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def point_id(doc_id: str) -> str:
@@ -58,25 +56,25 @@ def payload_indexes(fields: Sequence[MetadataField]) -> list[dict[str, Any]]:
     >>> payload_indexes([MetadataField("kind", "text", False), MetadataField("a.b", "number", False)])[1]
     {'field_name': 'metadata."a.b"', 'field_schema': 'float'}
     """
-    keys = [(one.name if _PLAIN.fullmatch(one.name) else f'"{one.name}"', SCHEMAS[one.kind]) for one in fields]
-    return [{"field_name": f"metadata.{key}", "field_schema": schema} for key, schema in keys]
+    return [{"field_name": one.payload_key, "field_schema": SCHEMAS[one.kind]} for one in fields]
 
 
-def body(vectors: Vectors, text: str, k: int = 10) -> dict[str, Any]:
-    """Return the request for the best k."""
+def body(vectors: Vectors, text: str, k: int = 10, chosen: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the request for the best k, of the documents that match a filter."""
     weights = vectors.query(text)
     query = {"indices": list(weights), "values": shorts(list(weights.values()))}
-    return {"query": query, "using": NAME, "limit": k, "with_payload": ["id", "title"]}
+    only = {} if chosen is None else {"filter": chosen}
+    return {"query": query, "using": NAME, "limit": k, "with_payload": ["id", "title"]} | only
 
 
-def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
-    """Write the collection settings, the points, the term names and the queries."""
+def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str], chosen: dict[str, Any] | None = None) -> None:
+    """Write the collection settings, the points, the term names and the queries, with a filter or without."""
     folder.json("collection.json", collection())
     lines = (json_line(point(document)) for document in vectors.documents())
     folder.parts("points-{}.json", lines, delimiters=(b'{"points":[\n', b",", b"]}\n"))
     folder.lines("payload-indexes.jsonl", payload_indexes(vectors.metadata_fields))
     folder.json("terms.json", vectors.names)
-    folder.requests(queries, lambda text: {"body": body(vectors, text)})
+    folder.requests(queries, lambda text: {"body": body(vectors, text, chosen=chosen)})
     folder.readme("qdrant", vectors, queries)
 
 

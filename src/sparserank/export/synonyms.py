@@ -20,7 +20,7 @@ from ..errors import ModelError
 from ..text.segmentation import SEGMENTED
 from ..text.tokens import tokenize
 from .folder import Folder
-from .lucene import bulk, metadata_property
+from .lucene import bulk, metadata_property, with_filter
 from .vectors import Vectors
 
 MAX_WORDS, MIN_WEIGHT = 40, 1 / 6
@@ -140,17 +140,18 @@ def index_body(vectors: Vectors) -> dict[str, Any]:
     return {"settings": {"analysis": analysis}, "mappings": {"dynamic": "strict", "properties": properties}}
 
 
-def body(text: str, k: int = 10) -> dict[str, Any]:
-    """Return a search in titles and texts; the engine applies the rules."""
-    return {"size": k, "_source": ["id", "title"], "query": {"match": {"content": {"query": text}}}}
+def body(text: str, k: int = 10, chosen: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return a search in titles and texts of the documents that match a filter; the engine applies the rules."""
+    query = with_filter({"match": {"content": {"query": text}}}, chosen)
+    return {"size": k, "_source": ["id", "title"], "query": query}
 
 
-def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str]) -> None:
+def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str], chosen: dict[str, Any] | None = None) -> None:
     """Write the rules, the settings of an index that uses them, its documents and queries."""
     synonyms = [*own_rules(vectors), *map(str, rules(vectors))]
     folder.text("synonyms.txt", "".join(f"{rule}\n" for rule in synonyms))
     folder.json("index.json", index_body(vectors))
     folder.parts("bulk-{}.ndjson", bulk(vectors, weighted=False))
-    folder.requests(queries, lambda text: {"body": body(text)})
+    folder.requests(queries, lambda text: {"body": body(text, chosen=chosen)})
     stem = vectors.model.lexical.analyzer.stemmer or "missing"
     folder.readme("synonyms", vectors, queries, rules=len(synonyms), stem=stem)

@@ -57,8 +57,8 @@ def tokens(vectors: Vectors, weights: Mapping[int, float]) -> dict[str, int]:
     return dict(zip((vectors.names[term] for term in positive), impacts.tolist(), strict=True))
 
 
-def body(vectors: Vectors, text: str, k: int, window: int) -> dict[str, Any]:
-    """Return the query for the best k.
+def body(vectors: Vectors, text: str, k: int, window: int, chosen: str | None = None) -> dict[str, Any]:
+    """Return the query for the best k, of the documents that match a condition.
 
     The tensor is an object, {term: weight}. Vespa does not unescape quoted labels; `vectors.term_name` writes neither
     quotes nor backslashes.
@@ -67,6 +67,7 @@ def body(vectors: Vectors, text: str, k: int, window: int) -> dict[str, Any]:
     positive = tokens(vectors, weights)
     hits = max(k, window)
     where = f"({{targetHits: {hits}}}wand(terms, {json.dumps(positive, ensure_ascii=False)}))" if positive else "false"
+    where = where if chosen is None else f"{where} and {chosen}"
     return {
         "yql": f"select id, title from {TYPE} where {where}",
         "ranking.profile": "sparserank",
@@ -94,11 +95,11 @@ def _schema_field(field: MetadataField) -> str:
     return f"        field {field.identifier} type {kind} {{\n{inner}        }}\n"
 
 
-def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str], window: int) -> None:
-    """Write an application package, the documents and the queries."""
+def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str], window: int, chosen: str | None = None) -> None:
+    """Write an application package, the documents and the queries, with a condition or without."""
     folder.text(f"application/schemas/{TYPE}.sd", schema(window, vectors.metadata_fields))
     folder.text("application/services.xml", template("vespa-services.xml"))
     folder.text("application/search/query-profiles/default.xml", template("vespa-query-profile.xml"))
     folder.lines("feed.jsonl", feed(vectors))
-    folder.requests(queries, lambda text: {"body": body(vectors, text, 10, window)})
+    folder.requests(queries, lambda text: {"body": body(vectors, text, 10, window, chosen)})
     folder.readme("vespa", vectors, queries, window=window)
