@@ -113,9 +113,13 @@ def test_no_step_away_from_W_makes_the_objective_less(seed, ridge, query_normali
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 100])
+@pytest.mark.parametrize("product", [0, closed_form.MAX_PRODUCT])
 @pytest.mark.parametrize("shape", FACES)
-def test_rows_in_blocks_of_any_size_are_those_of_the_dense_W(monkeypatch, rows, shape):
+def test_rows_in_blocks_of_any_size_and_in_either_order_of_products_are_those_of_the_dense_W(
+    monkeypatch, rows, product, shape
+):
     monkeypatch.setattr(closed_form, "BLOCK_ROWS", rows)
+    monkeypatch.setattr(closed_form, "MAX_PRODUCT", product)
     lists = some_lists(**shape)
     found, met = assembled(ClosedForm(lists.D).iterate_rows(lists, Ridge()), lists.shape)
     assert met == np.flatnonzero(lists.Q.toarray().any(axis=0)).tolist(), "no query has word 2"

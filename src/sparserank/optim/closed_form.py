@@ -35,6 +35,8 @@ BLOCK_ROWS = 64
 """Rows of W in a block, which one thread makes."""
 MAX_SIZE = 12_000
 """The largest Gram matrix of a side (576 MB)."""
+MAX_PRODUCT = 1 << 28
+"""Numbers of M D, dense, up to which it is multiplied before the rows of W are made (1 GB)."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,11 @@ def make_row_blocks(left: Side, right: Side, M: Matrix, part: tuple[int, int] = 
     width = int(right.X.shape[1]) if right.words is None else len(right.words)
     M = np.ascontiguousarray(M)
     assert live is not None
+    if columns is not None and by_word is not None and len(M) < len(live) and len(M) * width <= MAX_PRODUCT:
+        product = np.empty((len(M), width), np.float32)  # Qᵀ (M D): M D has fewer rows than Qᵀ M
+        for at in range(0, len(M), BLOCK_ROWS):
+            times_columns(np.ascontiguousarray(M[at : at + BLOCK_ROWS].T), *columns, product[at : at + BLOCK_ROWS])
+        M, columns = product, None
 
     def make(at: int) -> tuple[NDArray[np.intp], Matrix]:
         some = live[at : at + BLOCK_ROWS]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import ConfigError
-from ..optim.closed_form import MAX_SIZE
+from ..optim.closed_form import MAX_PRODUCT, MAX_SIZE
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 MIN_SIZE = 500
@@ -90,6 +90,9 @@ class MemoryPlan:
         while True:
             left, right = (min(side, size) for side in sides)
             closed_form = 4.0 * (left * left + right * right + 3 * left * right)
+            product = shape[0] * words[1]  # of both sides by items: M D
+            if (left, right) == shape and shape[0] < words[0] and product <= MAX_PRODUCT:
+                closed_form += 4.0 * product
             plan = replace(fixed, closed_form=closed_form, max_size=size)
             if plan.total <= limit:
                 return plan
