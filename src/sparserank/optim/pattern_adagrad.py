@@ -116,15 +116,20 @@ def loss_arguments(loss: Any) -> tuple[int, float]:
 
 
 class ListGradient:
-    """The loss of a reranking problem and its gradient by the weights of a pattern, in `PARTS` parts to be added."""
+    """The loss of a reranking problem and its gradient by the weights of a pattern, in `PARTS` parts to be added.
+
+    It has the documents of the lists and the columns of the pattern only: the others change no score.
+    """
 
     def __init__(self, problem: RerankingProblem, pattern: csr_array) -> None:
-        self._problem, candidates = problem, problem.candidates
-        self._Q, self._D = csr_arrays(problem.Q), csr_arrays(problem.D)
-        self._start, self._column, _ = csr_arrays(pattern)
-        lists = candidates.start, candidates.document, candidates.base, candidates.share
+        candidates = problem.candidates
+        documents, document = np.unique(candidates.document, return_inverse=True)
+        columns, column = np.unique(pattern.indices, return_inverse=True)
+        self._Q, self._D = csr_arrays(problem.Q), csr_arrays(problem.D[documents][:, columns])
+        self._start, self._column = pattern.indptr.astype(np.int64), column.astype(np.int32)
+        lists = candidates.start, document.astype(np.int32), candidates.base, candidates.share
         self._lists = (*lists, *loss_arguments(problem.loss))
-        self._work = np.zeros((PARTS, 2, pattern.shape[1]), np.float32)
+        self._work = np.zeros((PARTS, 2, len(columns)), np.float32)
         self.parts = np.zeros((PARTS, pattern.nnz), np.float32)
 
     def add(self, queries: NDArray[np.intp], weight: NDArray[np.float32], pool: ThreadPoolExecutor) -> float:
