@@ -143,6 +143,7 @@ def test_the_ndcg_of_a_search_is_that_of_a_dense_ranking(queries, W, pair_weight
     search = CandidateSearch.of(queries)
     expected = dense_ndcg(queries, learned_scores(queries, W, pair_weight))
     assert_allclose(searched_ndcg(queries, search, W, pair_weight), expected, atol=1e-9)
+    assert_allclose(HeldOut.of(queries, None).ndcg_of_pairs(W, pair_weight), expected, atol=1e-9)
 
 
 def test_groups_are_those_of_queries_that_have_a_relevant_document(queries):

@@ -122,7 +122,7 @@ def test_rate_and_epochs_are_the_best_of_those_tried_and_none_if_the_squared_los
     if result.epochs:
         assert f"{loss}, rate {result.rate:g}, {result.epochs} epochs" == names[int(np.argmax(values))]
     assert W.nnz <= 30
-    squared = tune_loss(replace(one, loss="squared"), [], folds, search, result, lambda message: None, list)
+    squared = tune_loss(replace(one, loss="squared"), [], folds, search, [], result, lambda message: None, list)
     assert squared == (result.ndcg, 0.0, 0, [])
 
 

@@ -132,6 +132,10 @@ class HeldOut:
         """Return for each cutoff k nDCG@k of every query that has a relevant document."""
         return ndcg(self.candidates.start, scores, self.candidates.grade, cutoffs, self.n_jobs)
 
+    def ndcg_of_pairs(self, W: csr_array, pair_weight: float) -> NDArray[np.float64]:
+        """Return nDCG@10 of every query that has a relevant document, of its candidates ranked with pairs."""
+        return self.ndcg(self.candidates.base + np.float32(pair_weight) * self.pair_scores(W))[0]
+
 
 def searched_ndcg(
     queries: TrainingMatrices, search: CandidateSearch, W: csr_array, pair_weight: float

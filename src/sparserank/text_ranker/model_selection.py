@@ -126,7 +126,7 @@ def learn_pairs(
         result = TuningResult(normalization, ridge, 0.0, lexical, lexical, p_value=choice.p_value)
         return empty_pattern(data.lists.shape), result
     closed_form, best = ClosedForm(data.lists.D, learner.max_size), None
-    refits = learner.refits(data.lists.shape[1])
+    refits = learner.refits(data.lists)
 
     @cache
     def find_pairs(number: int) -> csr_array | None:
@@ -151,7 +151,7 @@ def learn_pairs(
         result = tune_pair_weight(scored, normalization, ridge, PRUNED_LEVEL if is_tested else SIGNIFICANCE_LEVEL)
         result = replace(result, refit=refit, p_value=choice.p_value if is_tested else result.p_value)
         if result.pair_weight > 0.0:
-            tune = partial(tune_loss, learner, parts, folds, search, result, callback, candidate_lists)
+            tune = partial(tune_loss, learner, parts, folds, search, scored, result, callback, candidate_lists)
             ndcg, rate, epochs, tried = stages.fact(f"loss{' refitted' * refit}", tune)
             result = replace(result, ndcg=ndcg, rate=rate, epochs=epochs, tried=tuple(map(tuple, tried)))
         if best is None or result.ndcg > best.ndcg:
@@ -296,12 +296,14 @@ def tune_loss(
     parts: list[csr_array],
     folds: list[Fold],
     search: CandidateSearch,
+    pools: list[HeldOutScores],
     squared: TuningResult,
     callback: Callback,
     candidate_lists: Callable[[], list[CandidateLists]],
 ) -> tuple[float, float, int, list[tuple[str, float]]]:
     """Choose the rate and epochs of the loss by held-out nDCG@10, at the pair weight of the squared loss.
 
+    pools : the held-out queries of every fold with their candidates, which a ranking of many documents is made of.
     candidate_lists : returns the lists of the training queries of every fold.
     A rate ends at the first epoch that is worse than the one before, and the search at the first rate that is worse.
 
@@ -313,20 +315,23 @@ def tune_loss(
         return squared.ndcg, 0.0, 0, []
     report = Progress(callback, f"tuning the {learner.loss} loss")
 
+    weight, is_searched = squared.pair_weight, search.D.shape[0] <= ALL_DOCUMENTS
+
     def measure(some: Iterable[csr_array]) -> float:
-        by_fold = zip(folds, some, strict=True)
-        weight = squared.pair_weight
-        return _mean(np.concatenate([searched_ndcg(fold.held_out, search, W, weight) for fold, W in by_fold]))
+        if is_searched:
+            by_fold = [searched_ndcg(fold.held_out, search, W, weight) for fold, W in zip(folds, some, strict=True)]
+        else:
+            by_fold = [pool.held_out.ndcg_of_pairs(W, weight) for pool, W in zip(pools, some, strict=True)]
+        return _mean(np.concatenate(by_fold))
 
     lists = candidate_lists()
     best, tried = (measure(parts), 0.0, 0), []
     tried.append(("squared", best[0]))
     best_before = -1.0
     for number, rate in enumerate(RATES):
-        by_fold = zip(parts, folds, lists, strict=True)
         epochs = [
-            learner.refit_by_loss(W, fold.train, candidates, squared.pair_weight, rate, MAX_EPOCHS)
-            for W, fold, candidates in by_fold
+            learner.refit_by_loss(W, fold.train, candidates, weight, rate, MAX_EPOCHS)
+            for W, fold, candidates in zip(parts, folds, lists, strict=True)
         ]
         last = best_of_rate = -1.0
         for epoch, refitted in enumerate(zip(*epochs, strict=True), 1):
