@@ -128,6 +128,21 @@ def test_pairs_are_refitted_after_the_cut():
     assert best < min(others)
 
 
+@pytest.mark.parametrize(
+    ("loss", "pairs", "most", "tried"),
+    [("domination", 30, 90 * WORDS, (False, True)), ("domination", 30, 90 * WORDS - 1, (False,)),
+     ("squared", 30, 0, (True,))],
+)  # fmt: skip
+def test_a_refit_before_another_loss_is_tried_if_its_products_are_cheap(monkeypatch, loss, pairs, most, tried):
+    """30 pairs start from 90, and a product from sums in words multiplies each by every column."""
+    monkeypatch.setattr(pair_learner, "MAX_REFIT_COST", most)
+    lists = world().lists
+    assert (np.diff(lists.Q.indptr) ** 2).sum() * lists.D.shape[0] > 90 * WORDS, "products from documents cost more"
+    assert learner(pairs, loss=loss).refits(lists) == tried
+    monkeypatch.setattr(pair_learner, "MAX_REFIT_COST", (np.diff(lists.Q.indptr) ** 2).sum() * lists.D.shape[0])
+    assert learner(10**9, loss=loss).refits(lists) == ((True,) if loss == "squared" else (False, True))
+
+
 # ------------------------------------------------------------------------------------------------ large collections
 
 

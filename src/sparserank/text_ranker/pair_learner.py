@@ -43,7 +43,7 @@ FIRST_FACTOR, FIRST_STEPS, STEPS = 3, 6, 10
 """The first pruning keeps this many times the budget and refits in this many steps; the second one keeps the budget."""
 PATTERN_RIDGE_FACTOR = 3.0
 """A sparse pattern regularizes W by itself, so a refit divides the ridge of documents by this number."""
-MAX_REFIT_COST = 2e10
+MAX_REFIT_COST = 5e8
 """Multiplications in one product of a refit, up to which a refit is tried before another loss."""
 MAX_PART, MAX_PART_SCORES = 20_000, 1 << 28
 """Documents and scores of a part of the lists from which incremental training learns."""
@@ -77,18 +77,19 @@ class PairLearner:
                 "which prunes W to the budget."
             )
 
-    def refits(self, n_columns: int) -> tuple[bool, ...]:
+    def refits(self, lists: ListProblem) -> tuple[bool, ...]:
         """Return which variants to try: W pruned to the budget (False), W refitted by the squared loss (True), or both.
 
-        A refit makes some weights negative, and dropping those costs more than the refit gains. A refit of very many
-        pairs would dominate the training time and gains little.
+        A refit makes some weights negative, and dropping those costs more than the refit gains. A refit of long queries
+        or of many pairs would dominate the training time. A product reads documents or sums in words (`PatternRidge`).
         """
         if self.budget.nonnegative:
             return (False,)
         if self.loss == "squared":
             return (True,)
-        cost = FIRST_FACTOR * self.budget.pairs * min(n_columns, self.max_size)
-        return (False, True) if cost <= MAX_REFIT_COST else (False,)
+        by_documents = float(np.sum(np.diff(lists.Q.indptr).astype(np.float64) ** 2)) * lists.D.shape[0]
+        by_words = FIRST_FACTOR * self.budget.pairs * min(lists.D.shape[1], self.max_size)
+        return (False, True) if min(by_documents, by_words) <= MAX_REFIT_COST else (False,)
 
     def fit(
         self,
