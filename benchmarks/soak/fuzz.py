@@ -27,7 +27,8 @@ from .service import TOKEN, Service
 HANG = 30.0
 """Seconds after which a request that is not answered hangs."""
 SHARES = {
-    "POST /search": 23, "POST /explain": 18, "POST /compare": 18, "POST /feedback": 20, "POST /model/rollback": 7,
+    "POST /search": 23, "POST /explain": 18, "POST /compare": 18, "POST /feedback": 20, "POST /model/rollback": 5,
+    "POST /model/promote": 1, "POST /model/withdraw": 1,
     "GET /related/{word}": 4, "GET /documents/{id}": 2, "GET /changes": 5, "GET /model": 0.3, "GET /health": 0.4,
     "GET /metrics": 0.3, "GET /judgments": 1.7, "GET /ready": 0.3,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Backup and restore of feedback: consistent while a service writes, whole or not at all, and nothing is overwritten."""
+"""Backup and restore of feedback: consistent while a service writes, whole or not at all, nothing overwritten."""
 
 from __future__ import annotations
 

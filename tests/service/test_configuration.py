@@ -26,7 +26,10 @@ def write(path, **options):
 def seen(monkeypatch):
     """The configuration that the command would serve."""
     found = []
-    monkeypatch.setattr("sparserank.service.server.check", lambda config: found.append(config) or (1, 24))
+    monkeypatch.setattr(
+        "sparserank.service.server.check",
+        lambda config: found.append(config) or dict.fromkeys(config.by_collection, (1, 24)),
+    )
     return found
 
 
@@ -48,6 +51,7 @@ def test_every_option_can_be_in_the_file(model, tmp_path, seen):
         "host": "0.0.0.0", "held_out": "pydocs", "held_out_split": "test", "learn": False, "learn_every": 1.0,
         "rate": 2.0, "open_reads": True, "unsigned_clicks": True, "clicks_per_visitor": 4, "clicks_per_address": 5,
         "drain": 6.0, "round_timeout": 7.0, "keep_versions": 8, "log_format": "json",
+        "telemetry": True, "promote_after": 9, "promote_level": 0.5,
     }  # fmt: skip
     others = {
         "token_file": str(tmp_path / "token"), "role_token_file": [f"click={tmp_path / 'click'}"],
@@ -56,6 +60,7 @@ def test_every_option_can_be_in_the_file(model, tmp_path, seen):
     assert call("serve", "--config", write(tmp_path / "s.toml", **options, **others), "--check") == 0
     (config,) = seen
     expected = {**options, "trusted_proxies": ("10.0.0.0/8",), "token": "a-token-that-is-long-enough"}
+    expected["collections"] = ()
     expected["tokens"] = {"click": "another-that-is-long-enough"}
     assert {field.name: getattr(config, field.name) for field in fields(ServiceConfig)} == expected
 

@@ -96,7 +96,7 @@ def test_a_token_does_not_sign(serve):
     visitor = Visitor(running)
     seen = visitor.search()
     for key in (b"a-token-of-the-tests", b""):
-        forged = impressions.sign(key, QUERY, seen["shown"], 1, 0)
+        forged = impressions.sign(key, QUERY, seen["shown"], impressions.Impression(1, 0, int(time.time())))
         assert visitor.click(seen | {"impression": forged}).status_code == 422
 
 
@@ -105,7 +105,7 @@ def test_an_impression_lasts_a_day(serve):
     visitor, key = Visitor(running), running.app.state.service.store.key
     seen, now = visitor.search(), time.time()
     for age, status in ((23 * 3600, 201), (25 * 3600, 422), (-3600, 422)):
-        old = impressions.sign(key, QUERY, seen["shown"], 1, 0, now=now - age)
+        old = impressions.sign(key, QUERY, seen["shown"], impressions.Impression(1, 0, int(now - age)))
         assert visitor.click(seen | {"impression": old}).status_code == status
 
 

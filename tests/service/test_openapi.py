@@ -21,7 +21,9 @@ EXAMPLES = {
     "POST /explain": 90,
     "POST /compare": 90,
     "POST /feedback": 110,
-    "POST /model/rollback": 40,
+    "POST /model/rollback": 30,
+    "POST /model/promote": 10,
+    "POST /model/withdraw": 10,
     "GET /related/{word}": 40,
     "GET /documents/{id}": 40,
     "GET /changes": 40,
@@ -87,5 +89,5 @@ def test_every_status_of_an_error_is_one_sentence(app):
 def test_writes_are_told_to_need_the_token_and_reads_not_to(app):
     document = app.openapi()
     needs = {path for path, operations in document["paths"].items() for one in operations.values() if "security" in one}
-    assert needs == {"/feedback", "/judgments", "/model/rollback"}
+    assert needs == {"/feedback", "/judgments", "/model/rollback", "/model/promote", "/model/withdraw"}
     assert document["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}

@@ -1,4 +1,4 @@
-"""sparserank model list, diff, add, rollback, relearn"""
+"""sparserank model list, diff, add, rollback, relearn, candidate, promote"""
 
 from __future__ import annotations
 
@@ -145,6 +145,58 @@ def relearn(file: ModelFile, as_json: Json = False) -> None:
 
     outcome = learn_again(_open(file))
     print_json({"said": outcome.said}) if as_json else print(outcome.said)
+
+
+@model.command("candidate")
+def candidate(
+    file: ModelFile,
+    new: Annotated[
+        Path | None, typer.Argument(metavar="NEW", help="A model file with its index, which becomes a version.")
+    ] = None,
+    version: Annotated[int | None, typer.Option("--version", metavar="N", help="Or a version of MODEL.")] = None,
+    share: Annotated[float, typer.Option(help="Share of the searches in which it takes part.")] = 0.5,
+    stop: Annotated[bool, typer.Option("--stop", help="End the trial; the served version stays.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Interleave the results of a candidate with those of the served version; clicks decide which one is better.
+
+    Example: sparserank model candidate model.safetensors new.safetensors --share 0.2
+    """
+    from ..errors import ConfigError
+    from ..versions.trials import start_trial, withdraw
+    from .output import print_json
+
+    if (new is not None) + (version is not None) + stop != 1:
+        raise ConfigError("name one candidate: the model file NEW, or --version N; or end its trial with --stop")
+    versions = _open(file)
+    if stop:
+        ended = withdraw(versions).number
+        print_json({"withdrawn": ended}) if as_json else print(f"the trial of version {ended} has ended")
+        return
+    chosen = version if new is None else new
+    assert chosen is not None
+    trial = start_trial(versions, chosen, share)
+    if as_json:
+        print_json({"candidate": trial.version, "share": trial.share, "current": versions.current().number})
+    else:
+        print(f"version {trial.version} takes part in {100 * trial.share:g} % of the searches")
+
+
+@model.command("promote")
+def promote(file: ModelFile, as_json: Json = False) -> None:
+    """Serve the candidate that is on trial; the page and /model show what clicks say about it.
+
+    Example: sparserank model promote model.safetensors
+    """
+    from ..versions.trials import promote
+    from .output import print_json
+
+    versions = _open(file)
+    before, now = versions.current(), promote(versions)
+    if as_json:
+        print_json({"before": before.number, "current": now.number, "version": now.to_dict()})
+    else:
+        print(f"version {now.number} is served: {now.why} (before: version {before.number})")
 
 
 def _open(file: ModelFile) -> VersionRegistry:

@@ -12,12 +12,14 @@ import typer
 
 from .. import validation
 from ..errors import ConfigError
-from .arguments import IndexFile, Json, ModelFile
+from .arguments import IndexFile, Json
 
 if TYPE_CHECKING:
-    from ..service.config import ServiceConfig
+    from ..service.config import CollectionConfig, ServiceConfig
 
 TOKEN = "SPARSERANK_TOKEN"
+COLLECTIONS = "sparserank.collections"
+"""The tables of a configuration file, in the context of the command."""
 
 
 def _read_config(context: typer.Context, file: Path | None) -> Path | None:
@@ -31,6 +33,11 @@ def _read_config(context: typer.Context, file: Path | None) -> Path | None:
             options = tomllib.loads(read_text(file))
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{file}: not TOML: {error}") from None
+        collections = options.pop("collections", {})
+        if collections:
+            options["model"] = _read_collections(context, file, collections)
+        elif isinstance(options.get("model"), str):
+            options["model"] = [options["model"]]
         known = {parameter.name for parameter in context.command.params} - {"config", "check", "help"}
         for name in options:
             if name not in known:
@@ -39,6 +46,30 @@ def _read_config(context: typer.Context, file: Path | None) -> Path | None:
     return file
 
 
+def _read_collections(context: typer.Context, file: Path, tables: object) -> list[str]:
+    """Keep the tables [collections.NAME]; return NAME=MODEL of each."""
+    known = ("model", "index", "database", "held_out", "held_out_split")
+    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+        raise ConfigError(f"{file}: write a table [collections.NAME] for each collection")
+    for name, table in tables.items():
+        for option in table:
+            if option not in known:
+                raise ConfigError(
+                    f"{file}: [collections.{name}]: there is no option {option!r}; the options are: {', '.join(known)}"
+                )
+        if "model" not in table:
+            raise ConfigError(f"{file}: [collections.{name}]: the option 'model' is missing")
+    context.meta[COLLECTIONS] = tables
+    return [f"{name}={table['model']}" for name, table in tables.items()]
+
+
+Models = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MODEL...",
+        help="A model file that `sparserank train` wrote; or several, each as NAME=MODEL, to serve them under /NAME/.",
+    ),
+]
 Host = Annotated[str, typer.Option(help="Address to listen on; only this machine reaches a loopback address.")]
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.", min=0, max=65535)]
 Workers = Annotated[int, typer.Option(help="Number of worker processes.", min=1, max=64)]
@@ -80,6 +111,19 @@ ClicksPerAddress = Annotated[int, typer.Option(help="Clicks of one address on on
 LogFormat = Annotated[
     str, typer.Option(metavar="plain|json", help="Log lines of text, or JSON objects, one also for each request.")
 ]
+Traces = Annotated[
+    bool,
+    typer.Option("--telemetry", help="Send OpenTelemetry traces to $OTEL_EXPORTER_OTLP_ENDPOINT; needs the extra."),
+]
+PromoteAfter = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Serve a candidate, or end its trial, by its first N impressions that one model won."
+    ),
+]
+PromoteLevel = Annotated[
+    float, typer.Option(metavar="P", help="With --promote-after: serve it if the sign test has a p-value below P.")
+]
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
@@ -116,7 +160,8 @@ OpenReads = Annotated[bool, typer.Option("--open-reads", help="Let other machine
 
 
 def serve(
-    model: ModelFile,
+    context: typer.Context,
+    model: Models,
     index: IndexFile = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
@@ -138,6 +183,9 @@ def serve(
     round_timeout: RoundTimeout = 900.0,
     keep_versions: KeepVersions = None,
     log_format: LogFormat = "plain",
+    telemetry: Traces = False,
+    promote_after: PromoteAfter = None,
+    promote_level: PromoteLevel = 0.05,
     config: ConfigFile = None,
     check: Check = False,
     as_json: Json = False,
@@ -145,7 +193,8 @@ def serve(
     """Serve MODEL over HTTP, with a search page, and learn from clicks and ratings.
 
     An option comes from the command line, else from a variable such as $SPARSERANK_SERVE_LEARN_EVERY, else from the
-    file of --config.
+    file of --config. Several models are collections of one service, each with its own feedback:
+    `sparserank serve docs=docs.safetensors api=api.safetensors` answers at /docs/search and /api/search.
 
     Example: sparserank serve pydocs.safetensors --held-out pydocs
     """
@@ -158,11 +207,15 @@ def serve(
 
     token, tokens = _read_token(token_file), _read_role_tokens(role_token_file or [])
     new_token = secrets.token_urlsafe(24) if token is None and not tokens.keys() - {"metrics"} else None
+    path, collections = _named(model, context.meta.get(COLLECTIONS, {}))
+    if collections and (index or held_out):
+        raise ConfigError("--index and --held-out are those of one model; write [collections.NAME] in --config FILE")
     settings = ServiceConfig(
-        str(model), token or new_token or "", None if index is None else str(index), database or "", host,
+        path, token or new_token or "", None if index is None else str(index), database or "", host,
         held_out, held_out_split, learn, learn_every, rate, open_reads, tokens, unsigned_clicks,
         clicks_per_visitor, clicks_per_address, trusted_proxies=tuple(trusted_proxy or ()), drain=drain,
         round_timeout=round_timeout, keep_versions=keep_versions, log_format=log_format,
+        telemetry=telemetry, promote_after=promote_after, promote_level=promote_level, collections=collections,
     )  # fmt: skip
     if check:
         _print_check(settings, workers, as_json)
@@ -172,6 +225,23 @@ def serve(
         service = prepare(settings, workers)
         _print_address(settings, url_of(sockets[0]), workers, new_token=new_token is not None, as_json=as_json)
         run(service, sockets)
+
+
+def _named(models: list[str], tables: dict[str, dict[str, str]]) -> tuple[str, tuple[CollectionConfig, ...]]:
+    """Return the path of the only model, or the collections of several."""
+    from ..service.config import CollectionConfig
+
+    if len(models) == 1 and ("=" not in models[0] or Path(models[0]).exists()):
+        return models[0], ()
+    collections = []
+    for entry in models:
+        name, equals, path = entry.partition("=")
+        if not equals:
+            raise ConfigError(f"several models need names: write NAME=MODEL, not {entry!r}")
+        options = tables.get(name, {})
+        same = options.get("model") == path
+        collections.append(CollectionConfig(**{**(options if same else {}), "name": name, "model": path}))
+    return "", tuple(collections)
 
 
 def _read_token(file: Path | None) -> str | None:
@@ -205,21 +275,24 @@ def _print_address(settings: ServiceConfig, address: str, workers: int, new_toke
     from ..service.database import hide_password
     from .output import print_json
 
-    database = hide_password(settings.database)
+    databases = {name: hide_password(one.database) for name, one in settings.by_collection.items()}
     if as_json:
         token = {"token": settings.token} if new_token else {}
-        print_json({"address": address, "workers": workers, "database": database, "pid": os.getpid()} | token)
+        content = {"collections": databases} if settings.collections else {"database": databases[""]}
+        print_json({"address": address, "workers": workers, **content, "pid": os.getpid()} | token)
     else:
         from rich.console import Console
         from rich.text import Text
 
         console = Console(highlight=False, soft_wrap=True)
         reads = "open to this machine" if settings.loopback else "open to all" if settings.open_reads else "by token"
-        page = f"{address}#token={settings.token}" if new_token else address
-        console.print(Text.assemble("SparseRank serves ", (settings.model, "bold")))
-        console.print(Text.assemble("  open      ", (page, "bold cyan")))
+        for name, one in settings.by_collection.items():
+            page = f"{address}{name}/" if name else address
+            page = f"{page}#token={settings.token}" if new_token else page
+            console.print(Text.assemble("SparseRank serves ", (one.model, "bold")))
+            console.print(Text.assemble("  open      ", (page, "bold cyan")))
+            console.print(Text(f"  feedback  {databases[name]}"))
         console.print(Text(f"  reads     {reads}; writes by token"))
-        console.print(Text(f"  feedback  {database}"))
         console.print(Text(f"  workers   {workers}; Ctrl-C ends the service"))
     sys.stdout.flush()
 
@@ -230,10 +303,16 @@ def _print_check(settings: ServiceConfig, workers: int, as_json: bool) -> None:
     from ..service.server import check
     from .output import print_json
 
-    version, documents = check(settings)
-    database = hide_password(settings.database)
+    found = check(settings)
+    contents = {
+        name: {"model": one.model, "version": found[name][0], "documents": found[name][1],
+               "database": hide_password(one.database)}
+        for name, one in settings.by_collection.items()
+    }  # fmt: skip
     if as_json:
-        content = {"model": settings.model, "version": version, "documents": documents, "database": database}
+        content = {"collections": contents} if settings.collections else contents[""]
         print_json({**content, "workers": workers, "ok": True})
-    else:
-        print(f"{settings.model}: version {version}, {documents:,} documents; {database}; all checks passed")
+        return
+    for one in contents.values():
+        what = f"version {one['version']}, {one['documents']:,} documents; {one['database']}"
+        print(f"{one['model']}: {what}; all checks passed")

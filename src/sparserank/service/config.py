@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .. import validation
 from ..data.files import PathLike
@@ -25,6 +26,50 @@ MAX_FILTER_FIELDS = 20
 MAX_FACETS = 10
 MAX_FACET_VALUES = 100
 MAX_JUDGMENTS = 1000
+
+
+RESERVED_NAMES = frozenset({
+    "changes", "compare", "documents", "explain", "feedback", "health", "judgments", "metrics", "model", "page",
+    "ready", "related", "search",
+})  # fmt: skip
+"""First parts of the paths of a service, which no collection may have as its name."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True)
+class CollectionConfig:
+    """One of several collections that a service serves, under `/NAME/`.
+
+    Parameters
+    ----------
+    name : str
+        Letters, digits, `-` and `_`.
+    model : str
+        Path of the model file.
+    index : str, optional
+        Path of the index file. None uses the one of the model.
+    database : str, default=""
+        SQLAlchemy URL of its feedback database. The default is that of the service with the name in place of
+        `{name}`, or a SQLite file next to the model.
+    held_out : str, optional
+        BEIR folder or data set name with held-out judgments.
+    held_out_split : str, default="dev"
+        Split of the held-out judgments.
+    """
+
+    name: str
+    model: str
+    index: str | None = None
+    database: str = ""
+    held_out: str | None = None
+    held_out_split: str = "dev"
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name) or self.name in RESERVED_NAMES:
+            raise ConfigError(
+                f"a collection cannot have the name {self.name!r}: use letters, digits, - and _, and no word of the "
+                "service's own paths"
+            )
 
 
 @dataclass(frozen=True)
@@ -74,6 +119,15 @@ class ServiceConfig:
         Number of versions to keep; None keeps all.
     log_format : {"plain", "json"}, default="plain"
         Lines of text, or one JSON object per line, also for each request.
+    telemetry : bool, default=False
+        Send OpenTelemetry traces to the collector of $OTEL_EXPORTER_OTLP_ENDPOINT.
+    promote_after : int, optional
+        Decided impressions after which a candidate is served, or its trial ended. None leaves it to an administrator.
+    promote_level : float, default=0.05
+        A candidate is served if it won more impressions and the p-value of the sign test is below this.
+    collections : tuple of CollectionConfig, default=()
+        Several collections with names. `model` is empty then, and `index`, `held_out` and `held_out_split` do not
+        apply.
 
     Examples
     --------
@@ -101,9 +155,15 @@ class ServiceConfig:
     round_timeout: float = 900.0
     keep_versions: int | None = None
     log_format: str = "plain"
+    telemetry: bool = False
+    promote_after: int | None = None
+    promote_level: float = 0.05
+    collections: tuple[CollectionConfig, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.database:
+        if self.collections:
+            self._check_collections()
+        elif not self.database:
             object.__setattr__(self, "database", default_database(self.model))
         validation.number("rate", self.rate, low=0.0, open_low=True)
         validation.number("learn_every", self.learn_every, low=0.0, open_low=True)
@@ -113,9 +173,38 @@ class ServiceConfig:
         validation.number("round_timeout", self.round_timeout, low=0.0, open_low=True)
         if self.keep_versions is not None:
             validation.count("keep_versions", self.keep_versions, low=1)
+        if self.promote_after is not None:
+            validation.count("promote_after", self.promote_after, low=1)
+        validation.number("promote_level", self.promote_level, low=0.0, high=1.0, open_low=True)
         validation.choice("log_format", self.log_format, LOG_FORMATS)
         self.proxy_networks()
         validate_tokens(self.token, self.tokens, public=not self.loopback)
+
+    @property
+    def by_collection(self) -> dict[str, ServiceConfig]:
+        """The configuration of each collection; a model without a name has the empty one."""
+        if not self.collections:
+            return {"": self}
+        return {
+            one.name: replace(
+                self, collections=(), model=one.model, index=one.index, held_out=one.held_out,
+                held_out_split=one.held_out_split, database=one.database or self.database.replace("{name}", one.name),
+            )
+            for one in self.collections
+        }  # fmt: skip
+
+    def _check_collections(self) -> None:
+        """Raise ConfigError for names that are the same, and for collections that would share their feedback."""
+        if self.database and "{name}" not in self.database and not all(one.database for one in self.collections):
+            raise ConfigError(
+                "each collection has its own feedback: write --database with {name} in it, which stands for its name"
+            )
+        for what, values in (
+            ("name", [one.name for one in self.collections]),
+            ("database", [config.database for config in self.by_collection.values()]),
+        ):
+            if len(set(values)) < len(values):
+                raise ConfigError(f"two collections have the same {what}; give each its own")
 
     @property
     def loopback(self) -> bool:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -24,6 +25,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import DataError
 from .logs import request_id, requests_log
+
+M = TypeVar("M", Counter, Gauge)
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -36,25 +39,50 @@ _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 
 
 class Metrics:
-    """The metrics of one process."""
+    """The metrics of one process; those of several collections have the label `collection`."""
 
-    def __init__(self) -> None:
+    def __init__(self, by_collection: bool = False) -> None:
+        self._by_collection, label = by_collection, ["collection"] if by_collection else []
         if folder := os.environ.get(FOLDER_VARIABLE):
             reserve_files(Path(folder))
         registry = self._registry = CollectorRegistry()
         self.requests = Counter(
-            "sparserank_requests", "Requests by route and status.", ["route", "status"], registry=registry
+            "sparserank_requests", "Requests by route and status.", [*label, "route", "status"], registry=registry
         )
         self.seconds = Histogram(
-            "sparserank_request_seconds", "Latency by route.", ["route"], buckets=_BUCKETS_S, registry=registry
+            "sparserank_request_seconds", "Latency by route.", [*label, "route"], buckets=_BUCKETS_S, registry=registry
         )
-        self.stored = Counter("sparserank_feedback_stored", "Feedback that this service stored.", registry=registry)
-        self.version = self._gauge("sparserank_model_version", "The served version.")
-        self.documents = self._gauge("sparserank_documents", "Documents in the index.")
-        self.pairs = self._gauge("sparserank_pairs", "Word pairs of the served model.")
+        self._stored = Counter(
+            "sparserank_feedback_stored", "Feedback that this service stored.", label, registry=registry
+        )
+        self._model = [
+            Gauge(f"sparserank_{name}", text, label, registry=registry, multiprocess_mode="mostrecent")
+            for name, text in (
+                ("model_version", "The served version."),
+                ("documents", "Documents in the index."),
+                ("pairs", "Word pairs of the served model."),
+            )
+        ]
 
-    def _gauge(self, name: str, description: str) -> Gauge:
-        return Gauge(name, description, registry=self._registry, multiprocess_mode="mostrecent")
+    def answered(self, collection: str, route: str, status: int, seconds: float) -> None:
+        """Count and time a request."""
+        self.requests.labels(*self._labels(collection), route, str(status)).inc()
+        self.seconds.labels(*self._labels(collection), route).observe(seconds)
+
+    def stored(self, collection: str) -> None:
+        """Count feedback that was stored."""
+        self._of(self._stored, collection).inc()
+
+    def describe(self, collection: str, version: int, documents: int, pairs: int) -> None:
+        """Note what a collection serves."""
+        for gauge, value in zip(self._model, (version, documents, pairs), strict=True):
+            self._of(gauge, collection).set(value)
+
+    def _labels(self, collection: str) -> list[str]:
+        return [collection] if self._by_collection else []
+
+    def _of(self, metric: M, collection: str) -> M:
+        return metric.labels(collection) if self._by_collection else metric
 
     def text(self) -> bytes:
         """Return the metrics of all workers in the Prometheus text format."""
@@ -91,11 +119,13 @@ class MetricsMiddleware:
             await self.app(scope, receive, send_and_note)
         finally:
             route, seconds = getattr(scope.get("route"), "path_format", "other"), time.perf_counter() - start
-            self._metrics.requests.labels(route, str(status)).inc()
-            self._metrics.seconds.labels(route).observe(seconds)
+            collection = scope.get("collection", "")
+            self._metrics.answered(collection, route, status, seconds)
             if requests_log.isEnabledFor(logging.INFO):
                 fields = {"method": scope["method"], "route": route, "status": status}
                 fields["milliseconds"] = round(1000.0 * seconds, 3)
+                if collection:
+                    fields["collection"] = collection
                 requests_log.info("request", extra={"fields": fields})
 
 

@@ -31,7 +31,10 @@ SECURITY_HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-WRITE_ROLES = {"/feedback": "click", "/judgments": "judge", "/model/rollback": "admin"}
+WRITE_ROLES = {
+    "/feedback": "click", "/judgments": "judge", "/model/rollback": "admin", "/model/promote": "admin",
+    "/model/withdraw": "admin",
+}  # fmt: skip
 """The role that each of these needs on every host; judgments have queries of other people."""
 OPEN_PATHS = frozenset({"/", "/health", "/ready", "/openapi.json"})
 """These and the page never need it; they contain nothing of the documents."""
@@ -105,7 +108,7 @@ class SecurityMiddleware:
         if self._loopback and not _is_local_host(headers.get(b"host", b"")):
             raise RequestError(421, "this service answers to localhost only; use http://127.0.0.1 or http://localhost")
         role = scope["role"] = self._access.role(headers.get(b"authorization", b""))
-        needed = self._needed_role(scope["path"])
+        needed = self._needed_role(scope["path"].removeprefix(scope.get("root_path", "")))
         if needed is None or may(role, needed) or (needed == METRICS and may(role, "admin")):
             return
         if role is None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
 
+from .compression import accept_encoding, choose_encoding, smallest
 from .exception_handlers import problem
+from .state import services_of
 
 router = APIRouter()
 PAGE_TYPES = {
@@ -20,18 +23,30 @@ PAGE_TYPES = {
 
 
 @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
-async def index_page() -> Response:
-    """Return the page."""
-    return await page("index.html")
+async def index_page(request: Request) -> Response:
+    """Return the page; that of the first collection if the path names none."""
+    if request.scope["service"] is None:
+        return RedirectResponse(f"/{next(iter(services_of(request)))}/")
+    return await page("index.html", request)
 
 
 @router.api_route("/page/{name}", methods=["GET", "HEAD"], include_in_schema=False)
-async def page(name: str) -> Response:
+async def page(name: str, request: Request) -> Response:
     """Return a file of the page."""
     if name not in _page_files():
         return problem(404, "there is no such page; start at /")
-    content, kind = _page_files()[name]
-    return Response(content, headers={"content-type": kind, "cache-control": "no-cache"})
+    encoding = choose_encoding(accept_encoding(request.scope))
+    headers = {"content-type": _page_files()[name][1], "cache-control": "no-cache", "vary": "Accept-Encoding"}
+    if encoding:
+        headers["content-encoding"] = encoding
+    return Response(_page_file(name, encoding), headers=headers)
+
+
+@cache
+def _page_file(name: str, encoding: str) -> bytes:
+    """Return a file as it is sent in an encoding; it is compressed once."""
+    content = _page_files()[name][0]
+    return smallest(content, encoding) if encoding else content
 
 
 @cache

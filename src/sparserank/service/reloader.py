@@ -19,6 +19,8 @@ from ..data.files import file_id
 from ..errors import DataError, ModelError, SparseRankError
 from ..text_ranker import diff, load_model
 from ..versions import Version, VersionRegistry
+from ..versions.manifest import Trial
+from ..versions.trials import current_trial
 
 if TYPE_CHECKING:
     from ..data.files import PathLike
@@ -112,14 +114,27 @@ class LoadedModel:
         return reverse
 
 
+@dataclass(frozen=True)
+class LoadedTrial:
+    """A candidate that is ready to answer a share of the searches, and its trial."""
+
+    model: LoadedModel
+    trial: Trial
+
+
 class ModelReloader:
-    """Holds the served model; after `start` it checks for new versions every POLL_INTERVAL_S."""
+    """Holds the served model, and the candidate of a trial if one runs.
+
+    After `start` it checks for new versions every POLL_INTERVAL_S.
+    """
 
     def __init__(self, registry: VersionRegistry, index: PathLike | None = None) -> None:
         self.registry = registry
         self._index = index
         self._stamp, self._model = self._current_stamp(), self._load()
+        self._trial: LoadedTrial | None = None
         self._index_id = self._own_index_id(self._model.version)
+        self._trial = self._load_trial()
         self._reloading, self._comparing = threading.Lock(), threading.Lock()
         self._changes: tuple[tuple[int, int], list[dict[str, Any]]] | None = None
         self._stopped = threading.Event()
@@ -128,6 +143,10 @@ class ModelReloader:
     def model(self) -> LoadedModel:
         """Return the model that answers a request."""
         return self._model
+
+    def trial(self) -> LoadedTrial | None:
+        """Return the candidate that answers a share of the searches, if any."""
+        return self._trial
 
     def reload(self) -> bool:
         """Load the served version if it changed; return whether the model was replaced."""
@@ -140,6 +159,7 @@ class ModelReloader:
                 self._model = self._load()
             index_id = self._own_index_id(self._model.version)  # an earlier version if the current one lacks its index
             is_new = self._model.version.number != before or index_id != self._index_id
+            self._trial = self._load_trial()
             self._stamp, self._index_id = stamp, index_id
             if is_new:
                 log.info("serving version %d, %d documents", self._model.version.number, len(self._model.ranker.index_))
@@ -205,6 +225,19 @@ class ModelReloader:
         """Return a value that changes with the private copy of a version's index; a new index is copied now."""
         own = self.registry.own_index(version, self._index)
         return None if own is None else file_id(own)
+
+    def _load_trial(self) -> LoadedTrial | None:
+        """Load the candidate, unless it is loaded; without it the served version answers alone."""
+        trial, before = current_trial(self.registry), self._trial
+        if trial is None or (before is not None and before.trial == trial):
+            return before if trial is not None else None
+        try:
+            ranker = self.registry.load(trial.version, self._index)
+        except SparseRankError as error:
+            log.error("%s; version %d is not on trial", error, trial.version)
+            return None
+        log.info("version %d is on trial for a share of %g", trial.version, trial.share)
+        return LoadedTrial(LoadedModel(ranker, self.registry.get(trial.version)).warm_up(), trial)
 
     def _load(self) -> LoadedModel:
         version, ranker = self.registry.load_last_good(self._index)

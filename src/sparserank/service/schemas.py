@@ -18,7 +18,7 @@ from .config import (
     MAX_RESULTS,
     MAX_SHOWN,
 )
-from .impressions import IMPRESSION_CHARACTERS
+from .impressions import IMPRESSION_CHARACTERS, INTERLEAVED_CHARACTERS
 
 # no database stores NUL in text
 NO_NUL = r"^[^\x00]*$"
@@ -81,6 +81,9 @@ class ExplainRequest(QueryBody):
     pairs: Annotated[
         int | None, Field(ge=0, le=MAX_PAIRS, description="Maximum number of pairs; `rest` sums up the others.")
     ] = None
+    version: Annotated[
+        int | None, Field(ge=1, le=10**9, description="The version of an interleaved result, which explains it.")
+    ] = None
 
 
 class CompareRequest(QueryBody):
@@ -108,7 +111,7 @@ class FeedbackRequest(RequestBody):
         str | None,
         Field(
             min_length=IMPRESSION_CHARACTERS,
-            max_length=IMPRESSION_CHARACTERS,
+            max_length=INTERLEAVED_CHARACTERS,
             pattern=r"^[A-Za-z0-9_-]+$",
             description="What /search returned with the shown documents; a click without it does not count.",
         ),
@@ -128,6 +131,12 @@ class RollbackRequest(RequestBody):
     """A request to serve another version."""
 
     to: Annotated[int, Field(ge=1, le=10**9, description="Number of the version.")]
+
+
+class CandidateRequest(RequestBody):
+    """A request about the trial of a candidate."""
+
+    candidate: Annotated[int, Field(ge=1, le=10**9, description="Number of the version that is on trial.")]
 
 
 class Problem(BaseModel):
@@ -185,6 +194,9 @@ class Result(BaseModel):
 class ExplainedResult(Result):
     """A result, with its passage and pairs on request."""
 
+    version: Annotated[
+        int | None, Field(description="The version that picked it, if a candidate takes part in the search.")
+    ] = None
     passage: Passage | None = None
     pairs: list[Pair] | None = None
     rest: Rest | None = None
@@ -299,52 +311,6 @@ class RelatedResponse(BaseModel):
     word: str
     related: list[Weight]
     looked_for_by: list[Weight]
-    display: Display
-
-
-class VersionResponse(BaseModel):
-    """A version of the model."""
-
-    number: int
-    made: str
-    why: str
-    parent: int | None
-    pairs: int
-    sha256: str
-    check: dict[str, Any]
-    learned_through: int
-
-
-class ModelResponse(BaseModel):
-    """The served model, all its versions, and the state of the learner."""
-
-    version: int
-    made: str
-    why: str
-    pairs: int
-    documents: int
-    words: int
-    fields: Annotated[dict[str, int], Field(description="Metadata fields, and the number of values of each.")]
-    examples: Annotated[list[str], Field(description="Example queries: words with large learned weights, or titles.")]
-    versions: list[VersionResponse]
-    learner: dict[str, Any]
-
-
-class PairChangeBody(BaseModel):
-    """A pair whose weight differs between two versions."""
-
-    query: str
-    document: str
-    before: float
-    after: float
-
-
-class ChangesResponse(BaseModel):
-    """The pairs that changed, the largest change first."""
-
-    before: int
-    after: int
-    changes: list[PairChangeBody]
     display: Display
 
 

@@ -24,6 +24,7 @@ from .logs import logging_config
 from .metrics import shared_folder
 from .protocol import BoundedHttpProtocol
 from .reloader import ModelReloader
+from .state import Service
 from .store import FeedbackStore
 from .workers import Workers
 
@@ -79,36 +80,42 @@ def url_of(listening: socket.socket) -> str:
 def prepare(config: ServiceConfig, workers: int = 1) -> FastAPI | ServiceConfig:
     """Check the model, the database and the held-out judgments; return what `run` takes."""
     logging.config.dictConfig(logging_config(config.log_format))
-    judgments = None
-    if config.learn and config.held_out:
-        judgments = HeldOutJudgments.load(config.held_out, config.held_out_split)
     if workers == 1:
         from .app import create_app
 
         app = create_app(config)
+        services: dict[str, Service] = app.state.services
         try:
-            _check(judgments, app.state.service.reloader)
+            for service in services.values():
+                _check_judgments(service.config, service.reloader)
         except SparseRankError:
-            app.state.service.store.close()
+            for service in services.values():
+                service.store.close()
             raise
         return app
-    _check(judgments, ModelReloader(VersionRegistry.open(config.model), config.index))
-    FeedbackStore(config.database).close()
+    for one in config.by_collection.values():
+        _check_judgments(one, ModelReloader(VersionRegistry.open(one.model), one.index))
+        FeedbackStore(one.database).close()
     return config
 
 
-def check(config: ServiceConfig) -> tuple[int, int]:
-    """Check what `prepare` checks; return the version and the number of documents."""
-    service = prepare(config, workers=1)
-    assert not isinstance(service, ServiceConfig)
-    model = service.state.service.reloader.model()
-    service.state.service.store.close()
-    return model.version.number, len(model.ranker.index_)
+def check(config: ServiceConfig) -> dict[str, tuple[int, int]]:
+    """Check what `prepare` checks; return the version and the number of documents of each collection."""
+    app = prepare(config, workers=1)
+    assert not isinstance(app, ServiceConfig)
+    services: dict[str, Service] = app.state.services
+    found = {}
+    for name, service in services.items():
+        model = service.reloader.model()
+        found[name] = model.version.number, len(model.ranker.index_)
+        service.store.close()
+    return found
 
 
-def _check(judgments: HeldOutJudgments | None, reloader: ModelReloader) -> None:
+def _check_judgments(config: ServiceConfig, reloader: ModelReloader) -> None:
     """Raise DataError for judgments of other documents now, not in a learning round an hour later."""
-    if judgments is not None:
+    if config.learn and config.held_out:
+        judgments = HeldOutJudgments.load(config.held_out, config.held_out_split)
         judgments.require_documents(reloader.model().ranker)
 
 
@@ -120,7 +127,7 @@ def run(service: FastAPI | ServiceConfig, sockets: Sequence[socket.socket]) -> N
         with reserved, shared_folder(), _on_signal(workers.stop), _register_on_hangup(service):
             workers.run()
     else:
-        config = service.state.service.config
+        config = service.state.config
         with (
             _on_signal(lambda: None),
             _register_on_hangup(config),
@@ -130,7 +137,7 @@ def run(service: FastAPI | ServiceConfig, sockets: Sequence[socket.socket]) -> N
 
 def run_worker(app: FastAPI, listening: socket.socket) -> None:
     """Serve in this process until a signal."""
-    logging.config.dictConfig(logging_config(app.state.service.config.log_format))
+    logging.config.dictConfig(logging_config(app.state.config.log_format))
     # the thread that stores feedback works in many short steps; it should not wait 5 ms before each of them
     sys.setswitchinterval(0.0005)
     DrainingServer(app).run(sockets=[listening])
@@ -145,14 +152,15 @@ class DrainingServer(uvicorn.Server):
 
     def __init__(self, app: FastAPI) -> None:
         super().__init__(uvicorn_config(app))
-        self._service = app.state.service
+        self._services: list[Service] = list(app.state.services.values())
         self._stop_at: float | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Start to drain, or stop."""
-        drain = self._service.config.drain
+        drain = self._services[0].config.drain
         if sig == signal.SIGTERM and drain and self._stop_at is None and not self.should_exit:
-            self._service.is_draining = True
+            for service in self._services:
+                service.is_draining = True
             self._stop_at = time.monotonic() + drain
             self._captured_signals.append(sig)
         else:
@@ -222,11 +230,13 @@ def _register_on_hangup(config: ServiceConfig) -> Iterator[None]:
         return
 
     def register() -> None:
-        try:
-            version = VersionRegistry.open(config.model).current()
-            log.info("SIGHUP: version %d is current", version.number)
-        except (SparseRankError, OSError) as error:
-            log.error("SIGHUP: the served version stays: %s", error)
+        for name, one in config.by_collection.items():
+            where = f"{name}: " if name else ""
+            try:
+                version = VersionRegistry.open(one.model).current()
+                log.info("SIGHUP: %sversion %d is current", where, version.number)
+            except (SparseRankError, OSError) as error:
+                log.error("SIGHUP: %sthe served version stays: %s", where, error)
 
     before = signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=register, name="register").start())
     try:

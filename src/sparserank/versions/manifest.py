@@ -66,12 +66,32 @@ class Version:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """A version that answers a share of the searches together with the served one, until users have chosen.
+
+    Parameters
+    ----------
+    version : int
+        Number of the candidate.
+    share : float
+        Share of the searches, in (0, 1].
+    since : str
+        ISO time of the start.
+    """
+
+    version: int
+    share: float
+    since: str
+
+
+@dataclass(frozen=True)
 class Manifest:
-    """All versions, (number, ISO time) of each start of serving, and the digest of the model file."""
+    """All versions, (number, ISO time) of each start of serving, the digest of the model file, and the trial."""
 
     versions: tuple[Version, ...]
     served: tuple[tuple[int, str], ...]
     source: str
+    trial: Trial | None = None
 
     @classmethod
     def of_file(cls, sha256: str, pairs: int) -> Manifest:
@@ -95,8 +115,9 @@ class Manifest:
         raise DataError(f"there is no version {number}; the versions are: {numbers}")
 
     def with_served(self, number: int) -> Manifest:
-        """Return a manifest that serves this version from now on."""
-        return replace(self, served=(*self.served, (number, utc_now())))
+        """Return a manifest that serves this version from now on; it is no candidate any more."""
+        trial = None if self.trial is not None and self.trial.version == number else self.trial
+        return replace(self, served=(*self.served, (number, utc_now())), trial=trial)
 
     @cached_property
     def roots(self) -> dict[int, int]:
@@ -126,9 +147,11 @@ def read_manifest(path: Path) -> Manifest:
         served = tuple(
             (int(entry["version"]), datetime.fromisoformat(entry["since"]).isoformat()) for entry in content["served"]
         )
-        manifest = Manifest(versions, served, str(content["source"]))
+        manifest = Manifest(versions, served, str(content["source"]), _read_trial(content.get("trial")))
         if not {number for number, _ in served} <= {version.number for version in versions}:
             raise ValueError("a served version is not listed")
+        if manifest.trial is not None:
+            manifest.get(manifest.trial.version)
         manifest.current, manifest.roots  # noqa: B018 - raises if no version is served or a parent is missing
     except DataError as error:
         raise ModelError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
@@ -137,14 +160,22 @@ def read_manifest(path: Path) -> Manifest:
     return manifest
 
 
+def _read_trial(content: Any) -> Trial | None:
+    if content is None:
+        return None
+    return Trial(int(content["version"]), float(content["share"]), datetime.fromisoformat(content["since"]).isoformat())
+
+
 def write_manifest(path: Path, manifest: Manifest) -> None:
     """Write a manifest, atomically."""
-    content = {
+    content: dict[str, Any] = {
         "format": FORMAT,
         "source": manifest.source,
         "versions": [version.to_dict() for version in manifest.versions],
         "served": [{"version": number, "since": since} for number, since in manifest.served],
     }
+    if manifest.trial is not None:
+        content["trial"] = asdict(manifest.trial)
     write_bytes(path, json.dumps(content, allow_nan=False, indent=1).encode(), compress=False)
 
 

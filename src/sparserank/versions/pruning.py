@@ -10,9 +10,11 @@ from .manifest import Manifest
 
 
 def old_versions(manifest: Manifest, keep: int) -> set[int]:
-    """Return the versions that can be removed: not one of the newest, not served, and no root of one that stays."""
+    """Return the versions that can be removed: none of the newest, served or on trial, and no root of one of these."""
     numbers = [version.number for version in manifest.versions if not version.removed]
     kept = {*numbers[-keep:], manifest.current.number}
+    if manifest.trial is not None:
+        kept.add(manifest.trial.version)
     return set(numbers) - kept - {manifest.roots[number] for number in kept}
 
 

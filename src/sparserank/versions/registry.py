@@ -213,8 +213,7 @@ class VersionRegistry:
         """
         self._require_writable()
         with self._locked():
-            manifest = self._manifest()
-            served = manifest.current
+            served = (manifest := self._manifest()).current
             if parent not in (None, served.number):
                 raise DataError(f"version {served.number} is served now, not version {parent}, the parent of this one")
             version = self._write_version(
@@ -238,18 +237,20 @@ class VersionRegistry:
             Reason for the new version.
         """
         self._require_writable()
-        ranker = load_text(model)
+        with self._locked():
+            return self._serve(self._manifest(), self._copy_files(model, why))
+
+    def _copy_files(self, model: PathLike, why: str) -> Version:
+        """Copy a model file and its index as a new version."""
+        ranker, content = load_text(model), read_bytes(model)
         if not hasattr(ranker, "index_"):
             raise ModelError(f"{model}: has no index; build one with `sparserank index MODEL DATA -o MODEL.index`")
-        with self._locked():
-            manifest = self._manifest()
-            version = self._write_version(
-                manifest, lambda path: write_bytes(path, read_bytes(model), compress=False),
-                why=why, parent=None, pairs=ranker.model_.n_pairs,
-            )  # fmt: skip
-            version = replace(version, index=f"{version.number:06d}.index")
-            copy_index(index_path(model), self.folder / f"{version.number:06d}.index", ranker)
-            return self._serve(manifest, version)
+        version = self._write_version(
+            self._manifest(), lambda path: write_bytes(path, content, compress=False),
+            why=why, parent=None, pairs=ranker.model_.n_pairs,
+        )  # fmt: skip
+        copy_index(index_path(model), self.folder / f"{version.number:06d}.index", ranker)
+        return replace(version, index=f"{version.number:06d}.index")
 
     def rollback(self, to: int | None = None, index: PathLike | None = None) -> Version:
         """Serve another version.
@@ -307,7 +308,7 @@ class VersionRegistry:
         Parameters
         ----------
         number : int, optional
-            Number of the version. None means the served one.
+            As in `get`.
         """
         return self._manifest().roots[self.get(number).number]
 
@@ -343,7 +344,7 @@ class VersionRegistry:
             version = self._write_version(
                 manifest, lambda path: write_bytes(path, content, compress=False), why=why, parent=None, pairs=pairs
             )
-            manifest = Manifest((*manifest.versions, version), manifest.served, version.sha256)
+            manifest = replace(manifest, versions=(*manifest.versions, version), source=version.sha256)
             write_manifest(self._manifest_path, manifest.with_served(version.number))
         self._copy_index()
 

@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ...errors import SparseRankError
 from ...versions import VersionRegistry
+from ...versions.trials import current_trial
 from ..config import ServiceConfig
 from .gate import HeldOutJudgments
 from .rounds import Outcome, is_due, last_outcome, run_round, save_outcome
@@ -88,7 +89,8 @@ class Learner:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         while not self._stopped.is_set():
             try:
-                if self._registry.writable and self._acquire_lock():
+                # a trial compares two versions; a third one would begin it anew
+                if self._registry.writable and current_trial(self._registry) is None and self._acquire_lock():
                     self._run_due_rounds()
             except Exception as error:  # if this thread died, the lock would stay and nothing would be learned
                 self._failures += 1

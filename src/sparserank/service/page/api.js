@@ -3,6 +3,8 @@
 import { addSpellings } from "./elements.js";
 
 const KEY = "sparserank.token";
+/** The first part of all paths: "/" or, in a service of several collections, "/name/". */
+export const BASE = location.pathname.replace(/[^/]*$/, "");
 const TIMEOUT_MS = 15_000;
 
 /** An error as a sentence. kind: offline | token | busy | rejected | broken */
@@ -58,7 +60,7 @@ export async function send(method, path, body, signal, keepalive = false) {
   const signals = [AbortSignal.timeout(TIMEOUT_MS), ...(signal ? [signal] : [])];
   let response;
   try {
-    response = await fetch(path, {
+    response = await fetch(BASE + path.slice(1), {
       method, headers, body: body === undefined ? undefined : JSON.stringify(body),
       signal: AbortSignal.any(signals), keepalive, cache: "no-store", credentials: "omit", referrerPolicy: "no-referrer",
     });
@@ -87,7 +89,8 @@ export const search = (request, signal) => exactSearch({ ...FORGIVING, ...reques
 export const exactSearch = (request, signal) => send("POST", "/search", { explain: true, pairs: 20, ...request }, signal);
 /** Only the counts of values. */
 export const countValues = (request, signal) => send("POST", "/search", { k: 1, ...FORGIVING, ...request }, signal);
-export const explain = (query, document) => send("POST", "/explain", { query, document, ...FORGIVING });
+/** The pairs of a result; `more`: {pairs, version of an interleaved result}. */
+export const explain = (query, document, more = {}) => send("POST", "/explain", { query, document, ...FORGIVING, ...more });
 export const compare = (query, first, second) => send("POST", "/compare", { query, first, second, ...FORGIVING });
 export const related = (word, k) => send("GET", `/related/${encodeURIComponent(word)}?k=${k}`);
 export const changesOf = (version, k) => send("GET", `/changes?version=${version}&k=${k}`);
@@ -97,4 +100,6 @@ export const model = () => send("GET", "/model");
 export const health = () => send("GET", "/health");
 /** It arrives even if a link takes the user to another page meanwhile. */
 export const feedback = (body) => send("POST", "/feedback", body, undefined, true);
+export const promote = (candidate) => send("POST", "/model/promote", { candidate });
+export const withdraw = (candidate) => send("POST", "/model/withdraw", { candidate });
 export const rollback = (to) => send("POST", "/model/rollback", { to });

@@ -2,9 +2,9 @@
 // under the same id when the network fails; the service stores it once. Clicks that the service does not allow are
 // dropped silently; votes and grades wait for a token.
 
-import { feedback, ServiceError, token } from "./api.js";
+import { BASE, feedback, ServiceError, token } from "./api.js";
 
-const KEY = "sparserank.waiting";
+const KEY = `sparserank.waiting${BASE === "/" ? "" : BASE}`; // of this collection
 const VISITOR = "sparserank.visitor";
 const MAX_WAIT_S = 30;
 

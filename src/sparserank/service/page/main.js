@@ -107,12 +107,23 @@ async function prepare() {
     return; // the search and `checkHealth` say what is wrong
   }
   search.fields = facetFields(found);
+  drawCollections(found);
   if (search.fields.length && search.answer && !search.answer.facets) search.run(readState(), { again: true });
   const words = found.examples ?? [];
   byId("welcome").replaceChildren(
-    element("p", { class: "lead" }, `Search ${found.documents.toLocaleString("en")} documents. Every result can tell you why it is there.`),
+    element("p", { class: "lead" }, `Search ${found.documents.toLocaleString("en")} documents${found.collection ? ` of ${found.collection}` : ""}. Every result can tell you why it is there.`),
     words.length > 0 && element("ul", { class: "examples", "aria-label": "Example queries" },
       ...words.map((text) => element("li", {}, button(text, { onclick: () => { go({ query: text, page: 1 }); box.focus(); } })))));
+}
+
+/** Links to the other collections of the service; the query stays. */
+function drawCollections({ collection, collections }) {
+  const link = (name) => element("a", {
+    href: `/${name}/`, "aria-current": name === collection ? "true" : null,
+    onclick: (event) => { event.currentTarget.href = `/${name}/${box.value.trim() ? `?${new URLSearchParams({ q: box.value.trim() })}` : ""}`; },
+  }, name);
+  byId("collections").replaceChildren(...(collections ?? []).map(link));
+  byId("collections").hidden = !collections?.length;
 }
 
 // ---- feedback

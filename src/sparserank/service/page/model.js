@@ -1,7 +1,7 @@
 // The model view: its versions, what each changed in words, held-out figures, and a way back to an earlier one.
 
-import { changesOf, model, rollback } from "./api.js";
-import { ago, asTyped, button, element, failure, loading, pluralize, signed, spelled } from "./elements.js";
+import { changesOf, model, promote, rollback, withdraw } from "./api.js";
+import { ago, asTyped, button, element, failure, loading, percent, pluralize, signed, spelled } from "./elements.js";
 import { askToken } from "./token.js";
 
 const CHANGES = 12;
@@ -68,6 +68,22 @@ function learnerText(learner) {
     last.at && element("time", { datetime: last.at, title: last.at }, ago(last.at)));
 }
 
+/** The trial of a candidate: how often users preferred it. act: {promote(number), withdraw(number)} */
+function trialItem(trial, act) {
+  if (!trial) return null;
+  const decided = trial.wins + trial.losses;
+  const result = decided
+    ? `Users preferred it in ${trial.wins.toLocaleString("en")} of ${pluralize(decided, "search", "searches")} that had a winner: ${percent(trial.won)}, between ${percent(trial.low)} and ${percent(trial.high)} (p = ${Number(trial.p_value.toPrecision(2))}).`
+    : "No search has a winner yet.";
+  const rule = trial.rule && `The service decides after ${trial.rule.after.toLocaleString("en")} searches with a winner.`;
+  return element("section", { class: "trial", "aria-label": "Trial" },
+    element("h3", {}, `Version ${trial.candidate} is on trial`),
+    element("p", {}, `It takes part in ${percent(trial.share)} of the searches, since `, element("time", { datetime: trial.since, title: trial.since }, ago(trial.since)), `. ${result} ${rule ?? ""}`),
+    element("p", { class: "trial-actions" },
+      button(`Serve version ${trial.candidate}`, { class: "restore promote", onclick: () => act.promote(trial.candidate) }, "Serve it"),
+      button(`End the trial of version ${trial.candidate}`, { class: "restore withdraw", onclick: () => act.withdraw(trial.candidate) }, "End the trial")));
+}
+
 /** Draw the view. act: {changed()} */
 export async function drawModel(view, act) {
   const body = element("div", { class: "model" }, loading());
@@ -79,18 +95,20 @@ export async function drawModel(view, act) {
       body.replaceChildren(...[
         element("dl", { class: "facts" }, ...rows.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, Number(value ?? 0).toLocaleString("en"))))),
         learnerText(found.learner),
+        trialItem(found.trial, { promote: (number) => change(promote, number), withdraw: (number) => change(withdraw, number) }),
         element("ol", { class: "versions", reversed: true }, ...[...found.versions].reverse().map((one) => versionItem(one, found.version, serve)))].filter(Boolean));
     } catch (trouble) {
       body.replaceChildren(failure(trouble), button("Try again", { class: "again", onclick: draw }));
     }
   };
-  const serve = async (number) => {
+  const serve = (number) => change(rollback, number);
+  const change = async (how, number) => {
     try {
-      await rollback(number);
+      await how(number);
       act.changed();
       await draw();
     } catch (trouble) {
-      if (trouble.kind === "token") return void askToken("Only people with an administrator's token can change the version.", () => serve(number), draw);
+      if (trouble.kind === "token") return void askToken("Only people with an administrator's token can change the version.", () => change(how, number), draw);
       body.prepend(failure(trouble));
     }
   };

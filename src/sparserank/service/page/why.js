@@ -96,7 +96,7 @@ export function whyPanel(result, answer, act) {
 async function openAllPairs(result, answer) {
   const fill = openSheet(byId("pairs"), `All pairs of “${result.title || result.id}”`, loading());
   try {
-    const { pairs, score } = await explain(answer.query, result.id);
+    const { pairs, score } = await explain(answer.query, result.id, result.version ? { version: result.version } : {});
     const values = pairs.map((pair) => pair.contribution);
     const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
     fill(element("p", {}, `${pluralize(pairs.length, "pair")} for “${answer.query}” add up to a score of ${score.toFixed(2)}.`),
