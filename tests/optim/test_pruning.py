@@ -22,6 +22,7 @@ from sparserank.optim.pruning import (
     prune_product,
     prune_rows,
 )
+from sparserank.optim.row_blocks import LazyRows
 
 from .judged_world import dense, objective, on_pattern, some_lists
 
@@ -78,16 +79,36 @@ def test_exactly_the_most_valuable_stay_however_the_rows_come(seed, ties, budget
     assert_array_equal(found.toarray(), kept(W, importance, budget, forbidden))
 
 
-@given(st.integers(0, 1000), st.booleans(), budgets, st.integers(1, 4), st.integers(1, 3))
-def test_blocks_may_be_functions_for_threads_and_have_some_columns_only(seed, ties, budget, size, n_jobs):
+@given(st.integers(0, 1000), st.booleans(), budgets, st.integers(1, 4), st.integers(1, 3), st.booleans())
+def test_blocks_may_be_made_by_threads_with_bounds_and_for_some_columns(seed, ties, budget, size, n_jobs, bounded):
     W, importance = a_W(seed, ties), some_importance(seed, ties)
     rng = np.random.default_rng(seed)
     columns, barred = np.flatnonzero(rng.random(9) < 0.7), (rng.random(8) < 0.2, rng.random(9) < 0.2)
-    blocks = ((lambda block=block: (block[0], block[1][:, columns])) for block in in_blocks(W, size))
+    bounds = np.max(np.abs(W) * importance.columns, axis=1) * 1.001 if bounded else None
+    blocks = (
+        LazyRows(which, lambda some: W[np.ix_(some, columns)].astype(np.float32), bounds[which] if bounded else None)
+        for which, _ in list(in_blocks(W.copy(), size))
+    )
     found = prune_rows(blocks, W.shape, importance, budget, barred=barred, columns=columns, n_jobs=n_jobs)
     W[:, np.setdiff1d(np.arange(9), columns)] = 0.0
     W[barred[0]] = W[:, barred[1]] = 0.0
     assert_array_equal(found.toarray(), kept(W, importance, budget))
+
+
+def test_rows_whose_bound_is_below_the_pairs_so_far_are_not_made():
+    made = []
+
+    def make(some):
+        made.extend(some.tolist())
+        return np.full((len(some), 2), 5.0 - some[:, None], np.float32)
+
+    ones = Importance(np.ones(4, np.float32), np.ones(2, np.float32))
+    blocks = [LazyRows(np.array([i]), make, np.array([5.0 - i])) for i in range(4)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pruning, "POOL", 1)
+        found = prune_rows(blocks, (4, 2), ones, PairBudget(3))
+    assert found.toarray().tolist() == [[5, 5], [4, 0], [0, 0], [0, 0]]
+    assert made == [0, 1]
 
 
 @given(st.integers(0, 1000), st.booleans(), budgets, st.integers(1, 3))

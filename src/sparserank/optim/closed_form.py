@@ -9,9 +9,9 @@ heaviest words, and the other words have no pairs. W is computed in blocks of ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -24,17 +24,19 @@ from .document_source import DocumentSource
 from .penalties import Ridge
 from .problems import ListProblem, Matrix, compute_squared_norms, csr_arrays
 from .pruning import RowPruning
+from .row_blocks import LazyRows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 RowBlocks = Iterator[tuple[NDArray[np.intp], Matrix]]
 """Row numbers of W, and those rows, dense."""
-RowMaker = Callable[[], tuple[NDArray[np.intp], Matrix]]
 BLOCK_ROWS = 64
 """Rows of W in a block, which one thread makes."""
 MAX_SIZE = 12_000
 """The largest Gram matrix of a side (576 MB)."""
+ROUNDING = 1.001
+"""A bound of a row is larger by this factor, so that rounding cannot hide a pair."""
 MAX_PRODUCT = 1 << 28
 """Numbers of M D, dense, up to which it is multiplied before the rows of W are made (1 GB)."""
 
@@ -135,7 +137,9 @@ class ClosedForm:
         D = self.documents.X
         if isinstance(D, DocumentSource) and self.documents.words is None:
             return D.prune_products(left, M, prune)
-        return prune(make_row_blocks(left, self.documents, M), self.documents.words)
+        words = self.documents.words
+        importance = prune.importance.columns if words is None else prune.importance.columns[words]
+        return prune(make_row_blocks(left, self.documents, M, importance=importance), words)
 
     def _solve(self, problem: ListProblem, ridge: Ridge, Y: Matrix | None = None) -> tuple[Side, Matrix]:
         """The side of the queries, and the middle matrix solved for both sides."""
@@ -165,10 +169,13 @@ def multiply_targets(left: csr_array | None, targets: csr_array, right: Side, th
     return csr_array(Y_D).toarray() if left is None else transposed_product(left, Y_D, threads)
 
 
-def make_row_blocks(left: Side, right: Side, M: Matrix, part: tuple[int, int] = (0, 1)) -> Iterator[RowMaker]:
-    """Functions that make the rows of W = Qᵀ M D, or part i of n of these rows.
+def make_row_blocks(
+    left: Side, right: Side, M: Matrix, part: tuple[int, int] = (0, 1), importance: Matrix | None = None
+) -> Iterator[LazyRows]:
+    """The rows of W = Qᵀ M D, or part i of n of these rows, in blocks that are made when they are needed.
 
     A side of words has its rows or columns in M already. The blocks have the columns of `right.words` alone.
+    importance : of the columns; with it, blocks have bounds where that saves work.
     """
     from .._kernels.row_pruning import times_columns, times_dense
 
@@ -184,25 +191,32 @@ def make_row_blocks(left: Side, right: Side, M: Matrix, part: tuple[int, int] = 
             times_columns(np.ascontiguousarray(M[at : at + BLOCK_ROWS].T), *columns, product[at : at + BLOCK_ROWS])
         M, columns = product, None
 
-    def make(at: int) -> tuple[NDArray[np.intp], Matrix]:
-        some = live[at : at + BLOCK_ROWS]
-        block = M[at : at + BLOCK_ROWS]
+    def make(some: NDArray[np.intp]) -> Matrix:
+        block = M[np.searchsorted(live, some)] if by_word is None else np.empty((len(some), M.shape[1]), np.float32)
         if by_word is not None:
-            block = np.empty((len(some), M.shape[1]), np.float32)
             times_dense(*csr_arrays(by_word[some]), M, block)
         if columns is not None:
             out = np.empty((len(some), width), np.float32)
             times_columns(np.ascontiguousarray(block.T), *columns, out)
             block = out
-        return some, block
+        return block
 
-    return (partial(make, at) for at in range(part[0] * BLOCK_ROWS, len(live), part[1] * BLOCK_ROWS))
+    bounds = None
+    if importance is not None and by_word is not None and columns is None:  # |Σ x m| ≤ Σ |x| |m|
+        largest = np.array([np.max(np.abs(row) * importance, initial=0.0) for row in M], np.float64)
+        bounds = ROUNDING * (abs(by_word[live]) @ largest)
+
+    def block(at: int) -> LazyRows:
+        span = slice(at, at + BLOCK_ROWS)
+        return LazyRows(live[span], make, None if bounds is None else bounds[span])
+
+    return map(block, range(part[0] * BLOCK_ROWS, len(live), part[1] * BLOCK_ROWS))
 
 
 def iterate_rows(left: Side, right: Side, M: Matrix, width: int) -> RowBlocks:
     """The rows of W = Qᵀ M D, with all columns."""
-    for make in make_row_blocks(left, right, M):
-        some, block = make()
+    for lazy in make_row_blocks(left, right, M):
+        some, block = lazy.make_all()
         if right.words is not None:
             rows = np.zeros((len(some), width), np.float32)
             rows[:, right.words] = block

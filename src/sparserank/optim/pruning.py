@@ -6,11 +6,11 @@ Removing w_ij alone costs the objective about w_ij² ((QᵀVQ)_ii + a) ((DᵀD)_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,11 @@ from ..errors import ConfigError
 from ..thread_pool import map_in_threads
 from .penalties import Ridge
 from .problems import ListProblem, Matrix, compute_squared_norms
+from .row_blocks import RowBlock
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-RowBlock: TypeAlias = tuple[NDArray[np.intp], Matrix] | Callable[[], tuple[NDArray[np.intp], Matrix]]
-"""Row numbers of W, and those rows, dense; or a function that makes them."""
 POOL = 2
 """Pairs held while W is made, as a multiple of the budget, before the least important are dropped."""
 DEFAULT_MAX_PAIRS = 300_000
@@ -220,7 +219,7 @@ def prune_rows(
 
     forbidden : pairs that must not stay. barred : rows and columns that must stay empty.
     columns : the columns that the blocks have, rising; the others are 0. None is all.
-    n_jobs : blocks that are functions are made and searched by so many threads, which changes no bit.
+    n_jobs : lazy rows are made and searched by so many threads, which changes no bit.
     """
     from .._kernels.row_pruning import find_important
 
@@ -231,7 +230,7 @@ def prune_rows(
     pool, threads = _Pool(budget.pairs), validation.threads(n_jobs)
 
     def find(block: RowBlock) -> tuple[NDArray[np.int64], Matrix, Matrix]:
-        which, dense = block() if callable(block) else block
+        which, dense = block if isinstance(block, tuple) else block.make_above(float(pool.threshold), of_rows)
         row, column, weight, value = find_important(
             dense, of_rows[which], of_columns, pool.threshold, budget.nonnegative
         )
