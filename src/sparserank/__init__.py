@@ -21,6 +21,7 @@ _MODULES = {
     "BilinearRanker": "bilinear.ranker",
     "Constraints": "text_ranker.constraints",
     "Cosine": "text_ranker.lexical",
+    "Dense": "text_ranker.dense",
     "DominationRanker": "letor.domination",
     "LabelRanker": "bilinear.label_ranker",
     "PAMIR": "letor.pamir",
@@ -53,6 +54,7 @@ __all__ = [
     "BilinearRanker",
     "Constraints",
     "Cosine",
+    "Dense",
     "DominationRanker",
     "LabelRanker",
     "Preferences",
@@ -94,7 +96,7 @@ if TYPE_CHECKING:
     from .optim.feature_pruning import prune_features
     from .preferences import Preferences
     from .text import Analyzer
-    from .text_ranker import BM25, Constraints, Cosine, Synonyms, TextRanker, diff
+    from .text_ranker import BM25, Constraints, Cosine, Dense, Synonyms, TextRanker, diff
 
 _find_old_name = _deprecated.renamed_names(
     __name__, {"fewer_weights": "sparserank.optim.feature_pruning:prune_features"}

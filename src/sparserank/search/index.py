@@ -219,9 +219,18 @@ class Index(StoredDocuments):
         """
         offset = validation.count("offset", offset, low=0)
         rows = result_rows(self.top(queries, validation.count("k", k, low=1) + offset, n_jobs=n_jobs))
-        return [[self._hit(number, score) for number, score in row[offset:]] for row in rows]
+        return [[self.hit_at(number, score) for number, score in row[offset:]] for row in rows]
 
-    def _hit(self, number: int, score: float) -> Hit:
+    def hit_at(self, number: int, score: float) -> Hit:
+        """Return the result for a document.
+
+        Parameters
+        ----------
+        number : int
+            Its number.
+        score : float
+            Its score.
+        """
         segment, at = self._locate(number)
         metadata = None if segment.metadata is None else partial(segment.metadata_at, at)
         return Hit(segment.ids[at], score, segment.titles[at], metadata)

@@ -2,15 +2,18 @@
 
 from ..base.registry import load
 from .constraints import Constraints
+from .dense import Dense
 from .lexical import BM25, Cosine
+from .pair_editor import diff
 from .persistence import load_model, load_pairs, load_text
-from .ranker import TextRanker, diff, index_path
+from .ranker import TextRanker, index_path
 from .synonyms import Synonyms
 
 __all__ = [
     "BM25",
     "Constraints",
     "Cosine",
+    "Dense",
     "Synonyms",
     "TextRanker",
     "diff",

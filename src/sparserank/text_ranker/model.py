@@ -27,6 +27,7 @@ from ..search.encoded_query import EncodedQuery, KernelRows
 from ..text.tokens import with_grams
 from .analyzer_file import pack_spellings, stored_spellings
 from .constraints import Constraints, Pair
+from .dense_score import DenseScore
 from .document_names import DocumentNames
 from .lexical import LexicalModel
 from .query_vocabulary import QueryVocabulary, document_rows
@@ -53,6 +54,7 @@ class TextModel:
 
     info : facts about the training, such as the chosen hyperparameters and held-out nDCG.
     names : queries that are ranked by the lexical score alone, because they are names of documents.
+    dense : the score of embeddings beside words and pairs, or None.
     """
 
     lexical: LexicalModel
@@ -62,6 +64,7 @@ class TextModel:
     constraints: Constraints = field(default_factory=Constraints)
     info: Mapping[str, Any] = field(default_factory=dict)
     names: DocumentNames | None = None
+    dense: DenseScore | None = None
 
     gain = renamed_attribute("gain", "pair_weight")
     edits = renamed_attribute("edits", "constraints")
@@ -213,6 +216,8 @@ class TextModel:
         arrays |= pack_spellings(self.lexical.features.spellings_)
         if self.lexical.synonyms:
             settings |= {"synonyms": asdict(self.lexical.synonyms)}
+        if self.dense is not None:
+            settings |= {"dense": self.dense.to_dict()}
         if self.W is None or self.vocabulary is None:
             return settings, arrays
         pairs = {
@@ -230,8 +235,9 @@ class TextModel:
         lexical = LexicalModel.from_file(file)
         lexical.features.spellings_ = stored_spellings(file)
         lexical.use_synonyms(stored_synonyms(file.settings.get("synonyms"), file.path))
+        dense = DenseScore.stored(file)
         if "pairs" not in file.settings:
-            return cls(lexical)
+            return cls(lexical, dense=dense)
         pairs = file.setting("pairs", dict)
         pairs = {"pair_weight": pairs.get("gain"), "constraints": pairs.get("edits"), "info": pairs.get("told")} | pairs
         vocabulary = QueryVocabulary.from_file(lexical.features, file, bool(pairs.get("like_documents", False)))
@@ -244,4 +250,4 @@ class TextModel:
         constraints = Constraints.from_dict(pairs["constraints"], file.path)
         info = {KEYS_OF_0_1.get(key, key): value for key, value in (pairs["info"] or {}).items()}
         names = DocumentNames.stored(file.array("names", "int64")) if "names" in file.arrays else None
-        return cls(lexical, vocabulary, W, float(weight), constraints, info, names)
+        return cls(lexical, vocabulary, W, float(weight), constraints, info, names, dense)

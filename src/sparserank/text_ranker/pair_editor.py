@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Self
 
 from ..errors import ConfigError, DataError, NotFitted
-from .constraints import Constraints, Pair
+from .constraints import Change, Constraints, Pair, changes
 from .searcher import TextSearcher
 from .synonyms import Synonyms, as_synonyms
 
@@ -120,3 +120,23 @@ class PairEditor(TextSearcher):
             kind = type(self.constraints).__name__
             raise ConfigError(f"The 'constraints' parameter must be an sr.Constraints or None. Got a {kind}.")
         return self.constraints
+
+
+def diff(before: PairEditor, after: PairEditor, k: int | None = None) -> list[Change]:
+    """Return the word pairs whose weights differ between two rankers, the largest difference first.
+
+    Parameters
+    ----------
+    before, after : TextRanker
+        The two rankers.
+    k : int or None, default=None
+        The largest number of pairs; None returns all.
+
+    Examples
+    --------
+    >>> from sparserank import TextRanker
+    >>> ranker = TextRanker().fit({"d1": "red apple"})
+    >>> diff(ranker, ranker)
+    []
+    """
+    return changes(before.fitted_model().named_pairs(), after.fitted_model().named_pairs(), k)

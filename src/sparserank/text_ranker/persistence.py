@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 
 from ..base.registry import class_of_file
@@ -13,6 +14,8 @@ from ..errors import ModelError
 from ..search.builder import build_index_file
 from .indexed_model import Docs
 from .ranker import TextRanker
+
+log = logging.getLogger(__name__)
 
 
 def load_model(path: PathLike) -> TextRanker:
@@ -37,6 +40,9 @@ def load_model(path: PathLike) -> TextRanker:
 def load_text(path: PathLike, index: PathLike | None = None) -> TextRanker:
     """Load a text ranker and its index; raises OtherIndex if the index was built for another model.
 
+    It ranks by words and pairs alone, as commands, the service and integrations do: they have no vectors of queries.
+    `sr.load` returns a ranker that needs them if the model has a dense score.
+
     Parameters
     ----------
     path, index : str or path
@@ -52,6 +58,9 @@ def load_text(path: PathLike, index: PathLike | None = None) -> TextRanker:
     """
     ranker = load_model(path)
     ranker._load_index(path, index)
+    if ranker.model_.dense is not None and ranker.model_.dense.weight:
+        log.warning("%s: ranked by words and pairs alone, without vectors of %s", path, ranker.model_.dense)
+        return ranker.words_only()
     return ranker
 
 

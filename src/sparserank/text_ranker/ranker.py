@@ -23,7 +23,9 @@ from ..preferences import Preferences
 from ..search import Index
 from ..text import Analyzer
 from ..text.analyzer import as_analyzer
-from .constraints import Change, Constraints, changes
+from .constraints import Constraints
+from .dense import Dense, tune_dense
+from .dense_search import dense_path
 from .field_weights import fit_lexical
 from .incremental import train_more
 from .indexed_model import Docs, OtherIndex
@@ -142,6 +144,7 @@ class TextRanker(PairEditor, Ranker):
         query_weight: Mapping[str, float] | None = None,
         query_group: Mapping[str, str] | None = None,
         exclude_self: bool = False,
+        dense: Dense | tuple[Any, Any] | None = None,
         callback: Callback = _silent,
         checkpoint: PathLike | None = None,
         solver: PatternRidge | None = None,
@@ -175,6 +178,10 @@ class TextRanker(PairEditor, Ranker):
             pairs are kept only if they help queries of new sources. Near-duplicate queries always stay together.
         exclude_self : bool, default=False
             Whether a query never finds the document with its own id.
+        dense : Dense or tuple (Q, D), default=None
+            Vectors of queries and documents by any embedding model, as rows or as {id: vector}. Their cosine is a third
+            part of the score, at the weight that is best on held-out queries; 0 if it does not help. `Dense` names
+            them. `search` then needs the vector of a query (`dense=`).
         callback : callable, default=None
             Called with a message when a step of the training starts.
         checkpoint : path-like or None, default=None
@@ -189,6 +196,7 @@ class TextRanker(PairEditor, Ranker):
         >>> ranker.search("apple")
         [1. d1 (0.3648)]
         """
+        self.__dict__.pop("dense_", None)
         documents = Documents.of(docs, fields)
         sources = as_sources(learn_from)
         weak = [source for source in sources if source in SOURCES]
@@ -198,6 +206,8 @@ class TextRanker(PairEditor, Ranker):
         trainer = replace(self.trainer(callback, solver), checkpoint=checkpoint)
         if isinstance(qrels, Preferences):
             rows = trainer.lexical.fit(documents)
+            if dense is not None:
+                raise ConfigError("dense needs queries and qrels; class labels have none")
             self.model_ = trainer.train_from_labels(documents, rows, qrels)
             return self._build_index(rows, documents)
         data = TrainingData.validate(
@@ -209,14 +219,17 @@ class TextRanker(PairEditor, Ranker):
             characters = sum(map(len, documents.texts)) + sum(map(len, documents.titles))
             check_texts(characters, len(documents), trainer.memory_limit)
         rows = fit_lexical(trainer.lexical, documents, data, self.random_state, callback)
+        data = replace(data, lexical_rows=rows)
         if self.ranker not in LEXICAL and data.qrels:
-            self.model_ = trainer.train(replace(data, lexical_rows=rows), by_steps=self.ranker == "bilinear")
+            self.model_ = trainer.train(data, by_steps=self.ranker == "bilinear")
         else:
             self.model_ = TextModel(trainer.lexical, constraints=trainer.constraints)
+        score, vectors = (None, None) if dense is None else tune_dense(trainer, self.model_, data, dense)
         if weak:
             made = training_queries(documents, weak)
-            data = replace(data, lexical_rows=rows)
             self.model_ = WeakSupervision(trainer, self.model_, data, made).train()
+        if vectors is not None:
+            self.model_, self.dense_ = replace(self.model_, dense=score), vectors
         return self._build_index(rows, documents)
 
     @renamed_parameters(OLD_FIT_PARAMETERS)
@@ -247,7 +260,9 @@ class TextRanker(PairEditor, Ranker):
         trainer = replace(self.trainer(callback), lexical=self.lexical_)
         documents = self._require_index().input_documents
         if docs is not None:  # a new document replaces an old one of the same id
-            documents = documents.updated(Documents.of(docs))
+            added = Documents.of(docs)
+            documents = documents.updated(added)
+            self._without_vectors(added.ids)
         has_pairs, n_terms = self.model_.W is not None, self.model_.n_terms
         data = TrainingData.validate(documents, queries, qrels, exclude_self=exclude_self, negative_grades=has_pairs)
         if self.ranker != "text":
@@ -259,7 +274,7 @@ class TextRanker(PairEditor, Ranker):
                 model = model.with_constraints(trainer.constraints)
             self.model_ = train_more(model, data, trainer.learner, callback)
         else:
-            self.model_ = trainer.train(data)
+            self.model_ = replace(trainer.train(data), dense=self.model_.dense)
         if docs is None and self.model_.n_terms == n_terms:
             return self
         return self._build_index(data.lexical_rows, documents)
@@ -327,7 +342,7 @@ class TextRanker(PairEditor, Ranker):
         return self
 
     def save(self, path: PathLike) -> None:
-        """Write the model, and the index as `PATH.index`; a file is written completely or not at all.
+        """Write the model, the index as `PATH.index` and vectors as `PATH.dense`; each file completely or not at all.
 
         Parameters
         ----------
@@ -337,6 +352,7 @@ class TextRanker(PairEditor, Ranker):
         super().save(path)
         if hasattr(self, "index_"):
             self.index_.save(index_path(path))
+        self._save_vectors(dense_path(path))
 
     def _state(self) -> State:
         return self.fitted_model().state()
@@ -362,6 +378,7 @@ class TextRanker(PairEditor, Ranker):
             if loaded.made_for != self.fingerprint() or loaded.n_terms != self.model_.n_terms:
                 raise OtherIndex(f"{where}: built for another model than {path}; build it again: `sparserank index`")
             self.index_ = loaded
+        self._load_vectors(dense_path(path))
 
 
 def index_path(model: PathLike) -> Path:
@@ -378,22 +395,3 @@ def index_path(model: PathLike) -> Path:
     'model.safetensors.index'
     """
     return Path(f"{model}.index")
-
-
-def diff(before: TextRanker, after: TextRanker, k: int | None = None) -> list[Change]:
-    """Return the word pairs whose weights differ between two rankers, the largest difference first.
-
-    Parameters
-    ----------
-    before, after : TextRanker
-        The two rankers.
-    k : int or None, default=None
-        The largest number of pairs; None returns all.
-
-    Examples
-    --------
-    >>> ranker = TextRanker().fit({"d1": "red apple"})
-    >>> diff(ranker, ranker)
-    []
-    """
-    return changes(before.fitted_model().named_pairs(), after.fitted_model().named_pairs(), k)

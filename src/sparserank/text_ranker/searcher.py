@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from .. import validation
 from ..deprecated import renamed_attribute, renamed_parameters
 from ..errors import DataError, NotFitted
 from ..search import Explanation, Index
@@ -15,14 +17,14 @@ from ..search.comparison import Comparison, compare
 from ..search.explanation import Contribution
 from ..search.filters import FilterLike
 from ..search.results import SearchResults
+from .dense_search import DenseSearch
 from .explain import QueryExplainer
-from .indexed_model import IndexedModel
 from .model import PairTable
 from .query_rewriting import as_typed, rewrite
 from .unknown_words import unknown_words
 
 
-class TextSearcher(IndexedModel):
+class TextSearcher(DenseSearch):
     """Search, explain and look up pairs with a fitted model and its index."""
 
     counted = renamed_attribute("counted", "normalize")
@@ -40,10 +42,11 @@ class TextSearcher(IndexedModel):
         *,
         typos: bool = False,
         prefix: bool = False,
+        dense: ArrayLike | None = None,
     ) -> SearchResults:
         """Return the best documents for a query, best first.
 
-        A result shares a word with the query, or has a word that a learned pair looks for.
+        A result shares a word with the query, or has a word that a learned pair looks for, or its vector is similar.
 
         Parameters
         ----------
@@ -64,6 +67,10 @@ class TextSearcher(IndexedModel):
             one error from 4 letters on and of two from 8 on; the `corrections` of the result name both.
         prefix : bool, default=False
             Whether the last word may be unfinished, if nothing follows it: it also finds all words that begin with it.
+        dense : array of shape (n_dimensions,) or None, default=None
+            The vector of the query, by the model that made the vectors of the documents (`fit(dense=)`). A model with
+            a dense score raises DataError without it; `words_only` returns a ranker that needs none. Facets count
+            documents that match by words.
 
         Examples
         --------
@@ -86,10 +93,22 @@ class TextSearcher(IndexedModel):
         else:
             query, corrections = self.model_.encode_queries([text]), ()
         counts = index.facets(query, facets) if facets else None
-        return SearchResults(index.search(query, k, offset=offset)[0], counts, corrections)
+        vector = self._query_vector(dense)
+        if vector is None:
+            hits = index.search(query, k, offset=offset)[0]
+        else:
+            skipped = validation.count("offset", offset, low=0)
+            hits = self._dense_hits(index, query, vector, validation.count("k", k, low=1) + skipped)[skipped:]
+        return SearchResults(hits, counts, corrections)
 
     def search_many(
-        self, texts: Iterable[str], k: int = 10, n_jobs: int | None = None, filter: FilterLike | None = None
+        self,
+        texts: Iterable[str],
+        k: int = 10,
+        n_jobs: int | None = None,
+        filter: FilterLike | None = None,
+        *,
+        dense: ArrayLike | None = None,
     ) -> list[SearchResults]:
         """Search for many queries at once.
 
@@ -103,8 +122,14 @@ class TextSearcher(IndexedModel):
             The number of threads; None uses all cores.
         filter : str, mapping or None, default=None
             As in `search`.
+        dense : array of shape (n_queries, n_dimensions) or None, default=None
+            The vectors of the queries, as in `search`.
         """
-        index = self._filtered_index(filter)
+        index, texts = self._filtered_index(filter), list(texts)
+        vectors = self._query_vectors(dense, texts)
+        if vectors is not None:
+            pairs = zip(texts, vectors, strict=True)
+            return [SearchResults(self.search(text, k, filter, dense=vector)) for text, vector in pairs]
         return [SearchResults(hits) for hits in index.search(self.model_.encode_queries(texts), k, n_jobs)]
 
     def search_lexical(
@@ -132,7 +157,14 @@ class TextSearcher(IndexedModel):
         return SearchResults(index.search(self.model_.encode_lexical_query(text), k, offset=offset)[0])
 
     @renamed_parameters({"drop_self": "exclude_self"})
-    def run(self, queries: Mapping[str, str], k: int = 1000, exclude_self: bool = False) -> dict[str, dict[str, float]]:
+    def run(
+        self,
+        queries: Mapping[str, str],
+        k: int = 1000,
+        exclude_self: bool = False,
+        *,
+        dense: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    ) -> dict[str, dict[str, float]]:
         """Return {query id: {document id: score}}, best documents first.
 
         Parameters
@@ -143,11 +175,24 @@ class TextSearcher(IndexedModel):
             The largest number of documents of each query.
         exclude_self : bool, default=False
             Whether a query never finds the document with its own id.
+        dense : array, mapping or None, default=None
+            The vectors of the queries, as rows or as {query id: vector}.
         """
         index = self._require_index()
+        vectors = self._query_vectors(dense, list(queries))
+        if vectors is not None:
+            hits = {
+                query: self._dense_hits(
+                    index, self.model_.encode_queries([text]), vector, k, query if exclude_self else None
+                )
+                for (query, text), vector in zip(queries.items(), vectors, strict=True)
+            }
+            return {query: {hit.id: hit.score for hit in found} for query, found in hits.items()}
         return index.run(self.model_.encode_queries(queries.values()), list(queries), k, exclude_self)
 
-    def scores(self, texts: Iterable[str], doc_ids: Sequence[str] | None = None) -> NDArray[np.float32]:
+    def scores(
+        self, texts: Iterable[str], doc_ids: Sequence[str] | None = None, *, dense: ArrayLike | None = None
+    ) -> NDArray[np.float32]:
         """Return out[i, j], the score of document j for query i.
 
         Parameters
@@ -156,6 +201,8 @@ class TextSearcher(IndexedModel):
             The queries.
         doc_ids : sequence of str or None, default=None
             The documents; None is all of them, in the order in which `fit` and `add` got them (`index_.input_ids`).
+        dense : array of shape (n_queries, n_dimensions) or None, default=None
+            The vectors of the queries, as in `search`.
 
         Examples
         --------
@@ -165,14 +212,22 @@ class TextSearcher(IndexedModel):
         array([0])
         """
         index = self._require_index()
-        documents = index.matrix(index.input_ids if doc_ids is None else doc_ids)
+        ids, texts = index.input_ids if doc_ids is None else list(doc_ids), list(texts)
+        documents, vectors = index.matrix(ids), self._query_vectors(dense, texts)
         queries = self.model_.encode_queries(texts)
-        return np.asarray((queries.expand() @ documents.astype(np.float64).T).todense(), dtype=np.float32)
+        scores = np.asarray((queries.expand() @ documents.astype(np.float64).T).todense())
+        if vectors is not None:
+            scores = scores + self._dense_scores(vectors, ids)
+        return scores.astype(np.float32)
 
     # ---- explanations
 
-    def explain(self, text: str, doc_id: str, *, typos: bool = False, prefix: bool = False) -> Explanation:
+    def explain(
+        self, text: str, doc_id: str, *, typos: bool = False, prefix: bool = False, dense: ArrayLike | None = None
+    ) -> Explanation:
         """Explain a score: what each pair of a query word and a document word adds to it.
+
+        The dense score is one line, with the name of the vectors.
 
         Parameters
         ----------
@@ -180,6 +235,8 @@ class TextSearcher(IndexedModel):
             The query and the document.
         typos, prefix : bool, default=False
             As in `search`; the `note` of a pair says how its document word comes from the query.
+        dense : array of shape (n_dimensions,) or None, default=None
+            The vector of the query, as in `search`.
 
         Examples
         --------
@@ -190,7 +247,9 @@ class TextSearcher(IndexedModel):
         >>> ranker.explain("aples", "d1", typos=True).pairs[0].note
         'typo of apples'
         """
-        return self.explainer(text, typos=typos, prefix=prefix).explain(doc_id)
+        vector = self._query_vector(dense)
+        explanation = self.explainer(text, typos=typos, prefix=prefix).explain(doc_id)
+        return explanation if vector is None else self._with_dense_line(explanation, vector, doc_id)
 
     def explain_parts(
         self, text: str, doc_id: str, *, typos: bool = False, prefix: bool = False
@@ -220,7 +279,16 @@ class TextSearcher(IndexedModel):
         query = rewrite(model, index, text, typos, prefix) if typos or prefix else as_typed(model, text)
         return QueryExplainer(model, index, query)
 
-    def compare(self, text: str, first: str, second: str, *, typos: bool = False, prefix: bool = False) -> Comparison:
+    def compare(
+        self,
+        text: str,
+        first: str,
+        second: str,
+        *,
+        typos: bool = False,
+        prefix: bool = False,
+        dense: ArrayLike | None = None,
+    ) -> Comparison:
         """Explain why one document ranks above another, and which pairs would have to go to swap them.
 
         Parameters
@@ -229,11 +297,13 @@ class TextSearcher(IndexedModel):
             The query and two documents.
         typos, prefix : bool, default=False
             As in `search`.
+        dense : array of shape (n_dimensions,) or None, default=None
+            The vector of the query, as in `search`.
         """
         if first == second:
             raise DataError(f"compare needs two different documents; got {first!r} twice")
-        explainer = self.explainer(text, typos=typos, prefix=prefix)
-        return compare(first, second, explainer.explain(first), explainer.explain(second))
+        options: dict[str, Any] = {"typos": typos, "prefix": prefix, "dense": dense}
+        return compare(first, second, self.explain(text, first, **options), self.explain(text, second, **options))
 
     def unknown(self, text: str) -> list[str]:
         """Return the words of a query that no document of the index has; stop words are left out.

@@ -23,6 +23,7 @@ from ..optim.closed_form import ClosedForm
 from ..optim.penalties import Ridge
 from .candidates import CandidateSearch
 from .held_out import HeldOut
+from .learn_again import PairsAgain
 from .memory import MemoryPlan
 from .model import TextModel
 from .model_selection import make_folds
@@ -121,7 +122,7 @@ class WeakSupervision:
 
     def _judged_folds(self) -> list[tuple[NDArray[np.int64], TestFold]]:
         """Return held-out judged queries, scored by the pairs of the other judged queries if the model has pairs."""
-        model, learner, info = self.model, self.trainer.learner, self.model.info
+        model, learner = self.model, self.trainer.learner
         no_pages = np.empty(0, np.int64)
         matrices = self.data.encode(model.lexical, self.vocabulary)
         matrices = matrices.grouped(self.vocabulary, self.data.declared_groups)
@@ -130,14 +131,10 @@ class WeakSupervision:
             return [(no_pages, TestFold((HeldOut.search(matrices, search),)))]
         learner, _, _ = self.trainer.prepare(self.data)
         learner = replace(learner, constraints=self.trainer.constraints.index(self.vocabulary))
-        closed_form, folds = ClosedForm(matrices.lists.D, learner.max_size), []
-        ridge = Ridge(info["ridge_query"], info["ridge_document"])
+        folds, again = [], PairsAgain(learner, model, matrices)
         for fold in make_folds(matrices, learner.random_state):
             self.trainer.callback("learning pairs without the held-out queries")
-            W = learner.fit(closed_form, fold.train.lists, info["query_normalization"], ridge, info["refitted"])
-            if info["epochs"]:
-                lists, rate = learner.candidate_lists(fold.train, search), info["learning_rate"]
-                *_, W = learner.refit_by_loss(W, fold.train, lists, model.pair_weight, rate, info["epochs"])
+            W = again.learn(fold.train)
             test = TestFold((HeldOut.search(fold.held_out, search, W),))
             folds.append((no_pages, test.with_pairs(W, model.pair_weight)))
         return folds

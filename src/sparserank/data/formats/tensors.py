@@ -205,9 +205,9 @@ def map_tensors(path: PathLike, kind: str | None = None) -> Tensors:
     return Tensors(str(path), about["kind"], about["settings"], arrays)
 
 
-DTYPES = {"U8": "u1", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
+DTYPES = {"U8": "u1", "I32": "<i4", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8"}
 """The types of arrays in SparseRank files."""
-_FILE_ORDER = ("I64", "F64", "F32", "I32", "U8")
+_FILE_ORDER = ("I64", "F64", "F32", "I32", "F16", "U8")
 """safetensors writes arrays by type in this order, then by name."""
 
 
