@@ -19,7 +19,7 @@ from typing import TypeAlias
 from ...errors import DataError
 from ..files import COMPRESSION_SUFFIXES, read_bytes
 from .catalog import DataSet, Edition, import_function
-from .checksum import digest, is_archive, members, verify
+from .checksum import BEGINS, RECORD, digest, is_archive, members, verify, verify_record, write_record
 
 TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 18
@@ -85,6 +85,7 @@ def obtain(data_set: DataSet, *, download: bool = True, progress: Progress | Non
     found = locate(data_set)
     if found is not None:
         files, edition = found
+        _verify_record(data_set, files.folder, edition)
         for name, digests in edition.parts.items():
             try:
                 verify(files.paths[name], digests)
@@ -98,6 +99,19 @@ def obtain(data_set: DataSet, *, download: bool = True, progress: Progress | Non
         return _download_edition(data_set, edition_to_download, progress)
     except DataError as error:
         raise DataError(f"{_not_found(data_set)}, and the download failed: {error}. {data_set.how}") from None
+
+
+def _is_recorded(edition: Edition) -> bool:
+    """Whether the catalog knows no digests of the files, so that they are recorded at the first download."""
+    return all(digest.startswith(BEGINS) for digests in edition.parts.values() for digest in digests)
+
+
+def _verify_record(data_set: DataSet, folder: Path, edition: Edition) -> None:
+    if _is_recorded(edition):
+        try:
+            verify_record(folder)
+        except DataError as error:
+            raise DataError(f"{error}. Remove the folder to download it again. {data_set.how}") from None
 
 
 def _not_found(data_set: DataSet) -> str:
@@ -139,6 +153,9 @@ def _move(ready: Path, home: Path, edition: Edition) -> LocalFiles:
         if name not in paths:
             raise DataError(f"the download contains no {name}")
         _verify_as(f"{name}, as downloaded", paths[name], digests)
+    home.mkdir(parents=True, exist_ok=True)
+    if _is_recorded(edition):
+        write_record(ready, paths).replace(home / RECORD)
     moved = {}
     for name, path in paths.items():
         moved[name] = home / path.relative_to(ready)

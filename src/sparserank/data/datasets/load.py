@@ -92,7 +92,8 @@ def load(name: str, *, download: bool = True, progress: Progress | None = None, 
     | mq2007 | `Letor` | |
     | mq2008 | tuple of five `Fold`s, or one | `fold=None` |
     | ohsumed | tuple of five `Fold`s, or one | `fold=None, norm="QueryLevelNorm"` |
-    | nfcorpus, cranfield, pydocs | `Collection` | |
+    | nfcorpus, cranfield, pydocs, wands | `Collection` | |
+    | esci | `Collection` | `locale="us", small=True` |
     | a BEIR folder in `$SPARSERANK_DATA` | `Collection`, as `read_beir` reads it, without a checksum | |
 
     Parameters
