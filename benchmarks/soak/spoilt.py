@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from .service import TOKEN
 
 PATHS = (
-    *[b"/search", b"/explain", b"/feedback"] * 4, b"/compare", b"/model", b"/model/rollback", b"/model/promote", b"/model/withdraw", b"/health", b"/ready",
+    *[b"/search", b"/explain", b"/feedback"] * 4, b"/compare", b"/model", b"/model/rollback", b"/model/promote",
+    b"/model/withdraw", b"/health", b"/ready",
     b"/metrics", b"/",
     b"/related/red", b"/related/%ff%00", b"/changes?days=1e309", b"/page/../../etc/passwd", b"/page/%2e%2e%2fapp.py",
     b"*", b"http://elsewhere/search", b"//search", b"/search?" + b"a" * 5000,
