@@ -19,6 +19,7 @@ LIBRARIES = {
     "ir_datasets": "ir_datasets",
     "langchain": "langchain_core",
     "llamaindex": "llama_index",
+    "ltr": "lightgbm",
     "mcp": "mcp",
     "pyterrier": "pyterrier",
 }

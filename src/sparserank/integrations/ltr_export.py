@@ -1,0 +1,178 @@
+"""The trees of `fit_lambdamart` for the learning-to-rank plugin of Elasticsearch: feature set, model and requests.
+
+The words and pairs of a document are those of `sparserank export --to elasticsearch`: the sparse vector `sparserank`,
+where `word` is a word and `word~` the target of pairs. `length` and `clicks` are numbers that `updates` adds. Lucene
+allows no negative scores, so pairs are two features, `pairs_for` and `pairs_against`, and `pair_score` is their
+difference; and a constant tree keeps the score of the model above 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..data.files import PathLike
+from ..errors import DataError
+from ..export import vectors_of
+from ..export.folder import export_folder, json_line
+from ..export.lucene import ELASTICSEARCH, MAX_WEIGHT, body
+from ..export.stages import MAX_CLAUSES
+from ..export.vectors import LEARNED, Vectors
+from .ltr import LambdaMART
+from .ltr_trees import smallest_sum
+
+NAME = "sparserank"
+LENGTH, CLICKS = "sparserank_length", "sparserank_clicks"
+
+
+def feature_set(model: LambdaMART, name: str = NAME) -> dict[str, Any]:
+    """Return the body of `POST _ltr/_featureset/NAME`.
+
+    Parameters
+    ----------
+    model : LambdaMART
+        The trees.
+    name : str, default="sparserank"
+        The name of the feature set.
+    """
+    features = []
+    for one in model.features.names:
+        if one == "pair_score":
+            features += [_query(part, part) for part in ("pairs_for", "pairs_against")]
+            features.append(_feature(one, [], "pairs_for - pairs_against", "derived_expression"))
+        elif one in ("bm25", "coverage"):
+            features.append(_query(one, one))
+        elif one in ("length", "clicks"):
+            field = {"field": LENGTH if one == "length" else CLICKS, "modifier": "ln1p", "missing": 0}
+            score = {"query": {"match_all": {}}, "field_value_factor": field, "boost_mode": "replace"}
+            features.append(_feature(one, [], {"function_score": score}))
+        else:
+            match = {"match": {one.removeprefix("bm25_"): "{{keywords}}"}}
+            features.append(_feature(one, ["keywords"], match))
+    return {"featureset": {"name": name, "features": features}}
+
+
+def _query(name: str, param: str) -> dict[str, Any]:
+    """A feature whose query is a parameter of the request."""
+    return _feature(name, [param], f"{{{{#toJson}}}}{param}{{{{/toJson}}}}")
+
+
+def _feature(name: str, params: list[str], template: Any, language: str = "mustache") -> dict[str, Any]:
+    return {"name": name, "params": params, "template_language": language, "template": template}
+
+
+def model_body(model: LambdaMART, name: str = NAME) -> dict[str, Any]:
+    """Return the body of `POST _ltr/_featureset/NAME/_createmodel`.
+
+    Parameters
+    ----------
+    model : LambdaMART
+        The trees.
+    name : str, default="sparserank"
+        The name of the model.
+    """
+    trees = [*model.trees, {"nodeid": 0, "leaf": max(0.0, -smallest_sum(model.trees)) + 1.0}]
+    return {"model": {"name": name, "model": {"type": "model/xgboost+json", "definition": trees}}}
+
+
+def parameters(model: LambdaMART, text: str) -> dict[str, Any]:
+    """Return the parameters of the features for one query: its words, and its queries for words and pairs.
+
+    Parameters
+    ----------
+    model : LambdaMART
+        The trees.
+    text : str
+        The query.
+    """
+    vectors = vectors_of(model.features.ranker)
+    weights = vectors.by_name(vectors.query(text))
+    words = {name: weight for name, weight in weights.items() if not name.endswith(LEARNED)}
+    pairs = {name: weight for name, weight in weights.items() if name.endswith(LEARNED)}
+    share = 1.0 / max(len(words), 1)
+    found = [{"constant_score": {"filter": _terms({name: 1.0}), "boost": share}} for name in words]
+    return {
+        "keywords": text,
+        "bm25": _terms(words),
+        "pairs_for": _terms({name: weight for name, weight in pairs.items() if weight > 0.0}),
+        "pairs_against": _terms({name: -weight for name, weight in pairs.items() if weight < 0.0}),
+        "coverage": {"bool": {"should": found}} if found else {"match_none": {}},
+    }
+
+
+def _terms(weights: Mapping[str, float]) -> dict[str, Any]:
+    """Return the query for weighted terms: the heaviest ones that Lucene takes."""
+    if not weights:
+        return {"match_none": {}}
+    heaviest = sorted(weights.items(), key=lambda one: -one[1])[:MAX_CLAUSES]
+    return ELASTICSEARCH.clause({name: min(weight, MAX_WEIGHT) for name, weight in heaviest})
+
+
+def request(model: LambdaMART, text: str, k: int = 10, name: str = NAME) -> dict[str, Any]:
+    """Return the search: the best documents by words and pairs, ranked again by the trees.
+
+    Parameters
+    ----------
+    model : LambdaMART
+        The trees.
+    text : str
+        The query.
+    k : int, default=10
+        The number of results.
+    name : str, default="sparserank"
+        The name of the model.
+    """
+    search = body(ELASTICSEARCH, vectors_of(model.features.ranker), text, k, model.depth)
+    trees = {"sltr": {"params": parameters(model, text), "model": name}}
+    again = {"rescore_query": trees, "query_weight": 0.0, "rescore_query_weight": 1.0}
+    rescore = [*search.get("rescore", []), {"window_size": model.depth, "query": again}]
+    return search | {"rescore": rescore}
+
+
+def updates(model: LambdaMART) -> Iterator[bytes]:
+    """Yield an action and a partial document for the bulk API, one line each: the length and the clicks.
+
+    Parameters
+    ----------
+    model : LambdaMART
+        The trees.
+    """
+    features = model.features
+    rows = zip(features.ids, features.lengths.tolist(), features.click_counts.tolist(), strict=True)
+    for doc_id, length, clicks in rows:
+        yield json_line({"update": {"_id": doc_id}}) + json_line({"doc": {LENGTH: length, CLICKS: clicks}})
+
+
+def export_ltr(model: LambdaMART, output: PathLike, queries: Mapping[str, str], name: str = NAME) -> Path:
+    """Write a folder with everything that the plugin needs beside an export to Elasticsearch.
+
+    Parameters
+    ----------
+    model : LambdaMART
+        The trees.
+    output : path
+        The folder; an earlier export there is replaced.
+    queries : mapping of str to str
+        {id: text} of queries to write as requests.
+    name : str, default="sparserank"
+        The name of the feature set and of the model.
+
+    Returns
+    -------
+    Path
+        The folder.
+    """
+    if not queries:
+        raise DataError("there are no queries: give at least one")
+    mapping = {"properties": {LENGTH: {"type": "integer"}, CLICKS: {"type": "double"}}}
+    vectors: Vectors = vectors_of(model.features.ranker)
+    with export_folder(output) as folder:
+        folder.json("mapping.json", mapping)
+        folder.parts("updates-{}.ndjson", updates(model))
+        folder.json("featureset.json", feature_set(model, name))
+        folder.json("model.json", model_body(model, name))
+        folder.requests(queries, lambda text: {"body": request(model, text, name=name)})
+        folder.readme("elasticsearch-ltr", vectors, queries, model=name, trees=len(model.trees), depth=model.depth)
+        folder.json("export.json", {"target": "elasticsearch-ltr", "info": dict(model.info), "files": folder.files})
+    return Path(output)
