@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparserank.search.explanation import Contribution, Explanation, Line, shown_share
+from sparserank.search.explanation import Contribution, Explanation, Line, WordGroup, group_words, shown_share
 
 PAIRS = (
     Contribution("car", "motor", 2.0),
@@ -21,8 +21,24 @@ def test_a_line_adds_all_query_words_of_one_document_word():
     assert sum(line.contribution for line in explanation.lines) == explanation.score
 
 
-def test_the_share_is_that_of_the_five_largest_lines_of_the_learned_part():
-    learned = (*(Contribution("car", f"word{i}", 1.0) for i in range(7)), Contribution("bus", "word0", 2.0))
+def test_a_group_has_the_words_that_one_query_word_finds_and_groups_sum_to_the_score():
+    groups = group_words([*PAIRS, ("car", "wheel", 0.4), ("red", "wheel", 0.3)])
+    assert groups == (
+        WordGroup("car", ("motor", "wheel"), pytest.approx(3.7)),
+        WordGroup("red", ("red",), 1.5),
+        WordGroup("car", ("boat",), -0.5),  # it lowers the score
+    )
+    assert sum(group.contribution for group in groups) == pytest.approx(4.7)
+
+
+def test_words_beyond_a_line_are_in_another_one():
+    groups = group_words([("car", f"word{i}", 8.0 - i) for i in range(8)], size=3)
+    assert [len(group.documents) for group in groups] == [3, 3, 2]
+    assert groups[0] == WordGroup("car", ("word0", "word1", "word2"), 21.0)
+
+
+def test_the_share_is_that_of_the_five_largest_groups_of_the_learned_part():
+    learned = (*(Contribution(f"query{i}", f"word{i}", 1.0) for i in range(7)), Contribution("bus", "word0", 2.0))
     assert Explanation(9.0, learned, learned).explained_share == pytest.approx((3 + 4) / 9)
     assert Explanation(4.0, PAIRS).explained_share is None
     assert Explanation(4.0, PAIRS, PAIRS).explained_share == 1.0

@@ -28,8 +28,9 @@ def explain(
 ) -> None:
     """Explain the score of DOC for WORDS: the contribution of each word pair. The contributions sum to the score.
 
-    The last line names the five document words that add most by learned pairs, and their share of all that is learned.
-    With --json, `lines` has the contributions by document word and `explained_share` that share.
+    The last lines sum up learned pairs: the five query words with document words that add most, and their share of all
+    that is learned. With --json, `groups` has all of these, `explained_share` that share, and `lines` the contributions
+    by document word.
 
     Example: sparserank explain pydocs.safetensors "solve a linear system" scipy.linalg.solve
 
@@ -48,8 +49,9 @@ def explain(
     shown = ranker.lexical_.surface_forms(word for pair in explanation.pairs for word in pair[:2])
     if as_json:
         lines = {"lines": [line._asdict() for line in explanation.lines]}
+        groups = {"groups": [group._asdict() for group in explanation.learned_groups]}
         share = {"explained_share": explanation.explained_share}
-        print_json(explanation.to_dict() | lines | share | ({"display": shown} if shown else {}))
+        print_json(explanation.to_dict() | lines | groups | share | ({"display": shown} if shown else {}))
         return
     bars = _bars([pair.contribution for pair in explanation.pairs])
     pairs = zip(explanation.pairs, bars, strict=True)
@@ -65,8 +67,9 @@ def explain(
         right=(2,),
     )
     if explanation.explained_share is not None:
-        words_shown = [shown.get(line.document, line.document) for line in explanation.learned_lines[:SHOWN_LINES]]
-        print(f"{', '.join(words_shown)}: {explanation.explained_share:.0%} of the learned part of the score")
+        for query, documents, added in explanation.learned_groups[:SHOWN_LINES]:
+            print(f"{added:+.3f} {shown.get(query, query)} → {', '.join(shown.get(word, word) for word in documents)}")
+        print(f"these lines are {explanation.explained_share:.0%} of the learned part of the score")
 
 
 def _bars(values: list[float]) -> list[str]:

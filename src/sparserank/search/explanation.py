@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,7 +11,10 @@ import numpy as np
 from ..parameters import html_table
 
 SHOWN_LINES = 5
-"""The lines of an explanation whose share of the learned part is told."""
+"""The lines of an explanation whose share of the learned part is reported."""
+WORDS_PER_LINE = 6
+"""Document words in a group: the smallest number with which five groups show 60 % of the learned part on held-out
+training queries of pydocs and NFCorpus (`python -m benchmarks.explained_share`)."""
 
 
 class _Contribution(NamedTuple):
@@ -73,6 +77,52 @@ class Line(NamedTuple):
     contribution: float
 
 
+class WordGroup(NamedTuple):
+    """A query word, at most WORDS_PER_LINE document words that it finds, and what they add to the score together.
+
+    Attributes
+    ----------
+    query : str
+        The query word.
+    documents : tuple of str
+        The document words, the one that adds most first. All raise the score, or all lower it.
+    contribution : float
+        What all of them add.
+    """
+
+    query: str
+    documents: tuple[str, ...]
+    contribution: float
+
+
+def group_words(pairs: Iterable[tuple[str, str, float]], size: int = WORDS_PER_LINE) -> tuple[WordGroup, ...]:
+    """Group document words by the query word that contributes most to them; the groups sum to the score.
+
+    Words that lower the score are apart, and so are words beyond `size`. The largest absolute contribution is first.
+
+    >>> group_words([("car", "motor", 2.0), ("car", "wheel", 1.0), ("red", "wheel", 0.5), ("car", "boat", -1.0)])[0]
+    WordGroup(query='car', documents=('motor', 'wheel'), contribution=3.5)
+    """
+    pairs = sorted(pairs, key=lambda pair: -abs(pair[2]))
+    total: dict[str, float] = {}
+    for _, word, added in pairs:
+        total[word] = total.get(word, 0.0) + added
+    owner: dict[str, str] = {}
+    for query, word, added in pairs:
+        if added * total[word] > 0.0:
+            owner.setdefault(word, query)
+    groups: dict[tuple[str, bool], list[str]] = {}
+    for word in sorted(owner, key=lambda word: -abs(total[word])):
+        groups.setdefault((owner[word], total[word] > 0.0), []).append(word)
+    parts = [
+        (query, tuple(words[at : at + size]))
+        for (query, _), words in groups.items()
+        for at in range(0, len(words), size)
+    ]
+    out = [WordGroup(query, words, sum(map(total.__getitem__, words))) for query, words in parts]
+    return tuple(sorted(out, key=lambda group: -abs(group.contribution)))
+
+
 def shown_share(contributions: Any, k: int = SHOWN_LINES) -> float:
     """Return the share that the k largest absolute contributions have of the sum of all; 1 without contributions.
 
@@ -114,14 +164,14 @@ class Explanation:
         return _lines(self.pairs)
 
     @property
-    def learned_lines(self) -> tuple[Line, ...]:
-        """The contributions of learned pairs by document word."""
-        return _lines(self.learned)
+    def learned_groups(self) -> tuple[WordGroup, ...]:
+        """The contributions of learned pairs: query words with the document words that they find."""
+        return group_words(self.learned)
 
     @property
     def explained_share(self) -> float | None:
-        """The share of the learned part that its five largest lines show; None without a learned part."""
-        return shown_share([line.contribution for line in self.learned_lines]) if self.learned else None
+        """The share of the learned part that its five largest groups show; None without a learned part."""
+        return shown_share([group.contribution for group in self.learned_groups]) if self.learned else None
 
     def plus(self, other: Explanation) -> Explanation:
         """Add another explanation; a pair that is in both becomes one contribution.
