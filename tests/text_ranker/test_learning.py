@@ -45,6 +45,25 @@ def test_it_learns_that_who_asks_for_a_car_wants_an_automobile(ranker):
     assert ranker.model_.n_pairs <= 200
 
 
+def test_a_word_of_several_parts_is_related_to_the_sum_of_what_its_parts_are_related_to(ranker):
+    parts = {name: dict(ranker.related(name, 1_000)) for name in ("car", "ship")}
+    found = dict(ranker.related("car ship", 1_000))
+    words = parts["car"].keys() | parts["ship"].keys()
+    total = {word: parts["car"].get(word, 0.0) + parts["ship"].get(word, 0.0) for word in words}
+    assert found == pytest.approx({word: weight for word, weight in total.items() if weight})
+    assert related(ranker, "car zeppelin") == related(ranker, "car")
+    with pytest.raises(DataError, match="'zeppelin bus' is not among the"):
+        ranker.related("zeppelin bus")
+
+
+def test_a_long_japanese_word_is_related_by_its_bigrams():
+    docs, queries, qrels = world()
+    names = {"car": "自動車保険", "bike": "自転車", "ship": "船"}
+    queries = {name: " ".join(names.get(word, word) for word in text.split()) for name, text in queries.items()}
+    japanese = sr.TextRanker(max_pairs=200, analyzer="japanese+english").fit(docs, queries, qrels)
+    assert "automobil" in dict(japanese.related("自動車保険", 3))
+
+
 def test_a_query_without_learned_words_scores_as_bm25_alone(ranker):
     docs, *_ = world()
     bm25 = sr.TextRanker("bm25").fit(docs)

@@ -304,3 +304,11 @@ def test_notebooks_show_tables(ranker):
     assert repr(explanation).startswith("Explanation(")
     assert "<td>appl</td>" in explanation._repr_html_()
     assert "<td>lexical</td>" in ranker._repr_html_()
+
+
+def test_korean_words_stay_whole_and_are_found() -> None:
+    docs = {"a": "이 메서드는 새로운 객체를 반환합니다", "b": "배열을 정렬합니다", "c": "객체 목록"}
+    ranker = sr.TextRanker("bm25", analyzer="korean").fit(docs)
+    assert "객체를" in ranker.lexical_.words
+    assert not {"객체", "체를"} <= set(ranker.lexical_.words)  # no bigrams of Hangul
+    assert [hit.id for hit in ranker.search("새로운 객체를")] == ["a"]

@@ -68,8 +68,9 @@ class LoadedModel:
             return [], []
         if pairs is None or self._reverse_pairs is None:
             return [], []
-        row, column = self._row_of.get(form), self.ranker.lexical_.features.vocabulary_.get(form)
-        forward = [] if row is None else pairs.related(row, k)
+        column = self.ranker.lexical_.features.vocabulary_.get(form)
+        is_known = any(one in self._row_of for one in (form, *form.split(" ")))
+        forward = pairs.related_to(form, k) if is_known else []
         return forward, [] if column is None else self._reverse_pairs.related(column, k)
 
     @cached_property

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import validation
 from ..bilinear.word_pairs import WordPairs
 from ..data.formats.tensors import Tensors, pack_csr
 from ..data.records import Documents
@@ -46,6 +47,21 @@ class PairTable(WordPairs):
 
     def __init__(self, W: csr_array, vocabulary: QueryVocabulary) -> None:
         self.W_, self.query_words_, self.document_words_ = W, vocabulary.words, vocabulary.documents.words_
+        self._vocabulary = vocabulary
+
+    def related_to(self, text: str, k: int) -> list[tuple[str, float]]:
+        """Return the document words with the largest weights for stems that are separated by blanks.
+
+        A sequence without a row of its own, such as the bigrams of a long word, has the sum of the rows of its stems.
+        """
+        row = self._vocabulary.column(text)
+        stems = text.split(" ") if row is None else []
+        rows = [known for stem in stems if (known := self._vocabulary.column(stem)) is not None]
+        if not rows:
+            return self.related(text if row is None else row, k)
+        total = self.W_[rows].sum(axis=0)
+        best = [i for i in np.argsort(-total, kind="stable")[: validation.count("k", k, low=1)].tolist() if total[i]]
+        return [(self._word(self.document_words_, i), float(total[i])) for i in best]
 
 
 @dataclass(frozen=True)

@@ -329,11 +329,12 @@ class TextSearcher(DenseSearch):
         Parameters
         ----------
         word : str
-            A query word; its stem counts.
+            A query word; its stem counts. A word that the analyzer splits, such as a long Japanese word under bigrams,
+            and neighbouring words without pairs of their own have the sum of the weights of their parts.
         k : int, default=5
             The largest number of words.
         """
-        return self.pairs_.related(self.normalize(word), k)
+        return self.pairs_.related_to(self.normalize(word), k)
 
     def top_pairs(self, k: int = 20) -> list[Contribution]:
         """Return the pairs with the largest absolute weights.
