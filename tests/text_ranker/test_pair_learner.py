@@ -140,7 +140,8 @@ def test_a_refit_before_another_loss_is_tried_if_its_products_are_cheap(monkeypa
     assert (np.diff(lists.Q.indptr) ** 2).sum() * lists.D.shape[0] > 90 * WORDS, "products from documents cost more"
     assert learner(pairs, loss=loss).refits(lists) == tried
     monkeypatch.setattr(pair_learner, "MAX_REFIT_COST", (np.diff(lists.Q.indptr) ** 2).sum() * lists.D.shape[0])
-    assert learner(10**9, loss=loss).refits(lists) == ((True,) if loss == "squared" else (False, True))
+    assert learner(500_000, loss=loss).refits(lists) == ((True,) if loss == "squared" else (False, True))
+    assert learner(500_001, loss=loss).refits(lists) == ((True,) if loss == "squared" else (False,))
 
 
 # ------------------------------------------------------------------------------------------------ large collections
