@@ -83,8 +83,8 @@ class PairLearner:
     def refits(self, lists: ListProblem) -> tuple[bool, ...]:
         """Return which variants to try: W pruned to the budget (False), W refitted by the squared loss (True), or both.
 
-        A refit makes some weights negative, and dropping those costs more than the refit gains. A refit of long queries
-        or of many documents would dominate the training time. A product reads documents or sums in words (`PatternRidge`).
+        A refit makes some weights negative, and dropping those costs more than the refit gains. A product of a refit
+        reads documents or sums in words; for long queries or many documents it would dominate the training time.
         """
         if self.budget.nonnegative:
             return (False,)
