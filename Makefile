@@ -21,7 +21,7 @@ test: export COVERAGE_CORE := $(shell $(PYTHON) -c 'import sys; print("sysmon" i
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/dev.stamp
 	rm -f .coverage .coverage.*
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --cov --cov-report= --cov-fail-under=0 $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report= --cov-fail-under=0 $(ARGS)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto --cov --cov-append --cov-report= --cov-fail-under=0 tests/_kernels
 	$(BIN)/python -m coverage report
 

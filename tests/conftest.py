@@ -16,6 +16,8 @@ from .compilation import share_compilation
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadScopeScheduling
 
 TESTS = Path(__file__).parent
 SPARK = (TESTS / "spark", TESTS.parent / "src/sparserank/spark")
@@ -26,12 +28,27 @@ share_compilation()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker runs all tests of a file, so that it builds module fixtures once; files with slow tests go first."""
+    """Tests of Spark go first, since one worker runs them all, then files with slow tests."""
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("data")}
-    for item in items:
-        spark = item.path.parent in SPARK  # one cluster for all: a second one would cost more than it saves
-        item.add_marker(pytest.mark.xdist_group("spark" if spark else item.path.as_posix()))
-    items.sort(key=lambda item: item.path not in slow and item.path.parent not in SPARK)
+    items.sort(key=lambda item: 0 if item.path.parent in SPARK else 1 if item.path in slow else 2)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer | None) -> LoadScopeScheduling:
+    """One worker runs all tests of a file, so that it builds module fixtures once; one runs all tests of Spark.
+
+    The groups of `--dist loadgroup` are ignored, without a word, by pytest-xdist 3.8 under pytest 9.2.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Files(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = Path(nodeid.partition("::")[0])
+            # one cluster for all: a second one would cost more than it saves
+            return "spark" if config.rootpath / path.parent in SPARK else path.as_posix()
+
+    config.option.loadscopereorder = False  # the order is that of `pytest_collection_modifyitems`
+    return Files(config, log)
 
 
 @pytest.fixture(autouse=True)
