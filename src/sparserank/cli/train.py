@@ -221,24 +221,14 @@ def train(
     if str(ranker) in RANKERS["letor"]:
         from .letor import train_rows
 
-        tables = {"queries": queries, "judgments": judgments, "clicks": clicks, "triples": triples, "texts": texts}
-        for option, table in tables.items():
-            if table is not None:
-                raise ConfigError(f"--{option} is for rankers of texts; --ranker {ranker} reads LETOR files")
-        if query_groups is not None:
-            raise ConfigError(f"--query-groups is for rankers of texts; --ranker {ranker} reads LETOR files")
-        if memory is not None or checkpoint is not None:
-            raise ConfigError(
-                f"--memory and --checkpoint are for rankers of texts; --ranker {ranker} reads LETOR files"
-            )
-        if synonyms is not None:
-            raise ConfigError(f"--synonyms is for rankers of texts; --ranker {ranker} reads LETOR files")
-        if exclude_self is not None:
-            raise ConfigError(f"--exclude-self is for rankers of texts; --ranker {ranker} reads LETOR files")
-        if fields is not None or field_weights is not None:
-            raise ConfigError(
-                f"--fields and --field-weights are for rankers of texts; --ranker {ranker} reads LETOR files"
-            )
+        of_texts = {
+            "--queries": queries, "--judgments": judgments, "--clicks": clicks, "--triples": triples, "--texts": texts,
+            "--query-groups": query_groups, "--memory": memory, "--checkpoint": checkpoint, "--synonyms": synonyms,
+            "--exclude-self": exclude_self, "--fields": fields, "--field-weights": field_weights,
+        }  # fmt: skip
+        if given := [option for option, value in of_texts.items() if value is not None]:
+            are = "is" if len(given) == 1 else "are"
+            raise ConfigError(f"{', '.join(given)} {are} for rankers of texts; --ranker {ranker} reads LETOR files")
         train_rows(data, output, str(ranker), vali, folds, settings or [], measure, seed, as_json)
         return
     if data is None:
