@@ -162,12 +162,12 @@ def evaluate(
 def adagrad_step(first, last, weight, squares, gradients, rate, free, nonnegative):
     """One Adagrad step of the weights first … last - 1, by the sum of the parts of the gradient, which become 0."""
     for t in range(first, last):
-        slope = np.float32(0.0)
+        gradient = np.float32(0.0)
         for part in range(len(gradients)):
-            slope += gradients[part, t]
+            gradient += gradients[part, t]
             gradients[part, t] = 0.0
-        if slope != 0.0 and free[t]:
-            squares[t] += slope * slope
-            weight[t] -= rate * slope / (np.sqrt(squares[t]) + TINY)
+        if gradient != 0.0 and free[t]:
+            squares[t] += gradient * gradient
+            weight[t] -= rate * gradient / (np.sqrt(squares[t]) + TINY)
             if nonnegative and weight[t] < 0.0:
                 weight[t] = 0.0

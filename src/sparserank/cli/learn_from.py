@@ -65,8 +65,8 @@ class LearnFrom:
 
     def counts(self, model: TextModel, n_judged: int) -> dict[str, int]:
         """Return the number of queries of each source."""
-        judged = {name: n_judged for name in self.names if name in RELEVANCE}
-        return judged | {name: one["queries"] for name, one in model.info.get("learned_from", {}).items()}
+        counts = {name: n_judged for name in self.names if name in RELEVANCE}
+        return counts | {name: one["queries"] for name, one in model.info.get("learned_from", {}).items()}
 
     def describe(self, model: TextModel) -> list[str]:
         """Return a line for each source without judgments."""

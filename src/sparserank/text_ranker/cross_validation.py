@@ -85,23 +85,23 @@ def cross_validate(
     CrossValidation
         The rankings of the models and of BM25 with default parameters.
     """
-    judged = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
-    groups = near_duplicates(collection, judged, query_group)
+    relevant = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
+    groups = near_duplicates(collection, relevant, query_group)
     if not 2 <= n_folds <= len(np.unique(groups)):
         raise ConfigError(
             f"The number of folds must be from 2 to {len(np.unique(groups))}, the number of groups of "
-            f"near-duplicates{' or of one source' * bool(query_group)} among {len(judged):,} judged queries. "
+            f"near-duplicates{' or of one source' * bool(query_group)} among {len(relevant):,} judged queries. "
             f"Got {n_folds} instead."
         )
     folds = divide_groups(groups, n_folds, ranker.random_state)
-    fold = dict(zip(judged, folds.tolist(), strict=True))
-    texts = {query: collection.queries[query] for query in judged}
+    fold = dict(zip(relevant, folds.tolist(), strict=True))
+    texts = {query: collection.queries[query] for query in relevant}
     bm25 = TextRanker("bm25").fit(collection.documents)
     run: MutableRun = {}
     fields = ranker.lexical_.fields if hasattr(ranker, "model_") else None
     pairs = []
     for number in range(n_folds):
-        training = {query: grades for query, grades in judged.items() if fold[query] != number}
+        training = {query: grades for query, grades in relevant.items() if fold[query] != number}
 
         def report(message: str, number: int = number) -> None:
             callback(f"fold {number + 1} of {n_folds}: {message}")
@@ -112,9 +112,9 @@ def cross_validate(
             fields=fields, query_group=query_group, exclude_self=collection.exclude_self, callback=report,
         )  # fmt: skip
         pairs.append(model.model_.n_pairs)
-        asked = {query: text for query, text in texts.items() if fold[query] == number}
-        run |= model.run(asked, depth, collection.exclude_self)
-    return CrossValidation(judged, fold, run, bm25.run(texts, depth, collection.exclude_self), tuple(pairs))
+        queries = {query: text for query, text in texts.items() if fold[query] == number}
+        run |= model.run(queries, depth, collection.exclude_self)
+    return CrossValidation(relevant, fold, run, bm25.run(texts, depth, collection.exclude_self), tuple(pairs))
 
 
 def near_duplicates(
@@ -122,10 +122,10 @@ def near_duplicates(
 ) -> NDArray[np.int64]:
     """Return the group of each judged query, joined with the given ones; its own document counts as relevant."""
     position = {document: i for i, document in enumerate(collection.documents.ids)}
-    judged = {
+    relevant = {
         query: {document: 1.0 for document, grade in grades.items() if grade > 0 and document in position}
         | ({query: 1.0} if query in position else {})
         for query, grades in qrels.items()
     }
     tokens: csr_array = TextFeatures("binary", unit=False).fit_transform([collection.queries[query] for query in qrels])
-    return query_groups(tokens, grade_matrix(judged, list(judged), position), group_numbers(qrels, query_group))
+    return query_groups(tokens, grade_matrix(relevant, list(relevant), position), group_numbers(qrels, query_group))

@@ -157,18 +157,18 @@ class SynonymTable:
         """Return {column: (weight, the words of the text that it is a synonym of)} of the columns that a text gains."""
         tokens = short_text_tokens(self._analyzer, text)
         out: dict[int, tuple[float, str]] = {}
-        for asked, others in self._found(tokens):
+        for phrase, others in self._found(tokens):
             for other in others:
                 for stem in other:
                     column = self._features.vocabulary_.get(stem, -1)
                     if column >= 0 and stem not in tokens:
                         weight = SYNONYM_WEIGHT / len(other)
-                        out[column] = max(out.get(column, (0.0, "")), (weight, " ".join(asked)))
+                        out[column] = max(out.get(column, (0.0, "")), (weight, " ".join(phrase)))
         return out
 
     def _found(self, tokens: list[str]) -> Iterable[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
         for size in range(1, self._longest + 1):
             for start in range(len(tokens) - size + 1):
-                asked = tuple(tokens[start : start + size])
-                if asked in self._stems:
-                    yield asked, self._stems[asked]
+                phrase = tuple(tokens[start : start + size])
+                if phrase in self._stems:
+                    yield phrase, self._stems[phrase]

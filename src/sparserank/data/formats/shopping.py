@@ -44,10 +44,10 @@ def read_esci(folder: PathLike, locale: str = "us", *, small: bool = True) -> Co
     Traceback (most recent call last):
     sparserank.errors.DataError: ...shopping_queries_dataset_examples.parquet: no such file
     """
-    judged = pl.scan_parquet(_file(folder, _EXAMPLES)).filter(pl.col("product_locale") == locale)
+    examples = pl.scan_parquet(_file(folder, _EXAMPLES)).filter(pl.col("product_locale") == locale)
     if small:
-        judged = judged.filter(pl.col("small_version") == 1)
-    rows = judged.select("query_id", "query", "product_id", "esci_label", "split").collect()
+        examples = examples.filter(pl.col("small_version") == 1)
+    rows = examples.select("query_id", "query", "product_id", "esci_label", "split").collect()
     products = pl.scan_parquet(_file(folder, _PRODUCTS)).filter(pl.col("product_locale") == locale)
     names = {"product_title": "title", "product_description": "text", "product_bullet_point": "bullet_points"}
     fields = names | {"product_brand": "brand", "product_color": "color"}
@@ -83,18 +83,18 @@ def read_wands(folder: PathLike) -> Collection:
     )
     fields = {"product_name": "title", "product_description": "text", "product_features": "features"}
     fields |= {"product_class": "class", "category hierarchy": "category"}
-    judged = labels.join(queries, on="query_id").select("query_id", "query", "product_id", "label")
+    judgments = labels.join(queries, on="query_id").select("query_id", "query", "product_id", "label")
     docs = products.select("product_id", *fields).rename(fields)
-    return _collection("wands", folder, docs, [(*row, "all") for row in judged.rows()], WANDS_GRADES)
+    return _collection("wands", folder, docs, [(*row, "all") for row in judgments.rows()], WANDS_GRADES)
 
 
 def _collection(
-    name: str, folder: PathLike, docs: pl.DataFrame, judged: list[tuple[Any, ...]], grades: Mapping[str, float]
+    name: str, folder: PathLike, docs: pl.DataFrame, judgments: list[tuple[Any, ...]], grades: Mapping[str, float]
 ) -> Collection:
     """A collection of products, and of rows (query id, query, product id, label, split)."""
     queries: dict[str, str] = {}
     qrels: dict[str, dict[str, dict[str, float]]] = {}
-    for query_id, query, product, label, split in judged:
+    for query_id, query, product, label, split in judgments:
         if label not in grades:
             raise DataError(f"{folder}: a label must be one of {', '.join(grades)}; got {label!r:.60}")
         queries[str(query_id)] = query
