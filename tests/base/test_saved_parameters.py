@@ -254,6 +254,6 @@ def test_constraints_that_were_set_after_a_fit_hold_for_more_judgments():
         (lambda: sr.TextRanker(constraints={"pinned": {}}).fit(world()[0]), "must be an sr.Constraints or None"),
     ],
 )
-def test_constraints_of_another_form_are_refused(make, message):
+def test_constraints_of_another_form_raise(make, message):
     with pytest.raises(ConfigError, match=message):
         make()

@@ -76,7 +76,7 @@ def test_every_checkpoint_leads_to_the_same_bits(tmp_path, monkeypatch, refit, w
         assert again.solution_.info["alpha"] == whole.solution_.info["alpha"]
 
 
-def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
+def test_a_checkpoint_of_another_training_raises(tmp_path, monkeypatch):
     from sparserank.bilinear.checkpoint import Checkpoint
 
     monkeypatch.setattr(Checkpoint, "remove", lambda self: None)

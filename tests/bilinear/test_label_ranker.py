@@ -171,7 +171,7 @@ def test_data_that_cannot_be_learned_from_is_refused_with_what_would_work(Q, D, 
         old_ranker(**OLD).fit(Q, D, prefs)
 
 
-def test_labels_of_one_class_and_too_few_words_are_refused():
+def test_labels_of_one_class_and_too_few_words_raise():
     with pytest.raises(DataError, match="at least two classes"):
         sr.Preferences.from_labels([1] * 200)
     with pytest.raises(DataError, match="at least two classes"):

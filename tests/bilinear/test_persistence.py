@@ -86,7 +86,7 @@ def test_an_inconsistent_file_is_refused_by_name(saved, tmp_path, arrays, settin
         sr.load(tmp_path / "bad")
 
 
-def test_columns_out_of_order_are_refused(saved, tmp_path):
+def test_columns_out_of_order_raise(saved, tmp_path):
     _, path = saved
     file = read_tensors(path)
     indices = file.arrays["W.indices"].copy()

@@ -269,7 +269,7 @@ def test_bad_input_is_refused_before_any_work(make, error, says):
         (lambda r: r.set_params(alpha=-1.0).partial_fit(X, X, PREFS), ConfigError, "'alpha'"),
     ],
 )
-def test_what_was_learned_survives_a_call_that_is_refused(call, error, says):
+def test_what_was_learned_survives_a_call_that_raises(call, error, says):
     ranker = BilinearRanker(**SETTINGS | {"max_iter": 100, "random_state": None}).fit(X, X, PREFS)
     settings = ranker.get_params()
     before = ranker.W_.toarray()

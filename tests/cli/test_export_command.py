@@ -102,7 +102,7 @@ def test_a_model_without_an_index_says_how_to_make_one(capsys, model, tmp_path):
     assert "sparserank index MODEL DATA" in refused(capsys, model, "--to", "qdrant", "--output", tmp_path / "made")
 
 
-def test_models_without_words_are_refused(capsys, tmp_path):
+def test_models_without_words_are_rejected(capsys, tmp_path):
     rows = "".join(f"{grade} qid:{query} 1:{grade}.5 2:1\n" for query in (1, 2, 3) for grade in (0, 1, 2))
     (tmp_path / "train.txt").write_text(rows)
     assert call("train", tmp_path / "train.txt", "--ranker", "adarank", "--output", tmp_path / "letor") == 0

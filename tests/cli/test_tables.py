@@ -175,7 +175,7 @@ def test_a_lexical_ranker_needs_the_documents_alone(world, tables, tmp_path, cap
         (["docs", "--queries", "queries", "--clicks", "gone.parquet"], "gone.parquet: no such file"),
     ],
 )
-def test_tables_that_do_not_go_together_are_refused(tables, tmp_path, capsys, words, said):
+def test_tables_that_do_not_go_together_are_rejected(tables, tmp_path, capsys, words, said):
     names = {"docs", "queries", "judgments", "clicks", "triples"}
     given = [tables(word) if word in names else word for word in words]
     assert call("train", *given, "-o", tmp_path / "m") == 2

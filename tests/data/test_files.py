@@ -63,7 +63,7 @@ def test_packed_pieces_set_end_to_end_are_one_file(tmp_path: Path, suffix: str) 
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_a_packed_file_cut_off_anywhere_is_refused(tmp_path: Path, suffix: str) -> None:
+def test_a_packed_file_cut_off_anywhere_raises(tmp_path: Path, suffix: str) -> None:
     packed = PACKERS[suffix](bytes(range(256)))
     path = tmp_path / f"a{suffix}"
     for length in range(len(packed)):
@@ -73,14 +73,14 @@ def test_a_packed_file_cut_off_anywhere_is_refused(tmp_path: Path, suffix: str) 
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_a_file_that_is_not_packed_as_its_name_says_is_refused(tmp_path: Path, suffix: str) -> None:
+def test_a_file_that_is_not_packed_as_its_name_says_raises(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"
     path.write_bytes(b"plain words, not packed at all")
     with pytest.raises(DataError, match=f"not a complete {suffix} file"):
         read_bytes(path)
 
 
-def test_a_packed_file_with_a_wrong_byte_is_refused(tmp_path: Path) -> None:
+def test_a_packed_file_with_a_wrong_byte_raises(tmp_path: Path) -> None:
     packed = bytearray(gzip.compress(WORDS))
     packed[12] ^= 0xFF
     path = tmp_path / "a.gz"

@@ -39,7 +39,7 @@ def test_a_value_of_another_type_is_refused_with_its_document_and_field(value: o
         Documents.of({"a": {"metadata": {"field": value}}})
 
 
-def test_metadata_of_another_shape_are_refused() -> None:
+def test_metadata_of_another_shape_raise() -> None:
     with pytest.raises(DataError, match="2 documents need as many metadata, or none; got 1"):
         Documents(("a", "b"), ("", ""), ("", ""), ({"n": 1},))
     with pytest.raises(DataError, match="document 'a': a field of metadata must be non-empty text; got 1"):
@@ -61,12 +61,12 @@ def test_documents_are_selected_and_updated_with_their_metadata() -> None:
         ({"d1": 3}, "document 'd1' must be a text or a mapping"),
     ],
 )
-def test_documents_of_another_shape_are_refused(docs: object, sentence: str) -> None:
+def test_documents_of_another_shape_raise(docs: object, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
         Documents.of(docs)  # type: ignore[arg-type]
 
 
-def test_columns_of_unequal_length_and_ids_said_twice_are_refused() -> None:
+def test_columns_of_unequal_length_and_ids_said_twice_raise() -> None:
     with pytest.raises(DataError, match="got 2 ids, 1 titles and 2 texts"):
         Documents(("a", "b"), ("",), ("x", "y"))
     with pytest.raises(DataError, match="'b' occurs more than once"):

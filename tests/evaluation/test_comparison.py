@@ -63,6 +63,6 @@ def test_the_mean_leaves_queries_out():
     assert found.mean(without=set(QRELS)) is None
 
 
-def test_evaluations_of_other_queries_are_refused():
+def test_evaluations_of_other_queries_raise():
     with pytest.raises(DataError, match="same queries"):
         compare(evaluate_run(OLD, QRELS, "RR"), evaluate_run(OLD, {"q1": QRELS["q1"]}, "RR"))

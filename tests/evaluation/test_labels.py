@@ -147,7 +147,7 @@ def test_no_weights_are_the_identity_to_the_bit() -> None:
     assert_array_equal(bilinear_blocks(X, None, X)(0, 40), bilinear_blocks(X, eye_array(200), X)(0, 40))
 
 
-def test_matrices_that_do_not_fit_are_refused() -> None:
+def test_matrices_that_do_not_fit_raise() -> None:
     with pytest.raises(DataError, match="Q has 3 columns and D 4: W must be 3 × 4"):
         bilinear_blocks(np.ones((2, 3)), np.ones((3, 3)), np.ones((2, 4)))
     with pytest.raises(DataError, match="Q has 3 columns and D 4: without W both need the same"):
@@ -172,7 +172,7 @@ HOLE = np.where(np.arange(16).reshape(4, 4) == 11, np.nan, SQUARE)
         (SQUARE, [0, 0, 1, 1], {"ids": ["a", "b", "c", "a"]}, "row 3: id 'a' occurs more than once"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(scores: Any, y: Any, more: Any, message: str) -> None:
+def test_what_cannot_be_measured_raises(scores: Any, y: Any, more: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         evaluate_classes(blocks_of(scores), y, **more)
 

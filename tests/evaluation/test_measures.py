@@ -272,7 +272,7 @@ def test_a_name_that_is_no_measure_is_refused_with_a_hint(name: Any, message: st
         parse(name)
 
 
-def test_no_measure_at_all_is_refused() -> None:
+def test_no_measure_at_all_raises() -> None:
     with pytest.raises(ConfigError, match="at least one measure"):
         parse_all(" ")
 
@@ -331,7 +331,7 @@ Q = {"q": {"a": 1.0}}
         ([1], Q, "the run must map query ids to documents; got list"),
     ],
 )
-def test_runs_and_judgments_that_cannot_be_measured_are_refused(run: Any, qrels: Any, message: str) -> None:
+def test_runs_and_judgments_that_cannot_be_measured_raise(run: Any, qrels: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         per_query(run, qrels, "AP")
 
@@ -356,7 +356,7 @@ def test_a_query_answered_with_nothing_counts_zero_and_one_judged_with_nothing_i
         (([1.0, 2.0, 3.0], [1, 0, 0], [1, 2, 1]), ["a", "a", "a"], "row 2: id 'a' occurs more than once"),
     ],
 )
-def test_rows_that_cannot_be_measured_are_refused(rows: Any, ids: Any, message: str) -> None:
+def test_rows_that_cannot_be_measured_raise(rows: Any, ids: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         per_group(*rows, "AP", ids=ids)
 

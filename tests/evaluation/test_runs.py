@@ -88,7 +88,7 @@ def test_queries_undefined_for_one_system_are_left_out_of_the_comparison() -> No
         compare(only_q0, only_q1)
 
 
-def test_evaluations_that_cannot_be_compared_are_refused() -> None:
+def test_evaluations_that_cannot_be_compared_raise() -> None:
     one = evaluate_run(BEST, QRELS, "AP")
     with pytest.raises(DataError, match="'q3' was judged for one of them only"):
         compare(one, evaluate_run(BEST, {q: QRELS[q] for q in ("q0", "q1", "q2")}, "AP"))

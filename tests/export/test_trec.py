@@ -109,7 +109,7 @@ def test_a_topic_has_no_more_terms_than_lucene_takes(monkeypatch):
     assert all(len(trec.topic(vectors, text)) <= 2 for text in queries.values())
 
 
-def test_ids_that_a_topic_file_cannot_hold_are_refused(tmp_path):
+def test_ids_that_a_topic_file_cannot_hold_raise(tmp_path):
     ranker, _ = world(5)
     with pytest.raises(DataError, match="must have no colon"):
         export(ranker, "ciff", tmp_path / "made", {"a:b": "alkan"})

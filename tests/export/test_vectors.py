@@ -72,7 +72,7 @@ def test_the_bound_of_what_negative_weights_take_away_holds_for_every_document()
         assert max(taken) <= vectors.upper_bound(less) <= sum(less.values()) * vectors.largest.max() + 1e-9
 
 
-def test_an_index_of_another_model_is_refused():
+def test_an_index_of_another_model_raises():
     ranker, _ = world(5)
     words = sr.TextRanker("bm25").fit({"a": "one word"})
     with pytest.raises(ModelError, match="they do not match"):
@@ -125,7 +125,7 @@ def test_impacts_are_whole_at_least_1_and_keep_the_order(weights, bits):
     assert np.abs((whole - 0.5) / impacts.scale - values).max() <= 0.5 / impacts.scale + 1e-6
 
 
-def test_a_weight_that_has_no_impact_is_refused():
+def test_a_weight_that_has_no_impact_raises():
     with pytest.raises(DataError, match="above 0"):
         Impacts.over(1.0).of(np.array([0.0]))
     with pytest.raises(DataError, match="not above the largest"):

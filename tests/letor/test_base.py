@@ -191,7 +191,7 @@ def test_numbers_that_are_none_are_refused_by_their_place(name, bad):
 
 
 @each
-def test_a_matrix_with_other_columns_than_were_learned_is_refused(name):
+def test_a_matrix_with_other_columns_than_were_learned_raises(name):
     X, y, qid = world()
     ranker = RANKERS[name]().fit(X, y, qid)
     for width in (4, 6):
@@ -234,7 +234,7 @@ def test_names_of_features_are_kept(tmp_path):
 
 
 @each
-def test_a_damaged_model_file_is_refused(name, tmp_path):
+def test_a_damaged_model_file_raises(name, tmp_path):
     X, y, qid = world()
     path = tmp_path / "model.safetensors"
     RANKERS[name]().fit(X, y, qid).save(path)
@@ -313,7 +313,7 @@ def test_a_scorer_is_the_measure_and_the_negative_of_an_error():
         assert scorer(ranker, X, y, qid=qid, sample_weight=[1, 1, 1, 2]) == pytest.approx((1.0 + 1.5 * 0.5) / 2.5)
 
 
-def test_what_fit_does_not_know_is_refused():
+def test_what_fit_does_not_know_raises():
     with pytest.raises(TypeError, match="unexpected keyword argument 'weight'"):
         Echo().fit([[1.0], [2.0]], [0, 1], weight=[1, 1])
 
@@ -328,7 +328,7 @@ def test_what_fit_does_not_know_is_refused():
         ([1j, 0], "Complex data not supported"),
     ],
 )
-def test_grades_that_are_none_are_refused(y, match):
+def test_grades_that_are_none_raise(y, match):
     with pytest.raises(DataError, match=match):
         Echo().fit([[1.0], [2.0]], y)
 

@@ -222,7 +222,7 @@ def test_topics_survive_the_model_file(tmp_path):
     assert_allclose(loaded.alpha_, ranker.alpha_)
 
 
-def test_a_model_file_with_a_column_that_is_not_there_is_refused(tmp_path):
+def test_a_model_file_with_a_column_that_is_not_there_raises(tmp_path):
     from sparserank.data.formats.tensors import read_tensors, write_tensors
 
     X, Y = world()
@@ -274,7 +274,7 @@ def test_settings_out_of_range_are_refused_by_name(settings, message):
         (np.ones((59, 2)), "60"),
     ],
 )
-def test_topics_that_are_no_grades_are_refused(Y, message):
+def test_topics_that_are_no_grades_raise(Y, message):
     with pytest.raises(DataError, match=message):
         sr.DominationRanker().fit(world()[0], Y)
 

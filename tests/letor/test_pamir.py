@@ -109,6 +109,6 @@ def test_the_bilinear_form_is_the_algorithm_and_comes_back_from_its_file(average
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(act, error, match):
+def test_what_does_not_fit_raises(act, error, match):
     with pytest.raises(error, match=match):
         act(*world())

@@ -66,7 +66,7 @@ def test_a_model_without_weights_stays_without():
     assert not prune_features(X, 0 * w, 3).any()
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_raises():
     X, w = world()
     with pytest.raises(DataError, match="X has 30 features, coef has 29"):
         prune_features(X, w[1:], 3)

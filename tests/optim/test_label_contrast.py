@@ -72,6 +72,6 @@ def test_a_class_of_one_item_is_told_apart_without_a_winner_of_its_own():
 @pytest.mark.parametrize(
     "bad", [{"rank": 0}, {"mix": 1.1}, {"batch": 1}, {"sharpness": 0}, {"rate": -1}, {"steps": 0.5}]
 )
-def test_settings_that_mean_nothing_are_refused(bad):
+def test_settings_that_mean_nothing_raise(bad):
     with pytest.raises(ConfigError):
         LabelContrast(**bad)

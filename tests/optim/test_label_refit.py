@@ -72,6 +72,6 @@ def test_a_w_without_entries_stays_empty():
 
 
 @pytest.mark.parametrize("bad", [{"ridge": 0.0}, {"batch": 1}, {"steps": -1}, {"rate": -0.1}, {"most_work": 0.5}])
-def test_settings_that_mean_nothing_are_refused(bad):
+def test_settings_that_mean_nothing_raise(bad):
     with pytest.raises(ConfigError):
         LabelRefit(**bad)

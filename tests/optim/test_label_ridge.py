@@ -116,7 +116,7 @@ def test_a_cut_by_impact_weighs_entries_by_their_columns():
 
 
 @pytest.mark.parametrize("bad", [{"kl_power": -1}, {"wider": 0.5}, {"first_pattern": 0}, {"most_first": -1}])
-def test_settings_that_mean_nothing_are_refused(bad):
+def test_settings_that_mean_nothing_raise(bad):
     with pytest.raises(ConfigError):
         LabelRidge(**bad)
 

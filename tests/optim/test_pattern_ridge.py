@@ -136,7 +136,7 @@ def test_an_empty_pattern_stays_empty():
     assert refit(some_lists(), W, 5).nnz == 0
 
 
-def test_no_threads_are_refused():
+def test_no_threads_raise():
     with pytest.raises(ConfigError, match="n_jobs"):
         PatternRidge(n_jobs=0)
 

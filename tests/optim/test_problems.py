@@ -63,7 +63,7 @@ def test_some_of_the_queries_keep_all_documents():
     assert part.shape == lists.shape == (6, 7)
 
 
-def test_grades_of_another_shape_are_refused():
+def test_grades_of_another_shape_raise():
     lists = some_lists()
     with pytest.raises(DataError, match=r"queries × documents, \(9, 12\); got \(12, 9\)"):
         ListProblem(lists.Q, lists.D, lists.grades.T.tocsr())

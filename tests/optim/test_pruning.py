@@ -185,7 +185,7 @@ def test_a_budget_times_three_keeps_its_other_wishes():
         ({"pairs_per_word": 0}, "pairs_per_word"),
     ],
 )
-def test_a_budget_without_room_is_refused(wrong, name):
+def test_a_budget_without_room_raises(wrong, name):
     with pytest.raises(ConfigError, match=f"'{name}' parameter must be a whole number"):
         PairBudget(**wrong)
 

@@ -72,7 +72,7 @@ def test_objectives_agree_and_weights_follow_their_queries(heavy, repeated):
 
 
 @pytest.mark.parametrize("weight", [np.ones(3), np.array([1.0] * 9 + [0.0]), np.array([np.inf] + [1.0] * 9)])
-def test_weights_that_are_none_are_refused(weight):
+def test_weights_that_are_none_raise(weight):
     lists = worlds.lists()
     with pytest.raises(DataError, match="weight"):
         ListProblem(lists.Q, lists.D, lists.grades, weight)

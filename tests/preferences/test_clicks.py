@@ -111,7 +111,7 @@ def test_rows_that_say_nothing_are_refused_by_column_and_place(column, value, me
 
 
 @pytest.mark.parametrize("wrong", [{"eta": -1.0}, {"minimum": 0.0}, {"by_position": ()}, {"by_position": (1.0, 2.0)}])
-def test_propensities_that_cannot_be_are_refused(wrong):
+def test_propensities_that_cannot_be_raise(wrong):
     with pytest.raises(ConfigError):
         Propensity(**wrong)
 

@@ -19,7 +19,7 @@ from ..cli.calling import call
         ("a\0b", r"document 2: an id has no NUL character; got 'a\\x00b'"),
     ],
 )
-def test_an_id_that_does_not_fit_is_refused(doc_id, message, tmp_path, capsys):
+def test_an_id_that_does_not_fit_raises(doc_id, message, tmp_path, capsys):
     with pytest.raises(DataError, match=message):
         sr.TextRanker("bm25").fit({"d1": "red apples", doc_id: "green pears"})
     ranker = sr.TextRanker("bm25").fit({"d1": "red apples", "x" * 512: "green pears"})

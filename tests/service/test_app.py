@@ -266,13 +266,13 @@ def test_a_question_that_is_not_one_is_422_in_one_sentence(service, body, told):
     assert "\n" not in answer.json()["detail"]
 
 
-def test_a_body_of_endless_depth_is_refused(service):
+def test_a_body_of_endless_depth_is_rejected(service):
     for body in ("[" * 30_000, '{"query":' * 6_000):
         answer = service.client.post("/search", content=body, headers={"Content-Type": "application/json"})
         assert answer.status_code in (400, 422)
 
 
-def test_a_body_that_is_not_sent_as_json_is_refused(service):
+def test_a_body_that_is_not_sent_as_json_is_rejected(service):
     answer = service.client.post("/search", content='{"query": "a"}', headers={"Content-Type": "text/plain"})
     assert answer.status_code == 422
     assert answer.json()["detail"] == "the body must be a JSON object, sent as application/json"

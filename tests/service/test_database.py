@@ -177,7 +177,7 @@ def test_a_file_that_is_not_our_database_is_refused_by_name_and_left_alone(tmp_p
         ("sqlite:///file:x?mode=memory&uri=true", "must name a file"),
     ],
 )
-def test_a_url_that_cannot_keep_anything_is_refused(url, told):
+def test_a_url_that_cannot_keep_anything_is_rejected(url, told):
     with pytest.raises(ConfigError, match=told):
         Database(url)
 

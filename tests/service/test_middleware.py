@@ -236,6 +236,6 @@ def test_the_token_is_never_logged(serve, caplog, capfd):
 
 
 @pytest.mark.parametrize("token", ["", "two words", "ключ", "a\nb"])
-def test_a_token_that_no_header_can_carry_is_refused(token):
+def test_a_token_that_no_header_can_carry_is_rejected(token):
     with pytest.raises(ConfigError, match="printable ASCII"):
         ServiceConfig("m", token)

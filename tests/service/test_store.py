@@ -36,7 +36,7 @@ def without_place(found):
     return [Feedback(one.id, one.kind, one.query, one.document, one.shown, one.grade) for one in found]
 
 
-def test_a_repeated_id_is_stored_once_and_other_content_under_it_is_refused(store):
+def test_a_repeated_id_is_stored_once_and_other_content_under_it_is_rejected(store):
     one = said(1, kind="click", shown=("a", "d"), grade=0.5)
     assert store.add(one) is True
     assert store.add(one) is False

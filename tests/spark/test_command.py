@@ -248,7 +248,7 @@ def test_a_refusal_is_all_that_is_said_and_no_folder_is_left_even_in_folders_wit
         ("queries", "two-grades", "document 'd0' has the grades 0 and 1 for query 'q0'; keep one of them"),
     ],
 )
-def test_tables_that_contradict_themselves_are_refused(spark, wrong, queries, judgments, said):
+def test_tables_that_contradict_themselves_raise(spark, wrong, queries, judgments, said):
     docs, asked, told = (str(wrong / f"{name}.parquet") for name in ("docs", queries, judgments))
     with pytest.raises(DataError) as refused:
         collect_training_data(spark, Sources(docs, queries=asked, judgments=told), None, None)

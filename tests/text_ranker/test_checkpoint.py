@@ -86,7 +86,7 @@ def test_kill_9_and_the_same_command_again_give_the_same_bits(whole, tmp_path):
     assert not checkpoint.exists()
 
 
-def test_a_checkpoint_of_other_data_or_parameters_is_refused(tmp_path, monkeypatch):
+def test_a_checkpoint_of_other_data_or_parameters_raises(tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 

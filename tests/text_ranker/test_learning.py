@@ -227,7 +227,7 @@ def test_class_labels_bring_documents_of_one_class_together(tmp_path):
     assert ranker.explain("sea1 sea2", hit.id).score == pytest.approx(hit.score, rel=1e-4)
 
 
-def test_labels_that_do_not_fit_are_refused():
+def test_labels_that_do_not_fit_raise():
     docs, *_ = world()
     with pytest.raises(DataError, match="24 documents need as many labels; got 3"):
         sr.TextRanker().fit(docs, qrels=sr.Preferences.from_labels([0, 0, 1]))
@@ -274,12 +274,12 @@ def test_no_pair_is_negative_where_none_may_be():
         ({"random_state": -1}, "'random_state'"),
     ],
 )
-def test_sizes_that_cannot_be_are_refused(settings, message):
+def test_sizes_that_cannot_be_raise(settings, message):
     with pytest.raises(ConfigError, match=message):
         sr.TextRanker(**settings).fit(*world())
 
 
-def test_a_grade_that_is_no_number_is_refused():
+def test_a_grade_that_is_no_number_raises():
     docs, queries, qrels = world()
     with pytest.raises(
         DataError, match="grade of document 'boat-red' for query 'car-red' must be a finite number; got nan"
@@ -310,7 +310,7 @@ def test_the_largest_size_of_a_path_is_what_a_fit_would_hold_out():
     )
 
 
-def test_a_path_without_sizes_or_queries_is_refused():
+def test_a_path_without_sizes_or_queries_raises():
     with pytest.raises(ConfigError, match="sizes"):
         sr.TextRanker().path(*world(), sizes=[])
     with pytest.raises(ConfigError, match="sizes"):
@@ -371,7 +371,7 @@ def test_edits_survive_the_model_file(tmp_path):
         (lambda r: r.pin("car", "sail", float("nan")), ConfigError, "'weight'"),
     ],
 )
-def test_edits_of_words_that_are_not_there_are_refused(ranker, edit, error, message):
+def test_edits_of_words_that_are_not_there_raise(ranker, edit, error, message):
     before = ranker.model_
     with pytest.raises(error, match=message):
         edit(ranker)

@@ -224,7 +224,7 @@ def test_no_negative_pair_where_none_is_wanted():
 
 
 @pytest.mark.parametrize("queries", [0, 1])
-def test_a_single_query_is_refused(queries):
+def test_a_single_query_raises(queries):
     with pytest.raises(
         DataError, match=f"only {queries} judged quer(y|ies); at least two different queries are needed"
     ):

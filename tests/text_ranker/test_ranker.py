@@ -131,7 +131,7 @@ def test_a_model_without_its_index_says_how_to_make_one(ranker, tmp_path):
     assert [h.id for h in sr.load(tmp_path / "m", tmp_path / "other").search("apples")] == ["new"]
 
 
-def test_an_index_of_another_model_is_refused(ranker, tmp_path):
+def test_an_index_of_another_model_raises(ranker, tmp_path):
     ranker.save(tmp_path / "m")
     sr.TextRanker(lexical=sr.BM25(b=0.1)).fit(DOCS).index_.save(tmp_path / "m.index")
     with pytest.raises(ModelError, match="built for another model"):
@@ -139,7 +139,7 @@ def test_an_index_of_another_model_is_refused(ranker, tmp_path):
     assert not hasattr(load_model(tmp_path / "m"), "index_")
 
 
-def test_an_index_with_another_number_of_words_is_refused(ranker, tmp_path):
+def test_an_index_with_another_number_of_words_raises(ranker, tmp_path):
     ranker.save(tmp_path / "m")
     (segment,) = ranker.index_.segments
     wider = replace(segment, starts=np.append(segment.starts, segment.starts[-1]))

@@ -73,7 +73,7 @@ def test_a_word_that_the_analyzer_removes_is_named(tmp_path):
         sr.TextRanker("bm25", synonyms=Synonyms.read(path)).fit(DOCS)
 
 
-def test_other_values_are_refused():
+def test_other_values_raise():
     with pytest.raises(ConfigError, match="'synonyms' parameter"):
         sr.TextRanker(synonyms=3).validate()
 
@@ -147,6 +147,6 @@ def test_pairs_are_learned_beside_synonyms_and_more_judgments_keep_them():
 
 
 @pytest.mark.parametrize("stored", ["x", {"text": "a"}, {"text": "a,,b", "source": "s"}, {"text": 3, "source": "s"}])
-def test_invalid_synonyms_of_a_model_file_are_refused(stored):
+def test_invalid_synonyms_of_a_model_file_raise(stored):
     with pytest.raises(ModelError, match="m: invalid synonyms"):
         stored_synonyms(stored, "m")

@@ -363,7 +363,7 @@ def test_what_is_no_archive_is_refused_with_its_own_checksum(tmp_path: Path, nam
     assert "members:00" in str(error.value)
 
 
-def test_a_truncated_tar_is_refused(tmp_path: Path) -> None:
+def test_a_truncated_tar_raises(tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(tar({"one": WORDS})[:2000])
     with pytest.raises(DataError, match="not a complete archive"):
         checksum.members(tmp_path / "a.tar")

@@ -139,7 +139,7 @@ def test_a_folder_of_documents_alone_needs_no_queries(tmp_path: Path) -> None:
     assert (found.queries, found.qrels) == ({}, {})
 
 
-def test_a_file_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_there_twice_raises(tmp_path: Path) -> None:
     folder_of(tmp_path)
     (tmp_path / "qrels" / "train.tsv.gz").write_bytes(gzip.compress(TRAIN.encode()))
     with pytest.raises(DataError, match=r"has both train.tsv and train.tsv.gz"):

@@ -259,13 +259,13 @@ def test_a_bad_line_is_named_with_what_is_wrong(tmp_path: Path, line: str, sente
     assert str(caught.value).startswith(f"{path}:4: ")
 
 
-def test_a_qid_after_rows_without_one_is_refused() -> None:
+def test_a_qid_after_rows_without_one_raises() -> None:
     with pytest.raises(DataError, match=r"^made:3: a qid, but the rows above have none"):
         parse_letor(b"1 1:2\n1 1:2\n1 qid:1 1:2\n", "made")
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"# only\n# comments"])
-def test_a_file_without_rows_is_refused(content: bytes) -> None:
+def test_a_file_without_rows_raises(content: bytes) -> None:
     with pytest.raises(DataError, match=r"^made: contains no rows"):
         parse_letor(content, "made")
 

@@ -29,7 +29,7 @@ def test_a_file_comes_back(tmp_path):
     assert file.setting("a", list) == [1, 2]
 
 
-def test_every_truncation_is_refused(tmp_path):
+def test_every_truncation_raises(tmp_path):
     write_tensors(tmp_path / "m", "thing", {}, {"x": np.arange(3.0)})
     whole = (tmp_path / "m").read_bytes()
     for length in range(len(whole)):

@@ -82,7 +82,7 @@ def test_wrong_documents_are_refused_with_their_file(tmp_path, columns, said):
     assert "d.parquet: " in str(refused.value)
 
 
-def test_a_query_given_twice_and_grades_that_disagree_are_refused(tmp_path):
+def test_a_query_given_twice_and_grades_that_disagree_raise(tmp_path):
     with pytest.raises(DataError, match="query id 'q' occurs more than once"):
         read_query_texts(written(tmp_path / "q.tsv", id=["q", "q"], text=["x", "y"]))
     same = written(tmp_path / "j.tsv", query=["q", "q"], document=["d", "d"], grade=[1, 1])

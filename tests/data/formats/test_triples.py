@@ -215,14 +215,14 @@ def test_text_that_is_no_number_is_refused_in_tsv(tmp_path: Path, value: str, na
         ({**CLICKS, "session": [0.5, 1.0, 1.0]}, "session", "must be text or a whole number; its type is Float64"),
     ],
 )
-def test_a_parquet_column_of_the_wrong_type_is_refused(
+def test_a_parquet_column_of_the_wrong_type_raises(
     tmp_path: Path, columns: dict[str, list[Any]], name: str, sentence: str
 ) -> None:
     with pytest.raises(DataError, match=f"log.parquet: column '{name}' {sentence}"):
         scan_clicks(written(tmp_path, "parquet", columns))
 
 
-def test_items_that_are_text_here_and_numbers_there_are_refused(tmp_path: Path) -> None:
+def test_items_that_are_text_here_and_numbers_there_raise(tmp_path: Path) -> None:
     path = written(tmp_path, "parquet", {**TRIPLES, "worse": [1, 2, 3]})
     with pytest.raises(DataError, match="'better' and 'worse' must both be text or both be whole numbers"):
         read_triples(path)
@@ -274,7 +274,7 @@ def test_a_broken_tsv_is_refused_by_its_line(tmp_path: Path, content: bytes, sen
         assert str(caught.value).startswith(f"{path}{sentence}")
 
 
-def test_a_parquet_file_cut_off_is_refused(tmp_path: Path) -> None:
+def test_a_parquet_file_cut_off_raises(tmp_path: Path) -> None:
     path = written(tmp_path, "parquet", TRIPLES)
     path.write_bytes(path.read_bytes()[:-20])
     for read in (read_triples, stream_triples):
@@ -282,7 +282,7 @@ def test_a_parquet_file_cut_off_is_refused(tmp_path: Path) -> None:
             read(path)
 
 
-def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
+def test_a_parquet_file_without_rows_raises(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     pl.DataFrame(TRIPLES).clear().write_parquet(path)
     for read in (read_triples, stream_triples):
@@ -290,7 +290,7 @@ def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
             read(path)
 
 
-def test_other_names_and_missing_files_are_refused(tmp_path: Path) -> None:
+def test_other_names_and_missing_files_raise(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("query,better,worse\n")
     with pytest.raises(DataError, match=r"log.txt: the name of a table must end in .csv, .tsv or .parquet"):
         scan_triples(tmp_path / "log.txt")

@@ -316,7 +316,7 @@ def test_documents_that_are_gone_teach_nothing(versions, store, judgments):
     assert run_round(versions, store, judgments=judgments).outcome == "nothing"
 
 
-def test_judgments_about_other_documents_are_refused(versions, store):
+def test_judgments_about_other_documents_are_rejected(versions, store):
     store.say(QUERY, "boat-red")
     with pytest.raises(DataError, match="the served documents include no relevant document of elsewhere"):
         run_round(versions, store, judgments=HeldOutJudgments("elsewhere", {"q": "x"}, {"q": {"nowhere": 1}}))
