@@ -7,7 +7,9 @@ import json
 import polars as pl
 import pytest
 
+from sparserank.cli.learn_from import LearnFrom
 from sparserank.data import Collection, write_beir
+from sparserank.data.records import Documents
 
 from ..fruits import fruits
 from ..topics import PAGES, topics
@@ -57,7 +59,7 @@ def test_judgments_can_be_added(tmp_path, capsys):
     [
         (
             ("--learn-from", "headlines"),
-            "--learn-from must be of titles, openings, headings, links, mentions, judgments",
+            "--learn-from must be of titles, openings, headings, links, mentions, log, judgments",
         ),
         (("--learn-from", "headings"), "the documents have no headings to learn from"),
         (("--learn-from", "clicks"), "--learn-from clicks needs a click log; give it with --clicks or --ubi"),
@@ -90,3 +92,11 @@ def test_judgments_of_a_folder_are_not_used_by_titles_alone(tmp_path, capsys):
     said = printed(capsys, "train", plain, "--learn-from", "titles", "-o", tmp_path / "m.safetensors")
     assert "split" not in said["chosen"]
     assert said["learned_from"] == {"titles": PAGES}
+
+
+def test_a_log_has_no_queries_of_other_splits():
+    queries = {"a": "trained", "b": "both", "c": "tested", "d": "only typed"}
+    qrels = {"train": {"a": {"x": 1}, "b": {"x": 1}}, "test": {"b": {"x": 1}, "c": {"x": 1}}}
+    collection = Collection("made", Documents.of({"x": "text"}), queries, qrels)
+    assert set(LearnFrom.parse(["log"]).without_other_splits(collection, "train").queries) == {"a", "b", "d"}
+    assert LearnFrom.parse(["titles"]).without_other_splits(collection, "train") is collection

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.data.records import Documents
 from sparserank.errors import ConfigError, DataError
+from sparserank.text_ranker.query_log import log_queries
 from sparserank.text_ranker.weak_tests import neighbors
 
 from ..fruits import fruits
@@ -114,3 +116,27 @@ def test_neighbors_are_the_pages_of_the_same_topic(docs):
     assert found.shape == (3, 10)
     assert all(page not in row for page, row in zip(pages, found.tolist(), strict=True))
     assert np.mean(found % TOPICS == pages[:, None]) == 1.0
+
+
+def test_the_best_pages_of_a_typed_query_are_relevant_by_their_rank():
+    texts = {"a": "red red apple", "b": "red pear", "c": "blue plum", "d": "a red apple pie for a big table"}
+    ranker, pages = sr.TextRanker("bm25").fit(texts), Documents.of(texts)
+    log = {"1": "red apple", "2": " red apple ", "3": "unheard", "4": "", "5": "plum"}
+    made = log_queries(log, pages, ranker.lexical_, ranker.lexical_.documents(pages), depth=2)
+    assert made.queries == {"log 0": "red apple", "log 2": "plum"}
+    best = [hit.id for hit in ranker.search("red apple", 2)]
+    assert made.qrels == {"log 0": {best[0]: 1.0, best[1]: 0.5}, "log 2": {"c": 1.0}}
+
+
+def test_a_log_has_the_queries_without_judgments(docs):
+    typed = {f"t{i}": f"name{i % TOPICS}x{i % 3}" for i in range(60)}
+    learned = sr.TextRanker().fit(docs, typed, learn_from="log").model_.info["learned_from"]
+    assert learned["log"]["queries"] == len(set(typed.values()))
+    judged = {name: {docs.ids[0]: 1} for name in ("t0", "t1")}
+    both = sr.TextRanker().fit(docs, typed, judged, learn_from="judgments,log").model_.info["learned_from"]
+    assert both["log"]["queries"] == len({text for name, text in typed.items() if name not in judged})
+
+
+def test_a_log_without_queries_is_an_error(docs):
+    with pytest.raises(DataError, match="learn_from='log' needs queries without judgments; there are none"):
+        sr.TextRanker().fit(docs, learn_from="log")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
 
 if TYPE_CHECKING:
+    from ..data.records import Collection
     from ..text_ranker.model import TextModel
 
 RELEVANCE = ("judgments", "clicks")
@@ -62,6 +63,14 @@ class LearnFrom:
             raise ConfigError(f"--{given[0]} is not used; give --learn-from {wanted}, or remove it")
         if "clicks" in self.names and "judgments" not in self.names and not set(CLICK_TABLES) & set(given):
             raise ConfigError("--learn-from clicks needs a click log; give it with --clicks or --ubi")
+
+    def without_other_splits(self, collection: Collection, split: str) -> Collection:
+        """Return a collection whose log, if it is a source, has no queries of other splits."""
+        if "log" not in self.names:
+            return collection
+        other = {query for name, qrels in collection.qrels.items() if name != split for query in qrels}
+        other -= set(collection.qrels.get(split, ()))
+        return replace(collection, queries={name: one for name, one in collection.queries.items() if name not in other})
 
     def counts(self, model: TextModel, n_judged: int) -> dict[str, int]:
         """Return the number of queries of each source."""

@@ -85,7 +85,7 @@ def train(
             "--learn-from",
             metavar="SOURCES",
             help="What to learn from: judgments (the default), clicks, and without judgments titles, openings (first "
-            "sentences), headings, links or mentions; several are separated by commas.",
+            "sentences), headings, links, mentions or log (queries without clicks); several are separated by commas.",
         ),
     ] = None,
     max_pairs: Annotated[int | None, typer.Option(help="The largest number of word pairs; by default 300,000.")] = None,
@@ -286,6 +286,7 @@ def train(
             collection = replace(collection, queries={text: text for text in clicked})
             relevance, n_dropped = sources.restrict(clicked, collection)
         qrels = _training_qrels(collection, ranker, split) if relevance is None else relevance
+        collection = learned.without_other_splits(collection, split or "train")
         if not learned.uses_judgments:
             qrels = None
     query_ids = set(qrels.query if isinstance(qrels, Triples) else qrels or ())

@@ -18,7 +18,7 @@ from .records import Documents, Qrels
 
 SOURCES = ("titles", "openings", "headings", "links", "mentions")
 """The sources of training queries without judgments."""
-LEARN_FROM = (*SOURCES, "judgments", "clicks")
+LEARN_FROM = (*SOURCES, "log", "judgments", "clicks")
 """What `TextRanker.fit(learn_from=)` and `train --learn-from` accept."""
 MAX_SHARED = 3
 """A heading or an anchor text of more pages, such as "Examples" or "here", is no query."""
@@ -37,7 +37,7 @@ class TrainingQueries:
     Parameters
     ----------
     source : str
-        "titles", "openings", "headings", "links", "anchors" or "mentions".
+        "titles", "openings", "headings", "links", "anchors", "mentions" or "log".
     queries : mapping
         `{query id: text}`.
     qrels : mapping

@@ -13,7 +13,7 @@ from ..data.files import PathLike
 from ..data.formats.tensors import Tensors
 from ..data.formats.triples import Triples
 from ..data.frames import as_qrels, as_queries
-from ..data.page_queries import SOURCES, as_sources, training_queries
+from ..data.page_queries import as_sources
 from ..data.records import Documents, Qrels
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError
@@ -36,11 +36,12 @@ from .pair_editor import PairEditor
 from .pair_learner import PairLearner
 from .parameters_of_0_1 import flat_parameters, nest_parameters
 from .progress import Callback
+from .query_log import unjudged_queries
 from .size_path import TextPath, sorted_sizes, text_path
 from .synonyms import Synonyms, as_synonyms
 from .training import Trainer
 from .training_data import TrainingData
-from .weak_supervision import WeakSupervision
+from .weak_supervision import WEAK_SOURCES, WeakSupervision
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -164,9 +165,9 @@ class TextRanker(PairEditor, Ranker):
             documents of its class.
         learn_from : str or sequence of str, default="judgments"
             "judgments" (or "clicks") learns from queries and qrels. "titles", "openings", "headings", "links" and
-            "mentions" learn from queries that the documents have without judgments (`data.training_queries`); a
-            comma separates several. Pairs are kept only if they help held-out judged queries, or held-out pages if
-            there are no judgments.
+            "mentions" learn from queries that the documents have (`data.training_queries`), "log" from the queries
+            without judgments, whose best documents count as relevant; a comma separates several. Pairs are kept only if
+            they help held-out judged queries, or held-out pages if there are no judgments.
         fields : sequence of str or None, default=None
             The fields of documents that are searched beside title and text; None detects them (`Documents.of`). With
             further fields the lexical score is BM25F (`BM25(field_weights=)`); `lexical_.weight_of_field` has all
@@ -199,10 +200,10 @@ class TextRanker(PairEditor, Ranker):
         self.__dict__.pop("dense_", None)
         documents = Documents.of(docs, fields)
         sources = as_sources(learn_from)
-        weak = [source for source in sources if source in SOURCES]
+        weak, queries, qrels = [one for one in sources if one in WEAK_SOURCES], as_queries(queries), as_qrels(qrels)
+        typed = queries if len(weak) == len(sources) else unjudged_queries(queries, qrels)
         if len(weak) == len(sources):
             queries = qrels = None
-        queries, qrels = as_queries(queries), as_qrels(qrels)
         trainer = replace(self.trainer(callback, solver), checkpoint=checkpoint)
         if isinstance(qrels, Preferences):
             rows = trainer.lexical.fit(documents)
@@ -226,8 +227,7 @@ class TextRanker(PairEditor, Ranker):
             self.model_ = TextModel(trainer.lexical, constraints=trainer.constraints)
         score, vectors = (None, None) if dense is None else tune_dense(trainer, self.model_, data, dense)
         if weak:
-            made = training_queries(documents, weak)
-            self.model_ = WeakSupervision(trainer, self.model_, data, made).train()
+            self.model_ = WeakSupervision.of(trainer, self.model_, data, weak, typed).train()
         if vectors is not None:
             self.model_, self.dense_ = replace(self.model_, dense=score), vectors
         return self._build_index(rows, documents)

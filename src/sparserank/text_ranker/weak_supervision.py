@@ -9,7 +9,7 @@ improvement is not significant (`weak_tests`). The constants were chosen on trai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.page_queries import TrainingQueries
+from ..data.page_queries import SOURCES, TrainingQueries, training_queries
 from ..errors import DataError
 from ..optim.closed_form import ClosedForm
 from ..optim.penalties import Ridge
@@ -27,6 +27,7 @@ from .learn_again import PairsAgain
 from .memory import MemoryPlan
 from .model import TextModel
 from .model_selection import make_folds
+from .query_log import log_queries
 from .query_vocabulary import QueryVocabulary
 from .training import Trainer
 from .training_data import TrainingData, TrainingMatrices
@@ -35,6 +36,8 @@ from .weak_tests import SourceResult, TestFold, add_sources, encode_source, page
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+WEAK_SOURCES = (*SOURCES, "log")
+"""Sources without judgments."""
 PAIRS = 20_000
 """Pairs of one source. Further pairs come from single pages and do not help other pages."""
 RIDGE, QUERY_NORMALIZATION = Ridge(1.0, 10.0), 0.25
@@ -56,6 +59,23 @@ class WeakSupervision:
     model: TextModel
     data: TrainingData
     made: Mapping[str, TrainingQueries]
+
+    @classmethod
+    def of(
+        cls,
+        trainer: Trainer,
+        model: TextModel,
+        data: TrainingData,
+        sources: Sequence[str],
+        log: Mapping[str, str] | None,
+    ) -> WeakSupervision:
+        """Make the queries of sources; `log` has those that people typed."""
+        made = training_queries(data.documents, [source for source in sources if source in SOURCES])
+        if "log" in sources:
+            if not log:
+                raise DataError("learn_from='log' needs queries without judgments; there are none")
+            made["log"] = log_queries(log, data.documents, model.lexical, data.lexical_rows)
+        return cls(trainer, model, data, made)
 
     @cached_property
     def sources(self) -> dict[str, TrainingQueries]:
