@@ -26,7 +26,7 @@ from .expansion import Expansion
 from .filters import FilterLike, parse_filter
 from .hit import Hit, result_rows
 from .index_file import MAX_SEGMENTS, check_index, index_state, read_index
-from .metadata_columns import add_counts, check_field, check_fields, matching
+from .metadata_columns import Counts, add_counts, check_field, check_fields, matching
 from .segment import Segment
 from .shards import load_shards, replace_folder
 from .stored_documents import StoredDocuments
@@ -269,7 +269,7 @@ class Index(StoredDocuments):
     def _filtered(self) -> dict[Any, Index]:
         return {}
 
-    def facets(self, query: csr_array | EncodedQuery, fields: Iterable[str]) -> dict[str, dict[str, int]]:
+    def facets(self, query: csr_array | EncodedQuery, fields: Iterable[str]) -> Counts:
         """Count the values of metadata fields among all documents that match a query: those with a score.
 
         Parameters
@@ -279,10 +279,7 @@ class Index(StoredDocuments):
         fields : iterable of str
             The fields. An unknown one raises FilterError.
 
-        Returns
-        -------
-        dict
-            {field: {value: number of documents}}, the most frequent value first, without values of no document.
+        The result is {field: {value: number of documents}}, the most frequent one first, without those of no document.
 
         Examples
         --------
@@ -292,17 +289,27 @@ class Index(StoredDocuments):
         >>> index.facets(csr_array([[1.0]]), ["n"])
         {'n': {'1': 2, '2': 1}}
         """
-        fields = list(dict.fromkeys(fields))
-        for name in fields:
+        return self.count(query, fields)[1]
+
+    def count(self, query: csr_array | EncodedQuery, fields: Iterable[str] = ()) -> tuple[int, Counts]:
+        """Return the number of documents that match a query, and the `facets` of fields.
+
+        Parameters
+        ----------
+        query, fields : csr_array of shape (1, n_terms) or EncodedQuery, and iterable of str
+            As in `facets`.
+        """
+        total, parts = 0, {name: list[dict[str, int]]() for name in fields}
+        for name in parts:
             check_field("facets", name, self.fields)
         queries = query if isinstance(query, EncodedQuery) else EncodedQuery(query)
-        parts: dict[str, list[dict[str, int]]] = {name: [] for name in fields}
-        for segment in self.segments if fields else ():
+        for segment in self.segments:
+            matches = (scores_of_all(segment.postings, queries) != 0.0) & segment.is_live
+            total += int(matches.sum())
             if segment.metadata is not None:
-                matches = (scores_of_all(segment.postings, queries) != 0.0) & segment.is_live
-                for name in fields:
-                    parts[name].append(segment.metadata.count(name, matches))
-        return {name: counts[0] if len(counts) == 1 else add_counts(counts) for name, counts in parts.items()}
+                for name, counts in parts.items():
+                    counts.append(segment.metadata.count(name, matches))
+        return total, {name: counts[0] if len(counts) == 1 else add_counts(counts) for name, counts in parts.items()}
 
     def largest_score(self, query: EncodedQuery) -> float:
         """Return the largest score of any document, deleted ones included.

@@ -291,6 +291,10 @@ def matching(expression: Filter, columns: MetadataColumns | None, n_docs: int) -
     return np.zeros(n_docs, np.bool_) if columns is None else columns.matches(expression)
 
 
+Counts = dict[str, dict[str, int]]
+"""For each field {value: number of documents}."""
+
+
 def add_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Add the counts of segments; the largest number first, equal ones by value."""
     total = Counter[str]()

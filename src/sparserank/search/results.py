@@ -36,6 +36,8 @@ class SearchResults(list["Hit"]):
         the query and the filter count, not only the hits.
     corrections : iterable of Correction, default=()
         The words of the query that were corrected, with `search(typos=True)`.
+    total : int, optional
+        The number of all documents that match the query and the filter; None if it is not known.
 
     Examples
     --------
@@ -46,11 +48,11 @@ class SearchResults(list["Hit"]):
 
     def __init__(
         self, hits: Iterable[Hit] = (), facets: Mapping[str, Mapping[str, int]] | None = None,
-        corrections: Iterable[Correction] = (),
+        corrections: Iterable[Correction] = (), total: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__(hits)
         self.facets = {} if facets is None else facets
-        self.corrections = tuple(corrections)
+        self.corrections, self.total = tuple(corrections), total
 
     def __repr__(self) -> str:
         lines = (f"{rank}. {hit.id} ({hit.score:.4g}) {hit.title}" for rank, hit in enumerate(self, start=1))

@@ -14,6 +14,8 @@ from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple
 
+import numpy as np
+
 from ..text import Analyzer
 from ..text.segmentation import SEGMENTED
 
@@ -43,11 +45,12 @@ class Passage:
 
 
 class _Words(NamedTuple):
-    """The words of a document: start, end and normal form of each."""
+    """A document on one line, and its words: start, end and normal form of each, the latter as a number."""
 
+    line: str
     starts: array[int]
     ends: array[int]
-    forms: list[str]
+    forms: array[int]
 
 
 class _Match(NamedTuple):
@@ -74,13 +77,14 @@ def passage(analyzer: Analyzer, text: str, pairs: Iterable[tuple[str, float]], l
     >>> [(snippet.text[start:end], pairs) for start, end, pairs in snippet.marks]
     [('sorting', (0,)), ('lists', (1,))]
     """
-    line = " ".join(text[:MAX_CHARACTERS].split())
+    words = _cache.words(analyzer, text)
+    line = words.line
     numbers: dict[str, list[int]] = {}
     contributions: dict[str, int] = {}  # in billionths: integer sums stay exact when words are added and removed
     for number, (word, contribution) in enumerate(pairs):
         numbers.setdefault(word, []).append(number)
         contributions[word] = contributions.get(word, 0) + (round(1e9 * contribution) if contribution > 0.0 else 0)
-    matches = _find_matches(analyzer, line, set(numbers))
+    matches = _find_matches(words, list(numbers), _form_numbers(analyzer))
     start, end = _extend(line, *_best_window(matches, contributions, length), length)
     before = f"{_ELLIPSIS} " if start else ""
     after = f" {_ELLIPSIS}" if end < len(line) or len(text) > MAX_CHARACTERS else ""
@@ -121,7 +125,8 @@ class WordCache:
             if key in self._entries:
                 self._entries.move_to_end(key)
                 return self._entries[key]
-        words = _split(analyzer, text)
+        line = " ".join(text[:MAX_CHARACTERS].split())
+        words = _Words(line, *_split(analyzer, line))
         with self._lock:
             if key not in self._entries:
                 self._entries[key] = words
@@ -135,10 +140,11 @@ class WordCache:
 _cache = WordCache(CACHE_CHARACTERS)
 
 
-def _split(analyzer: Analyzer, text: str) -> _Words:
-    """Find the words of a text and their normal forms, without stop words."""
+def _split(analyzer: Analyzer, text: str) -> tuple[array[int], array[int], array[int]]:
+    """Find the words of a text and the numbers of their normal forms, without stop words."""
+    numbers = _form_numbers(analyzer)
     if not analyzer.is_plain:
-        return _as_words(analyzer.spans(text))
+        return _as_arrays(analyzer.spans(text), numbers)
     lowered = text.lower() if analyzer.lowercase else text
     forms = _normal_forms(analyzer)
     new = [word for word in set(_WORD.findall(lowered)) if word not in forms]
@@ -150,12 +156,24 @@ def _split(analyzer: Analyzer, text: str) -> _Words:
     if len(lowered) != len(text):  # a letter may become two in lower case: map back to the original positions
         original = [i for i, letter in enumerate(text) for _ in letter.lower()]
         words = [(original[a], original[b - 1] + 1, form) for a, b, form in words]
-    return _as_words(words)
+    return _as_arrays(words, numbers)
 
 
-def _as_words(words: list[tuple[int, int, str]]) -> _Words:
-    starts, ends, normal = zip(*words, strict=True) if words else ((), (), ())
-    return _Words(array("i", starts), array("i", ends), list(normal))
+def _as_arrays(
+    words: Iterable[tuple[int, int, str]], numbers: dict[str, int]
+) -> tuple[array[int], array[int], array[int]]:
+    starts, ends, forms = array("i"), array("i"), array("i")
+    for start, end, form in words:
+        starts.append(start)
+        ends.append(end)
+        forms.append(numbers.setdefault(form, len(numbers)))
+    return starts, ends, forms
+
+
+@lru_cache(maxsize=4)
+def _form_numbers(analyzer: Analyzer) -> dict[str, int]:
+    """Return the shared numbers of normal forms: a number is found in an array faster than a word in a list."""
+    return {}
 
 
 @lru_cache(maxsize=4)
@@ -164,19 +182,21 @@ def _normal_forms(analyzer: Analyzer) -> dict[str, str | None]:
     return {}
 
 
-def _find_matches(analyzer: Analyzer, text: str, targets: set[str]) -> list[_Match]:
+def _find_matches(words: _Words, targets: list[str], numbers: dict[str, int]) -> list[_Match]:
     """Return where the target words occur, by their starts."""
-    if not targets:
-        return []
-    starts, ends, forms = _cache.words(analyzer, text)
-    out = [_Match(a := starts[i], b := ends[i], form, ((a, b),)) for i, form in enumerate(forms) if form in targets]
-    sizes = {word.count(" ") + 1 for word in targets} - {1}
-    for size in sizes:
-        for i, parts in enumerate(zip(*(forms[skip:] for skip in range(size)), strict=False)):
-            if (form := " ".join(parts)) in targets:
-                tokens = tuple((starts[j], ends[j]) for j in range(i, i + size))
-                out.append(_Match(starts[i], ends[i + size - 1], form, tokens))
-    return sorted(out) if sizes else out
+    forms = np.frombuffer(words.forms, np.intc)
+    out: list[_Match] = []
+    for target in targets:
+        parts = [numbers.get(part, -1) for part in target.split(" ")]
+        if min(parts) < 0 or len(parts) > len(forms):
+            continue
+        found = np.flatnonzero(forms[: len(forms) - len(parts) + 1] == parts[0])
+        for skip, part in enumerate(parts[1:], start=1):
+            found = found[forms[found + skip] == part]
+        for i in found.tolist():
+            tokens = tuple((words.starts[j], words.ends[j]) for j in range(i, i + len(parts)))
+            out.append(_Match(tokens[0][0], tokens[-1][1], target, tokens))
+    return sorted(out)
 
 
 def _best_window(matches: list[_Match], contributions: dict[str, int], length: int) -> tuple[int, int]:

@@ -42,7 +42,7 @@ async def search(body: schemas.SearchRequest, request: Request) -> Response:
     if body.explain or body.snippets:
         explainers[model.version.number] = ranker.explainer(body.query, **forgiving)
         work.explain(explainers[model.version.number].n_terms, body.k)
-    options: dict[str, Any] = {"filter": body.filter, "facets": body.facets, **forgiving}
+    options: dict[str, Any] = {"filter": body.filter, "facets": body.facets, "total": body.total, **forgiving}
     with service.telemetry.span("search", k=body.k, offset=body.offset, version=model.version.number):
         drawn = Interleaved.draw(
             model, service.reloader.trial(), service.store.key, client_address(request.scope), time.time(),
@@ -76,6 +76,9 @@ async def search(body: schemas.SearchRequest, request: Request) -> Response:
         facets = found.facets.items()
         content["facets"] = {name: dict(islice(values.items(), MAX_FACET_VALUES)) for name, values in facets}
     content["corrections"] = [correction._asdict() for correction in found.corrections]
+    content["total"] = found.total
+    content["total_is_exact"] = found.total is not None and drawn is None
+    content["completed"] = sorted({word for one in explainers.values() for word in one.query.completed})
     content["unknown"] = ranker.unknown(body.query)
     content["typed"] = _typed(model, body.query)
     content["display"] = spellings(model, [pair for result in results for pair in result.get("pairs", ())])
@@ -102,7 +105,11 @@ async def _explain_results(
         explanation = _explanation(model, explainer, result["id"], body.pairs if body.explain else SNIPPET_PAIRS)
         if body.explain:
             work.add_pairs(len(explanation["pairs"]))
-        result.update(explanation if body.explain else {"passage": explanation["passage"]})
+        if not body.explain:
+            explanation = {"passage": explanation["passage"], "split": explanation["split"]}
+        if not body.split:
+            del explanation["split"]
+        result.update(explanation)
         await work.pause()
 
 
@@ -127,12 +134,16 @@ def _explanation(
 ) -> dict[str, Any]:
     """Return passage and pairs; with `max_pairs` also what the other pairs add."""
     ranker = model.ranker
-    score, pairs, rest, notes = explainer.top(document, max_pairs)
+    score, pairs, rest, notes = top = explainer.top(document, max_pairs)
     words = [(word, contribution) for _, word, contribution, _ in pairs]
     snippet = passage(ranker.lexical_.analyzer, ranker.index_.text_of(document), words)
     names = ("query", "document", "contribution", "learned")
     body: dict[str, Any] = {
-        "passage": {"text": snippet.text, "marks": [mark._asdict() for mark in snippet.marks]},
+        "passage": {
+            "text": snippet.text,
+            "marks": [{**mark._asdict(), "learned": all(pairs[i][3] for i in mark.pairs)} for mark in snippet.marks],
+        },
+        "split": top.split._asdict(),
         "pairs": [
             dict(zip(names, pair, strict=True)) | ({"note": note} if note else {})
             for pair, note in zip(pairs, notes, strict=True)

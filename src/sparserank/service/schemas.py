@@ -59,6 +59,11 @@ class SearchRequest(QueryBody):
     snippets: Annotated[
         bool, Field(description="Add a passage to each result, without its pairs; cheaper than `explain`.")
     ] = False
+    split: Annotated[
+        bool,
+        Field(description="With `snippets`: add how much of each score same words and learned pairs are."),
+    ] = False
+    total: Annotated[bool, Field(description="Count all documents that match.")] = False
     lexical: Annotated[bool, Field(description="Add the results of the lexical score alone.")] = False
     filter: Annotated[
         FilterText | FilterMapping | None,
@@ -167,12 +172,24 @@ class Rest(BaseModel):
     away: float
 
 
+class Split(BaseModel):
+    """The sums of lexical, learned and negative contributions."""
+
+    lexical: float
+    learned: float
+    away: float
+
+
 class Mark(BaseModel):
-    """Characters [start, end) of a passage, and the numbers of the pairs that match them."""
+    """Characters [start, end) of a passage, and the numbers of the pairs that match them.
+
+    `learned` says that all of these pairs are learned.
+    """
 
     start: int
     end: int
     pairs: list[int]
+    learned: bool
 
 
 class Passage(BaseModel):
@@ -200,6 +217,7 @@ class ExplainedResult(Result):
     passage: Passage | None = None
     pairs: list[Pair] | None = None
     rest: Rest | None = None
+    split: Split | None = None
 
 
 class CorrectionBody(BaseModel):
@@ -218,6 +236,11 @@ class SearchResponse(BaseModel):
     results: list[ExplainedResult]
     lexical: list[Result] | None = None
     facets: dict[str, dict[str, int]] | None = None
+    total: Annotated[
+        int | None, Field(description="The number of all documents that match, if it is known; see `total_is_exact`.")
+    ]
+    total_is_exact: Annotated[bool, Field(description="False if a candidate takes part.")]
+    completed: Annotated[list[str], Field(description="Unfinished words that stand for words that begin with them.")]
     unknown: list[str]
     corrections: list[CorrectionBody]
     typed: Annotated[dict[str, str], Field(description="How the user spelled a word of the query, by stem.")]

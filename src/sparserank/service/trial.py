@@ -136,9 +136,9 @@ class Interleaved:
     def __init__(self, served: LoadedModel, trial: LoadedTrial, seed: bytes, query: str, k: int, offset: int,
                  **options: Any) -> None:  # fmt: skip
         models, self.seed = (served, trial.model), seed
-        facets = options.pop("facets", ())
+        counted = {name: options.pop(name) for name in ("facets", "total") if name in options}
         rankings = [
-            model.ranker.search(query, k + offset, facets=() if team else facets, **options)
+            model.ranker.search(query, k + offset, **options, **({} if team else counted))
             for team, model in enumerate(models)
         ]
         self.served = rankings[0]

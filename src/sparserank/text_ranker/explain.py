@@ -30,6 +30,14 @@ class Remainder(NamedTuple):
     away: float
 
 
+class Split(NamedTuple):
+    """The sums of lexical, learned and negative contributions to a score."""
+
+    lexical: float
+    learned: float
+    away: float
+
+
 class TopContributions(NamedTuple):
     """A score, its largest pairs as (query word, document word, contribution, learned), the remainder, and the notes of
     the pairs.
@@ -39,6 +47,14 @@ class TopContributions(NamedTuple):
     pairs: list[tuple[str, str, float, bool]]
     remainder: Remainder
     notes: list[str]
+
+    @property
+    def split(self) -> Split:
+        """The sums of all contributions, listed or not."""
+        sums = {"lexical": self.remainder.lexical, "learned": self.remainder.learned, "away": self.remainder.away}
+        for _, _, added, learned in self.pairs:
+            sums["away" if added < 0.0 else "learned" if learned else "lexical"] += added
+        return Split(**sums)
 
 
 def explain(index: Index, query: csr_array, doc_id: str, words: Sequence[str]) -> Explanation:

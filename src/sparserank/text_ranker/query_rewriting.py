@@ -35,6 +35,10 @@ BELOW_EXACT = 0.99
 """The largest score through added words, as a share of the smallest score through the exact word."""
 
 
+BEGINS_WITH = "begins with"
+"""The beginning of the note of a completion."""
+
+
 class Note(NamedTuple):
     """Why a query has a word: the word that was asked for, and what the other word is to it."""
 
@@ -55,6 +59,11 @@ class RewrittenQuery:
     corrections: tuple[Correction, ...] = ()
     notes: Mapping[int, Note] = field(default_factory=dict)
     word_notes: Mapping[str, Note] = field(default_factory=dict)
+
+    @property
+    def completed(self) -> set[str]:
+        """The unfinished words that stand for words that begin with them."""
+        return {note.asked for note in self.notes.values() if note.text.startswith(BEGINS_WITH)}
 
 
 def as_typed(model: TextModel, text: str) -> RewrittenQuery:
@@ -88,7 +97,7 @@ def rewrite(model: TextModel, index: Index, text: str, typos: bool, prefix: bool
     start = _unfinished(lexical.features, text) if prefix else None
     completions = _completions(model, frequency, text[start:], words) if start is not None else {}
     added = [completions] if completions else []
-    notes = dict.fromkeys(completions, Note(text[start:], f"begins with {text[start:]}"))
+    notes = dict.fromkeys(completions, Note(text[start:], f"{BEGINS_WITH} {text[start:]}"))
     corrected, corrections, word_notes = text, [], {}
     for word in reversed(words) if typos else ():  # from the end, so that positions before a change stay valid
         if completions and word.end == len(text):

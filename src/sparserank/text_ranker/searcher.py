@@ -19,14 +19,15 @@ from ..search.filters import FilterLike
 from ..search.results import SearchResults
 from .dense_search import DenseSearch
 from .explain import QueryExplainer
-from .model import PairTable
-from .query_rewriting import as_typed, rewrite
+from .model import PairTable, TextModel
+from .query_rewriting import RewrittenQuery, as_typed, rewrite
 from .unknown_words import unknown_words
 
 
 class TextSearcher(DenseSearch):
     """Search, explain and look up pairs with a fitted model and its index."""
 
+    _last_rewritten: tuple[TextModel, Index, tuple[str, bool, bool], RewrittenQuery] | None = None
     counted = renamed_attribute("counted", "normalize")
     explaining = renamed_attribute("explaining", "explainer")
 
@@ -43,6 +44,7 @@ class TextSearcher(DenseSearch):
         typos: bool = False,
         prefix: bool = False,
         dense: ArrayLike | None = None,
+        total: bool = False,
     ) -> SearchResults:
         """Return the best documents for a query, best first.
 
@@ -71,6 +73,9 @@ class TextSearcher(DenseSearch):
             The vector of the query, by the model that made the vectors of the documents (`fit(dense=)`). A model with
             a dense score raises DataError without it; `words_only` returns a ranker that needs none. Facets count
             documents that match by words.
+        total : bool, default=False
+            Whether to count all documents that match. The `total` of the result is also known if there are fewer than
+            k hits.
 
         Examples
         --------
@@ -88,18 +93,22 @@ class TextSearcher(DenseSearch):
         """
         index = self._filtered_index(filter)
         if typos or prefix:
-            rewritten = rewrite(self.model_, index, text, typos, prefix)
+            rewritten = self._rewrite(text, typos, prefix)
             query, corrections = self.model_.encode_rows(rewritten.terms, rewritten.words), rewritten.corrections
         else:
             query, corrections = self.model_.encode_queries([text]), ()
-        counts = index.facets(query, facets) if facets else None
+        number, counts = index.count(query, facets) if facets or total else (None, None)
         vector = self._query_vector(dense)
         if vector is None:
             hits = index.search(query, k, offset=offset)[0]
         else:
             skipped = validation.count("offset", offset, low=0)
             hits = self._dense_hits(index, query, vector, validation.count("k", k, low=1) + skipped)[skipped:]
-        return SearchResults(hits, counts, corrections)
+        if vector is not None:  # finds documents that match by no word
+            number = None
+        elif number is None and len(hits) < k and (hits or not offset):
+            number = offset + len(hits)
+        return SearchResults(hits, counts, corrections, number)
 
     def search_many(
         self,
@@ -151,7 +160,7 @@ class TextSearcher(DenseSearch):
         """
         index = self._filtered_index(filter)
         if typos or prefix:
-            rewritten = rewrite(self.model_, index, text, typos, prefix)
+            rewritten = self._rewrite(text, typos, prefix)
             hits = index.search(self.model_.encode_rows(rewritten.terms), k, offset=offset)[0]
             return SearchResults(hits, corrections=rewritten.corrections)
         return SearchResults(index.search(self.model_.encode_lexical_query(text), k, offset=offset)[0])
@@ -276,7 +285,7 @@ class TextSearcher(DenseSearch):
             As in `search`.
         """
         model, index = self.fitted_model(), self._require_index()
-        query = rewrite(model, index, text, typos, prefix) if typos or prefix else as_typed(model, text)
+        query = self._rewrite(text, typos, prefix) if typos or prefix else as_typed(model, text)
         return QueryExplainer(model, index, query)
 
     def compare(
@@ -366,6 +375,16 @@ class TextSearcher(DenseSearch):
         if not forms:
             raise DataError(f"{word!r} contains no tokens")
         return " ".join(forms)
+
+    def _rewrite(self, text: str, typos: bool, prefix: bool) -> RewrittenQuery:
+        """Rewrite a query; the last one is kept for its explanation. A filter does not change it."""
+        model, index = self.fitted_model(), self._require_index()
+        key, last = (text, typos, prefix), self._last_rewritten
+        if last is not None and last[0] is model and last[1] is index and last[2] == key:
+            return last[3]
+        query = rewrite(model, index, text, typos, prefix)
+        self._last_rewritten = model, index, key, query
+        return query
 
     def _filtered_index(self, filter: FilterLike | None) -> Index:
         index = self._require_index()

@@ -35,7 +35,7 @@ def test_results_appear_while_typing_with_same_and_learned_words_marked(service,
         for kind in ("lexical", "learned")
     ]
     assert colours[0] != colours[1]
-    text = r"Results 1 to 10 in \d+ ms – no document contains the word “car”$"
+    text = r"Results 1 to 10 of 30 in \d+ ms – no document contains the word “car”$"
     expect(page.locator("#count")).to_have_text(re.compile(text))
     picture(page, "search")
 

@@ -83,10 +83,10 @@ export async function send(method, path, body, signal, keepalive = false) {
 
 const FORGIVING = { typos: true, prefix: true }; // words may have typing errors, and the last one may be unfinished
 
-/** request: {query, k, offset, filter, facets, lexical}; with the largest pairs of each result, and a sum of the others */
+/** request: {query, k, offset, filter, facets, lexical}; with the passage of each result, and what words and pairs add */
 export const search = (request, signal) => exactSearch({ ...FORGIVING, ...request }, signal);
 /** The same for the words as they are. */
-export const exactSearch = (request, signal) => send("POST", "/search", { explain: true, pairs: 20, ...request }, signal);
+export const exactSearch = (request, signal) => send("POST", "/search", { snippets: true, split: true, total: true, ...request }, signal);
 /** Only the counts of values. */
 export const countValues = (request, signal) => send("POST", "/search", { k: 1, ...FORGIVING, ...request }, signal);
 /** The pairs of a result; `more`: {pairs, version of an interleaved result}. */

@@ -133,7 +133,7 @@ async function drawResultsToJudge(section, text, queue, redraw) {
   section.replaceChildren(loading());
   let answer;
   try {
-    answer = await exactSearch({ query: text, k: DEPTH });
+    answer = await exactSearch({ query: text, k: DEPTH, split: false, total: false });
   } catch (trouble) {
     return void section.replaceChildren(failure(trouble));
   }

@@ -16,10 +16,11 @@ function pageLink(state, page, label, name, own) {
   }, label));
 }
 
-/** Draw the links; a full page may have a next one. */
-export function drawPages(state, number) {
+/** Draw the links; if the number of all results is not known, a full page may have a next one. */
+export function drawPages(state, answer) {
   const { page } = state;
-  const more = number === PAGE_SIZE;
+  const isFull = answer.results.length === PAGE_SIZE;
+  const more = isFull && !(answer.total_is_exact && answer.total <= page * PAGE_SIZE);
   byId("pages").hidden = page === 1 && !more;
   const numbers = [...new Set([1, page - 2, page - 1, page, ...(more ? [page + 1] : [])])].filter((one) => one >= 1).sort((a, b) => a - b);
   byId("page-links").replaceChildren(

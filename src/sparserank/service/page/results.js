@@ -1,6 +1,6 @@
 // The results: title, where it is, passage with marks, votes, and why it is there.
 
-import { asTyped, button, element, screenReaderText, signed, spelled, svgElement } from "./elements.js";
+import { button, element, screenReaderText, svgElement } from "./elements.js";
 import { kindOf, splitBar, whyPanel } from "./why.js";
 
 /** Text with the parts in `marks` marked; marks: {start, end, class, title}, by code points. */
@@ -33,20 +33,11 @@ export function wordMarks(text, words) {
 export function foundWords(result) {
   const letters = Array.from(result.passage?.text ?? "");
   return new Map((result.passage?.marks ?? []).map((mark) =>
-    [letters.slice(mark.start, mark.end).join("").toLowerCase(), kindsOf(mark, result)]));
-}
-
-function kindsOf(mark, result) {
-  const pairs = mark.pairs.map((number) => result.pairs[number]);
-  return pairs.some((pair) => kindOf(pair) === "lexical") ? "lexical" : "learned";
+    [letters.slice(mark.start, mark.end).join("").toLowerCase(), kindOf(mark)]));
 }
 
 function passage(result) {
-  const marks = result.passage.marks.map((mark) => {
-    const pairs = mark.pairs.map((number) => result.pairs[number]);
-    const title = pairs.map((pair) => `${pair.learned ? `${asTyped(pair.query)} → ` : ""}${spelled(pair.document)} ${signed(pair.contribution)}`);
-    return { start: mark.start, end: mark.end, class: kindsOf(mark, result), title: title.join("\n") };
-  });
+  const marks = result.passage.marks.map((mark) => ({ start: mark.start, end: mark.end, class: kindOf(mark) }));
   return element("p", { class: "passage" }, ...marked(result.passage.text, marks));
 }
 

@@ -69,7 +69,7 @@ export class Search {
     if (from === "chips") byId("main").focus({ preventScroll: true });
     drawSlopegraph(answer, { show: this.act.show, compare: (id) => this.act.compare(answer.results[0].id, id) });
     byId("tools").hidden = !answer.results.length;
-    drawPages(state, answer.results.length);
+    drawPages(state, answer);
     drawChips(state.filters, ...Object.values(this.choices(state)));
     byId("count").textContent = countText(answer, state);
     byId("count").classList.toggle("nothing", !answer.results.length);
@@ -116,13 +116,14 @@ function countText(answer, state) {
   if (!answer.results.length) return `Nothing found for “${answer.query}”${unknown ? `: ${unknown}` : ""}. Try fewer or other words.`;
   const first = (state.page - 1) * PAGE_SIZE + 1;
   const many = answer.results.length === PAGE_SIZE || state.page > 1;
-  const number = many ? `Results ${first} to ${first + answer.results.length - 1}` : pluralize(answer.results.length, "result");
+  const of = answer.total === null ? "" : ` of ${answer.total_is_exact ? "" : "about "}${answer.total.toLocaleString("en")}`;
+  const number = many ? `Results ${first} to ${first + answer.results.length - 1}${of}` : pluralize(answer.results.length, "result");
   return `${number} in ${Math.max(1, Math.round(answer.milliseconds))} ms${unknown && ` – ${unknown}`}`;
 }
 
 function unknownText(answer) {
   const corrected = new Set((answer.corrections ?? []).map((one) => one.asked.toLowerCase()));
-  const completed = new Set(answer.results.flatMap((one) => one.pairs).filter((pair) => pair.note?.startsWith("begins with")).map((pair) => pair.query.toLowerCase()));
+  const completed = new Set((answer.completed ?? []).map((word) => word.toLowerCase()));
   const unknown = answer.unknown.filter((word) => !corrected.has(word.toLowerCase()) && !completed.has(word.toLowerCase()));
   if (!unknown.length) return "";
   const words = unknown.map((word) => `“${word}”`).join(", ");

@@ -4,6 +4,7 @@ import { explain } from "./api.js";
 import { asTyped, button, byId, element, failure, loading, openSheet, percent, pluralize, roving, screenReaderText, signed, spelled, sum } from "./elements.js";
 
 const SHOWN = 5;
+const LOADED = 20;
 
 export const kindOf = (pair) => (pair.learned === false ? "lexical" : "learned");
 
@@ -28,14 +29,7 @@ export function bar(value, low, high) {
 }
 
 /** What same words and learned pairs add, and what lowers the score (positive). */
-function parts({ pairs, rest }) {
-  const part = (chosen) => sum(pairs.filter(chosen).map((pair) => Math.abs(pair.contribution)));
-  return {
-    lexical: part((pair) => !pair.learned && pair.contribution > 0) + rest.lexical,
-    learned: part((pair) => pair.learned && pair.contribution > 0) + rest.learned,
-    away: part((pair) => pair.contribution < 0) - rest.away,
-  };
-}
+const parts = ({ split }) => ({ lexical: split.lexical, learned: split.learned, away: -split.away });
 
 /** The small bar of a result, and its parts in words. */
 export function splitBar(result) {
@@ -71,8 +65,23 @@ function restText(result, shown) {
     groups.map(([name, value]) => `${name} ${signed(value)}`).join(", ") || "0.00", ".");
 }
 
-/** The panel under a result. act: {word(word), compare()}; compare is null for the only result. */
+/** The panel under a result; its pairs are loaded when it opens. act: {word(word), compare()}; compare is null for the only result. */
 export function whyPanel(result, answer, act) {
+  const panel = element("div", { class: "why-panel", role: "group", "aria-label": `Why ${result.title || result.id} is here` }, loading());
+  const draw = async () => {
+    try {
+      const more = result.version ? { version: result.version } : {};
+      result.why ??= await explain(answer.query, result.id, { pairs: LOADED, ...more });
+      panel.replaceChildren(...whyContent({ ...result, ...result.why, score: result.score }, answer, act));
+    } catch (trouble) {
+      panel.replaceChildren(failure(trouble));
+    }
+  };
+  draw();
+  return panel;
+}
+
+function whyContent(result, answer, act) {
   const name = result.title || result.id;
   const { shown, share } = largest(result);
   const values = shown.map((pair) => pair.contribution);
@@ -82,14 +91,14 @@ export function whyPanel(result, answer, act) {
     bar(pair.contribution, low, high), element("span", { class: "value" }, signed(pair.contribution)));
   const split = splitBar(result);
   const count = shown.length === 1 ? "This pair is" : `These ${shown.length} are`;
-  return element("div", { class: "why-panel", role: "group", "aria-label": `Why ${name} is here` },
+  return [
     element("p", { class: "split-text" }, `Score ${result.score.toFixed(2)}: `, split.text,
       split.away > 0.005 ? `; other pairs take ${split.away.toFixed(2)} away.` : "."),
     shown.length > 0 && roving(element("ol", { class: "pairs", "aria-label": "The pairs that matter most" }, ...shown.map(row)), ".pair-words"),
     shown.length > 0 && element("p", { class: "share" }, `${count} ${percent(share)} of the score.`, restText(result, shown)),
     element("div", { class: "why-more" },
       act.compare && button(`Compare ${name} with another result`, { onclick: act.compare }, "Compare with another result"),
-      result.pairs.length + result.rest.pairs > SHOWN && button(`All pairs of ${name}`, { onclick: () => openAllPairs(result, answer) }, "All pairs")));
+      result.pairs.length + result.rest.pairs > SHOWN && button(`All pairs of ${name}`, { onclick: () => openAllPairs(result, answer) }, "All pairs"))].filter(Boolean);
 }
 
 /** Every pair of a score, as a table without controls. */
