@@ -21,7 +21,10 @@ LIBRARIES = {
     "llamaindex": "llama_index",
     "ltr": "lightgbm",
     "mcp": "mcp",
+    "mkdocs": "mkdocs",
     "pyterrier": "pyterrier",
+    "sphinx": "sphinx",
+    "tantivy": "tantivy",
 }
 """What the modules of `sparserank.integrations` and the pages of docs/integrations need, by their names."""
 

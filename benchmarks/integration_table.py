@@ -1,9 +1,12 @@
 """Compare every integration with `TextRanker.search` on the queries of a collection, and print a table.
 
+    python -m benchmarks.integration_table
     python -m benchmarks.integration_table model.safetensors nfcorpus --split dev --queries 100
 
-A row has the library and its version, the lines of our module, and on how many queries the ids and scores of the best
-ten documents equal those of `TextRanker.search`.
+A row has the library and its version, the lines of our module, and the figure that shows equality: on how many queries
+the ids and scores of the best ten documents equal those of `TextRanker.search`; of runs and judgments, how many
+numbers come back; of trees, the largest difference between the exported trees and the library's own predictions.
+Without arguments a model is trained on Cranfield. A library that is missing has its error in the row.
 """
 
 from __future__ import annotations
@@ -11,15 +14,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from importlib.metadata import version
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from sparserank import integrations
 from sparserank.data import open_data
-from sparserank.text_ranker import load_text
+from sparserank.text_ranker import TextRanker, load_text
 
 from .markdown import table
 
@@ -81,6 +84,52 @@ def huggingface(model: Path, texts: Sequence[str]) -> Rankings:
         return [[(hit.id, hit.score) for hit in ranker.search(text, K)] for text in texts]
 
 
+def trees(library: str, model: Path, texts: Sequence[str]) -> str:
+    """Train trees of a library on scores as features, and compare the exported ones with its predictions."""
+    import numpy as np
+
+    from sparserank.integrations import ltr_trees
+
+    ranker = load_text(model)
+    X = np.asarray(ranker.scores(texts).T, np.float32)
+    labels = (X.sum(axis=1) > np.median(X.sum(axis=1))).astype(int)
+    names = [f"f{i}" for i in range(X.shape[1])]
+    settings: dict[str, Any]
+    if library == "lightgbm":
+        import lightgbm
+
+        settings = {"objective": "lambdarank", "verbose": -1, "num_threads": 1}
+        group = [100] * (len(X) // 100) + ([len(X) % 100] if len(X) % 100 else [])
+        data = lightgbm.Dataset(X, labels, group=group, feature_name=names)
+        booster = lightgbm.train(settings, data, 50)
+        ours, predicted = ltr_trees.lightgbm_trees(booster), booster.predict(X)
+    else:
+        import xgboost
+
+        matrix = xgboost.DMatrix(X, labels, feature_names=names)
+        settings = {"objective": "rank:pairwise", "base_score": 0.0, "nthread": 1}
+        booster = xgboost.train(settings, matrix, 50)
+        ours, predicted = ltr_trees.xgboost_trees(booster), booster.predict(matrix, output_margin=True)
+    difference = float(np.abs(ltr_trees.evaluate_trees(ours, names, X) - predicted).max())
+    return f"{len(ours)} trees, {len(X):,} rows: differ by at most {difference:.1e}"
+
+
+def measures(model: Path, texts: Sequence[str]) -> str:
+    """Compare nDCG@10 of a run with that of ir_measures' own code."""
+    import ir_measures
+
+    from sparserank.evaluation import evaluate_run
+    from sparserank.integrations.runs import as_run
+
+    ranker = load_text(model)
+    run = ranker.run({str(n): text for n, text in enumerate(texts)}, K)
+    qrels = {query: dict.fromkeys(list(found)[:2], 1) for query, found in run.items() if found}
+    records = [ir_measures.ScoredDoc(q, d, score) for q, found in run.items() for d, score in found.items()]
+    theirs = ir_measures.calc_aggregate([ir_measures.nDCG @ 10], qrels, records)[ir_measures.nDCG @ 10]
+    ours = evaluate_run(as_run(records), qrels, "nDCG@10").mean()
+    return f"nDCG@10 of {len(qrels)} queries differs by {abs(ours - theirs):.1e}"
+
+
 PACKAGES: dict[Callable[[Path, Sequence[str]], Rankings], str] = {
     langchain: "langchain-core",
     llamaindex: "llama-index-core",
@@ -91,31 +140,55 @@ PACKAGES: dict[Callable[[Path, Sequence[str]], Rankings], str] = {
 }
 
 
+OTHERS: dict[str, tuple[str, Callable[[Path, Sequence[str]], str]]] = {
+    "ir-measures": ("runs", measures),
+    "lightgbm": ("ltr_trees", partial(trees, "lightgbm")),
+    "xgboost-cpu": ("ltr_trees", partial(trees, "xgboost")),
+}
+"""Figures of integrations that do not search: package, our module, and the function that returns the figure."""
+
+
+def row(package: str, module: str, figure: Callable[[], str]) -> dict[str, Any]:
+    """One row; a package that is missing or too old has its error as the figure."""
+    file = Path(str(integrations.__file__)).with_name(f"{module}.py")
+    lines = len(file.read_text().splitlines())
+    try:
+        return {"name": package, "version": version(package), "lines": lines, "shows equality": figure()}
+    except (ImportError, PackageNotFoundError) as error:
+        return {"name": package, "version": "missing", "lines": lines, "shows equality": str(error)}
+
+
 def measure(model: Path, texts: Sequence[str]) -> list[dict[str, Any]]:
     """One row for each integration."""
     ranker = load_text(model)
     wanted = [[(hit.id, hit.score) for hit in ranker.search(text, K)] for text in texts]
-    rows = []
-    for search, package in PACKAGES.items():
+
+    def equality(search: Callable[[Path, Sequence[str]], Rankings]) -> str:
         found = search(model, texts)
         equal = sum(one == other for one, other in zip(found, wanted, strict=True))
-        file = import_module(f"sparserank.integrations.{search.__name__}").__file__
-        lines = len(Path(str(file)).read_text().splitlines())
-        figure = f"{equal} of {len(texts)} queries, {sum(map(len, wanted)):,} documents and scores"
-        rows.append({"name": package, "version": version(package), "lines": lines, "equal to search": figure})
-    return rows
+        return f"{equal} of {len(texts)} queries, {sum(map(len, wanted)):,} documents and scores"
+
+    rows = [row(package, search.__name__, partial(equality, search)) for search, package in PACKAGES.items()]
+    return rows + [row(name, module, partial(figure, model, texts)) for name, (module, figure) in OTHERS.items()]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("data")
-    parser.add_argument("--split", default="dev")
+    parser.add_argument("model", type=Path, nargs="?")
+    parser.add_argument("data", nargs="?", default="cranfield")
+    parser.add_argument("--split")
     parser.add_argument("--queries", type=int, default=100)
     options = parser.parse_args()
     collection = open_data(options.data)
-    texts = [collection.queries[query] for query in list(collection.split(options.split))[: options.queries]]
-    print(table(measure(options.model, texts)))
+    qrels = collection.split(options.split or next(iter(collection.qrels)))
+    texts = [collection.queries[query] for query in list(qrels)[: options.queries]]
+    with TemporaryDirectory() as folder:
+        model = options.model or Path(folder, "model.safetensors")
+        if options.model is None:
+            TextRanker(loss="squared", max_pairs=100_000).fit(collection.documents, collection.queries, qrels).save(
+                model
+            )
+        print(table(measure(model, texts)))
     shared = [
         Path(str(integrations.__file__)).with_name(f"{name}.py")
         for name in ("requirement", "results", "filters", "runs")
