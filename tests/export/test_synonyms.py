@@ -162,3 +162,13 @@ def test_synonyms_count_as_one_word_as_common_as_the_commonest():
 def test_rules_are_looked_up_by_stem():
     stems = lambda words: [word.rstrip("s") if word != "the" else None for word in words]  # noqa: E731
     assert by_stem([Rule(("cars", "car"), ("cars", "autos", "the"))], stems) == {"car": ["car", "auto"]}
+
+
+def test_typesense_and_meilisearch_get_the_rules_of_the_synonym_file(ranker, tmp_path):
+    made = synonyms.rules(vectors_of(ranker))
+    export(ranker, "synonyms", tmp_path / "made")
+    by_word = json.loads((tmp_path / "made/meilisearch.json").read_text())["synonyms"]
+    lines = map(json.loads, (tmp_path / "made/typesense.jsonl").read_text().splitlines())
+    assert {line["root"]: line["synonyms"] for line in lines} == by_word
+    assert by_word == {word: [one for one in rule.replacements if one != word] for rule in made for word in rule.words}
+    assert by_word

@@ -146,9 +146,36 @@ def body(text: str, k: int = 10, chosen: dict[str, Any] | None = None) -> dict[s
     return {"size": k, "_source": ["id", "title"], "query": query}
 
 
+def typesense(rules: Iterable[Rule]) -> list[dict[str, Any]]:
+    """Return the rules as one-way synonyms of Typesense: a word also finds the replacements.
+
+    >>> typesense([Rule(("motors",), ("motor", "engine"))])
+    [{'id': 'motors', 'root': 'motors', 'synonyms': ['motor', 'engine']}]
+    """
+    by_word = _by_word(rules)
+    return [{"id": word, "root": word, "synonyms": added} for word, added in by_word.items()]
+
+
+def meilisearch(rules: Iterable[Rule]) -> dict[str, Any]:
+    """Return the rules as the settings of Meilisearch: a word also finds the replacements.
+
+    >>> meilisearch([Rule(("motors",), ("motor", "engine"))])
+    {'synonyms': {'motors': ['motor', 'engine']}}
+    """
+    return {"synonyms": _by_word(rules)}
+
+
+def _by_word(rules: Iterable[Rule]) -> dict[str, list[str]]:
+    pairs = ((word, [one for one in rule.replacements if one != word]) for rule in rules for word in rule.words)
+    return {word: added for word, added in pairs if added}
+
+
 def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str], chosen: dict[str, Any] | None = None) -> None:
     """Write the rules, the settings of an index that uses them, its documents and queries."""
-    synonyms = [*own_rules(vectors), *map(str, rules(vectors))]
+    learned = rules(vectors)
+    synonyms = [*own_rules(vectors), *map(str, learned)]
+    folder.lines("typesense.jsonl", typesense(learned))
+    folder.json("meilisearch.json", meilisearch(learned))
     folder.text("synonyms.txt", "".join(f"{rule}\n" for rule in synonyms))
     folder.json("index.json", index_body(vectors))
     folder.parts("bulk-{}.ndjson", bulk(vectors, weighted=False))
