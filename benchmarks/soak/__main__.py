@@ -25,6 +25,7 @@ from sparserank.data.records import Collection
 
 from . import phases
 from .asks import Users
+from .cost import cpu_cost
 from .machine import about
 from .service import Service
 
@@ -86,6 +87,8 @@ def run(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         report("the highest rate that is held")
         start, seconds, steps = (given.rate / 2, 1.0, 1) if quick else (given.rate * 4 / 3, 10.0, 9)
         done.append(asyncio.run(phases.highest(service, users(2), start, seconds, steps, report, warm_up)))
+    report("\nCPU of one request, beside bare uvicorn + bm25s")
+    done.append(cpu_cost(collection, given.data, trained, folder, users(5).queries(60 if quick else 1000), report))
     with started(fresh("killed"), *learn, "5") as service:
         report("kill -9 of a worker and of the whole service, in turn")
         seconds, kills = (2.0, 2) if quick else (6.0, 10)

@@ -15,8 +15,12 @@ from .load import Ask
 from .service import TOKEN
 
 SHARES = {"search": 55, "search as the page": 5, "explain": 20, "feedback": 20}
-"""Of a hundred requests. The page wants the largest pairs of every result, and the lexical ranking beside it."""
+"""Of a hundred requests. The page wants a passage of every result; it explains one when it is opened."""
 MOST_QUERIES = 1000
+FORGIVING = {"typos": True, "prefix": True}
+PAGE_WITH_PAIRS = {"explain": True, "pairs": 20, **FORGIVING}
+PAGE = {"snippets": True, "split": True, "total": True, **FORGIVING}
+"""What the page sends with a search: passages, how much of a score is learned, and the number of results."""
 
 
 class Users:
@@ -40,6 +44,10 @@ class Users:
                 self._lists.append((text, shown, good))
         self.feedback: dict[str, dict[str, Any]] = {}
 
+    def queries(self, number: int) -> list[str]:
+        """So many queries."""
+        return [self._draw.choice(self._lists)[0] for _ in range(number)]
+
     def asks(self, number: int, phase: str, teaching: int = 0) -> list[Ask]:
         """So many requests; feedback about `teaching` queries where it is meant to teach, else about any."""
         kinds = self._draw.choices(list(SHARES), weights=list(SHARES.values()), k=number)
@@ -53,8 +61,7 @@ class Users:
         text, shown, _ = self._draw.choice(self._lists)
         if kind == "explain":
             return Ask(kind, post("/explain", {"query": text, "document": self._draw.choice(shown)}))
-        forgiving = {"explain": True, "pairs": 20, "typos": True, "prefix": True}
-        page = forgiving if kind == "search as the page" else {}
+        page = PAGE if kind == "search as the page" else {}
         return Ask(kind, post("/search", {"query": text, **page}))
 
     def _said(self, phase: str, lists: Sequence[tuple[str, list[str], list[str]]]) -> Iterator[Ask]:

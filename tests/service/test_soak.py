@@ -37,10 +37,12 @@ def test_a_short_soak_loses_nothing_and_fails_no_request(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(report.read_text())
     assert json.loads(done.stdout.splitlines()[-1]) == result
-    steady, meanwhile, highest, killed, learning = result["phases"]
+    steady, meanwhile, highest, cost, killed, learning = result["phases"]
+    assert set(cost["milliseconds"]) >= {"bare bm25s", "lexical search", "learned search", "search as the page"}
+    assert all(value > 0 for value in cost["milliseconds"].values())
     for phase in (steady, meanwhile):
         assert (phase["errors"], phase["answered"]) == (0, 60)
-    assert [phase["words"] == "--no-learn" for phase in result["phases"]] == [True, False, True, False, False]
+    assert [phase["words"] == "--no-learn" for phase in result["phases"]] == [True, False, True, True, False, False]
     assert "steady, serve --no-learn: held" in done.stdout.splitlines()
     assert highest["held"]
     assert set(steady["kinds"]) == {"search", "search as the page", "explain", "feedback"}
