@@ -14,6 +14,7 @@ import numpy as np
 from ..data.formats.triples import Triples
 from ..data.page_queries import TrainingQueries
 from ..data.records import Documents
+from ..preferences import Preferences
 from .lexical import LexicalModel
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def unjudged_queries(queries: Mapping[str, str] | None, qrels: Any) -> dict[str,
     >>> unjudged_queries({"a": "red", "b": "blue"}, {"a": {"d1": 1}})
     {'b': 'blue'}
     """
+    if isinstance(qrels, Preferences):  # of class labels: documents are the queries
+        return {}
     judged = set(qrels.query) if isinstance(qrels, Triples) else set(qrels or ())
     return {name: text for name, text in (queries or {}).items() if name not in judged}
 
