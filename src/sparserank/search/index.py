@@ -272,14 +272,14 @@ class Index(StoredDocuments):
     def facets(self, query: csr_array | EncodedQuery, fields: Iterable[str]) -> Counts:
         """Count the values of metadata fields among all documents that match a query: those with a score.
 
+        The result is {field: {value: number of documents}}, the most frequent one first, without those of no document.
+
         Parameters
         ----------
         query : csr_array of shape (1, n_terms), or EncodedQuery
             One query vector.
         fields : iterable of str
             The fields. An unknown one raises FilterError.
-
-        The result is {field: {value: number of documents}}, the most frequent one first, without those of no document.
 
         Examples
         --------

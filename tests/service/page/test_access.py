@@ -204,6 +204,7 @@ def test_an_opened_result_has_few_tab_stops_and_arrows_reach_its_pairs(service, 
     page.focus("#result-0")
     walk(page, ".why")
     page.keyboard.press("Enter")
+    expect(page.locator(".pair-words").first).to_be_visible()
     places = walk(page, "#result-1")
     assert [name for name, _ in places] == ["pair-words", "", "", "title"]
     page.locator(".pair-words").first.focus()
