@@ -240,6 +240,8 @@ def test_datasets_lists_every_known_set(capsys, monkeypatch):
         "ohsumed",
         "nfcorpus",
         "cranfield",
+        "esci",
+        "wands",
         "pydocs",
     ]
 

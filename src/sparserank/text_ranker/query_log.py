@@ -14,7 +14,7 @@ import numpy as np
 from ..data.formats.triples import Triples
 from ..data.page_queries import TrainingQueries
 from ..data.records import Documents
-from ..preferences import Preferences
+from ..errors import DataError
 from .lexical import LexicalModel
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def unjudged_queries(queries: Mapping[str, str] | None, qrels: Any) -> dict[str,
     >>> unjudged_queries({"a": "red", "b": "blue"}, {"a": {"d1": 1}})
     {'b': 'blue'}
     """
-    if isinstance(qrels, Preferences):  # of class labels: documents are the queries
-        return {}
+    if not isinstance(queries, Mapping | None):
+        raise DataError(f"queries must be {{id: text}}; got {type(queries).__name__}")
     judged = set(qrels.query) if isinstance(qrels, Triples) else set(qrels or ())
     return {name: text for name, text in (queries or {}).items() if name not in judged}
 

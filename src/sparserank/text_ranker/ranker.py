@@ -201,7 +201,7 @@ class TextRanker(PairEditor, Ranker):
         documents = Documents.of(docs, fields)
         sources = as_sources(learn_from)
         weak, queries, qrels = [one for one in sources if one in WEAK_SOURCES], as_queries(queries), as_qrels(qrels)
-        typed = queries if len(weak) == len(sources) else unjudged_queries(queries, qrels)
+        given = queries
         if len(weak) == len(sources):
             queries = qrels = None
         trainer = replace(self.trainer(callback, solver), checkpoint=checkpoint)
@@ -227,6 +227,7 @@ class TextRanker(PairEditor, Ranker):
             self.model_ = TextModel(trainer.lexical, constraints=trainer.constraints)
         score, vectors = (None, None) if dense is None else tune_dense(trainer, self.model_, data, dense)
         if weak:
+            typed = unjudged_queries(given, qrels)
             self.model_ = WeakSupervision.of(trainer, self.model_, data, weak, typed).train()
         if vectors is not None:
             self.model_, self.dense_ = replace(self.model_, dense=score), vectors

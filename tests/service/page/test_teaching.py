@@ -8,6 +8,7 @@ import pytest
 
 from sparserank.service.learning.grades import is_held_out
 
+from ..conftest import wait_until
 from .browsing import expect, picture, search
 from .world import write_world
 
@@ -73,6 +74,7 @@ def test_a_result_with_an_address_leads_there_and_that_is_a_click(run, visits):
     page.go_back()
     expect(page.locator("#results")).to_have_attribute("data-query", "red ship")
     expect(page.locator("#feedback-status")).to_be_visible()
+    wait_until(lambda: running.store.since(0) != [])
     (click,) = running.store.since(0)
     assert (click.kind, click.query, click.document) == ("click", "red ship", "boat-red")
 
