@@ -83,9 +83,9 @@ def test_gram_times_dense_rows_and_documents(bounds):
 
 @pytest.mark.parametrize("bounds", BOUNDS)
 def test_W_between_two_gram_matrices(bounds):
-    words, out = sparse((6, 6), 3).toarray(), np.zeros(W.nnz, np.float32)
-    words += words.T
-    gram = GRAM.indptr, GRAM.indices, GRAM.data
+    half, out = sparse((6, 6), 3), np.zeros(W.nnz, np.float32)
+    words = csr_array(half + half.T)
+    gram, of_words = ((one.indptr, one.indices, one.data) for one in (GRAM, words))
     for bound in bounds:
-        between_grams(*bound, W.indptr, W.indices, W.data, *gram, words, out)
-    assert_allclose(out, at_entries(GRAM.toarray() @ W.toarray() @ words), rtol=1e-5, atol=1e-6)
+        between_grams(*bound, W.indptr, W.indices, W.data, *gram, *of_words, out)
+    assert_allclose(out, at_entries(GRAM.toarray() @ W.toarray() @ words.toarray()), rtol=1e-5, atol=1e-6)

@@ -162,6 +162,6 @@ def test_many_documents_are_read_once_only(monkeypatch):
     W = started(a_pattern(lists.shape, share=0.05))
     with local_operator(lists, RIDGE, W, 1) as operator:
         assert isinstance(operator, WordOperator)
-    monkeypatch.setattr(pattern_ridge, "MAX_SIZE", 0)
+    monkeypatch.setattr(pattern_ridge, "MAX_WORDS", 0)
     with local_operator(lists, RIDGE, W, 1) as operator:
         assert isinstance(operator, LocalOperator)

@@ -172,7 +172,7 @@ def test_the_steps_of_a_loss_have_the_bits_of_one_machine(world, loss):
 @pytest.mark.parametrize("is_small", [True, False])
 def test_the_squared_loss_on_a_pattern_is_that_of_one_machine(world, monkeypatch, is_small):
     monkeypatch.setattr(world[2], "is_small", is_small)
-    monkeypatch.setattr("sparserank.optim.pattern_ridge.MAX_SIZE", 0)  # products read documents
+    monkeypatch.setattr("sparserank.optim.pattern_ridge.MAX_WORDS", 0)  # products read documents
     here, there, cluster = world
     W, fixed = some_weights(here), np.arange(some_weights(here).nnz) == 2
     before = len(cluster.products)

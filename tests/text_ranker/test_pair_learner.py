@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from sparserank.errors import DataError
+from sparserank.optim import pattern_ridge
 from sparserank.optim.closed_form import ClosedForm
 from sparserank.optim.penalties import Ridge
 from sparserank.optim.problems import ListProblem
@@ -129,19 +130,29 @@ def test_pairs_are_refitted_after_the_cut():
 
 
 @pytest.mark.parametrize(
-    ("loss", "pairs", "most", "tried"),
-    [("domination", 30, 90 * WORDS, (False, True)), ("domination", 30, 90 * WORDS - 1, (False,)),
-     ("squared", 30, 0, (True,))],
-)  # fmt: skip
-def test_a_refit_before_another_loss_is_tried_if_its_products_are_cheap(monkeypatch, loss, pairs, most, tried):
-    """30 pairs start from 90, and a product from sums in words multiplies each by every column."""
-    monkeypatch.setattr(pair_learner, "MAX_REFIT_COST", most)
+    ("loss", "pairs", "tried"),
+    [("domination", 500_000, (False, True)), ("domination", 500_001, (False,)), ("squared", 500_001, (True,))],
+)
+def test_a_refit_before_another_loss_is_tried_up_to_some_number_of_pairs(loss, pairs, tried):
+    assert learner(pairs, loss=loss).refits() == tried
+
+
+def test_a_refit_before_another_loss_is_tried_if_its_products_are_cheap(monkeypatch):
+    """A product from sums in words multiplies each pair by every column, one from documents each word by documents."""
     lists = world().lists
-    assert (np.diff(lists.Q.indptr) ** 2).sum() * lists.D.shape[0] > 90 * WORDS, "products from documents cost more"
-    assert learner(pairs, loss=loss).refits(lists) == tried
-    monkeypatch.setattr(pair_learner, "MAX_REFIT_COST", (np.diff(lists.Q.indptr) ** 2).sum() * lists.D.shape[0])
-    assert learner(500_000, loss=loss).refits(lists) == ((True,) if loss == "squared" else (False, True))
-    assert learner(500_001, loss=loss).refits(lists) == ((True,) if loss == "squared" else (False,))
+    some = learner(30, loss="domination")
+    found = some.find_pairs(ClosedForm(lists.D), lists, 0.5, Ridge())
+    by_words = found.nnz * len(np.unique(found.indices))
+    by_documents = lists.query_gram.nnz * lists.D.shape[0]
+    assert by_words < by_documents
+    for most, is_tried in ((by_words, True), (by_words - 1, False)):
+        monkeypatch.setattr(pair_learner, "MAX_REFIT_COST", most)
+        assert some.can_refit(lists, found) == is_tried
+    assert learner(30, loss="squared").can_refit(lists, found)
+    monkeypatch.setattr(pattern_ridge, "MAX_WORDS", 0)
+    for most, is_tried in ((by_documents, True), (by_documents - 1, False)):
+        monkeypatch.setattr(pair_learner, "MAX_REFIT_COST", most)
+        assert some.can_refit(lists, found) == is_tried
 
 
 # ------------------------------------------------------------------------------------------------ large collections

@@ -79,44 +79,36 @@ def gram_at_pairs(
 
 
 @njit(cache=True, nogil=True)
-def between_grams(first, last, start, column, weight, gram_start, gram_column, gram, word_gram, out):
-    """out[p] = (G W K)[i, j] for every entry p = (i, j) of W; G is CSR over its rows, K dense over its columns.
+def between_grams(
+    first, last, start, column, weight, gram_start, gram_column, gram, word_start, word, word_gram, out
+):  # fmt: skip
+    """out[p] = (G W K)[i, j] for every entry p = (i, j) of W; G is CSR over its rows, K symmetric CSR over its columns.
 
-    A row of G W has few nonzeros, so a sum runs over those. Each addition of a sum waits for the one before, so four
-    sums run side by side.
+    Most words never occur together, so a row of K has few entries; the row of G W stays in the cache.
     """
-    n_columns = len(word_gram)
-    row, nonzero = np.zeros((2, n_columns + 1), np.float32)
-    place = np.empty(n_columns + 1, np.uint32)
+    row = np.zeros(len(word_start) - 1, np.float32)
     for i in range(first, last):
         if start[i] == start[i + 1]:
             continue
         _add_gram_row(i, start, column, weight, gram_start, gram_column, gram, row)
-        n = np.uint64(0)
-        for j in range(np.uint64(n_columns)):  # without a branch, which would often be predicted wrongly
-            place[n], nonzero[n] = j, row[j]
-            n += np.uint64(row[j] != 0.0)
+        for p in range(start[i], start[i + 1]):
+            j = column[p]
+            out[p] = _dot(np.uint64(word_start[j]), np.uint64(word_start[j + 1]), word, word_gram, row)
         row[:] = 0.0
-        p, last_of_row = start[i], start[i + 1]
-        while p + 4 <= last_of_row:
-            _dot_four(n, nonzero, place, word_gram, column[p : p + 4], out[p : p + 4])
-            p += 4
-        for rest in range(p, last_of_row):
-            words, total = word_gram[column[rest]], np.float32(0.0)
-            for k in range(n):
-                total += nonzero[k] * words[place[k]]
-            out[rest] = total
 
 
 @njit(cache=True, nogil=True)
-def _dot_four(n, factors, place, word_gram, columns, out):
-    """out[m] = sum_k factors[k] K[columns[m], place[k]] for m < 4 and k < n."""
-    a, b, c, d = word_gram[columns[0]], word_gram[columns[1]], word_gram[columns[2]], word_gram[columns[3]]
-    of_a, of_b, of_c, of_d = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
-    for k in range(n):
-        factor, j = factors[k], place[k]
-        of_a += factor * a[j]
-        of_b += factor * b[j]
-        of_c += factor * c[j]
-        of_d += factor * d[j]
-    out[0], out[1], out[2], out[3] = of_a, of_b, of_c, of_d
+def _dot(begin, end, place, value, row):
+    """sum_t value[t] row[place[t]]: each addition of a sum waits for the one before, so four sums run side by side."""
+    a, b, c, d = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    t, four = begin, np.uint64(4)
+    while t + four <= end:
+        a += value[t] * row[place[t]]
+        b += value[t + np.uint64(1)] * row[place[t + np.uint64(1)]]
+        c += value[t + np.uint64(2)] * row[place[t + np.uint64(2)]]
+        d += value[t + np.uint64(3)] * row[place[t + np.uint64(3)]]
+        t += four
+    while t < end:
+        a += value[t] * row[place[t]]
+        t += np.uint64(1)
+    return (a + b) + (c + d)

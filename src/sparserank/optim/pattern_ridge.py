@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..thread_pool import map_in_threads
-from .closed_form import MAX_SIZE, Side, multiply_targets
+from .closed_form import Side, multiply_targets
 from .document_source import DocumentSource
 from .linalg import conjugate_gradient
 from .losses import Squared
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 BLOCK_FLOATS = 1 << 26
 """Numbers in the dense product of W's rows and a block of documents."""
+MAX_WORDS = 16_384
+"""The most columns of a pattern whose products run over DᵀD: this matrix takes 1 GiB until its zeros are removed."""
 
 
 class Operator(Protocol):
@@ -134,14 +136,14 @@ class LocalOperator:
         self.add_document_ridge(weight, out)
         return out
 
-    def between_grams(self, weight: Matrix, column: NDArray[np.int32], word_gram: Matrix) -> Matrix:
+    def between_grams(self, weight: Matrix, column: NDArray[np.int32], word_gram: tuple[NDArray[Any], ...]) -> Matrix:
         """((QᵀVQ + a) W K)_P, with the columns of W numbered as in K."""
         from .._kernels.pattern import between_grams
 
         gram, out = (self._gram.indptr, self._gram.indices, self._gram.data), np.zeros_like(weight)
 
         def run(bound: tuple[int, int]) -> None:
-            between_grams(*bound, self._start, column, weight, *gram, word_gram, out)
+            between_grams(*bound, self._start, column, weight, *gram, *word_gram, out)
 
         map_in_threads(run, self._bounds, self._threads)
         return out
@@ -159,7 +161,7 @@ class LocalOperator:
 class WordOperator:
     """The operator on the pattern of W from sums over queries and documents: a product reads no document.
 
-    It needs DᵀD at the columns of W, dense.
+    It keeps DᵀD at the columns of W without its zeros: the words that never occur together.
     """
 
     def __init__(self, problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> None:
@@ -168,8 +170,9 @@ class WordOperator:
         self.diagonal = self._local.diagonal
         columns, column = np.unique(W.indices, return_inverse=True)
         D, queries = Side(problem.D, words=columns), equations.weighted_queries
-        self._word_gram = D.compute_gram(threads)
-        self._word_gram[np.diag_indices(len(columns))] += np.float32(ridge.document)
+        word_gram = D.compute_gram(threads)
+        word_gram[np.diag_indices(len(columns))] += np.float32(ridge.document)
+        self._word_gram = _without_zeros(word_gram)
         self._column = column.astype(np.int32)
         live = np.flatnonzero(np.diff(W.indptr))
         row = np.repeat(np.arange(len(live)), np.diff(W.indptr)[live])
@@ -186,15 +189,34 @@ class WordOperator:
         return self._local.between_grams(weight, self._column, self._word_gram)
 
 
+def _without_zeros(matrix: Matrix) -> tuple[NDArray[Any], ...]:
+    """The same matrix as CSR arrays: where each row starts, columns in 16 bits, and values."""
+    start = np.append(0, np.cumsum(np.count_nonzero(matrix, axis=1)))
+    column, value = np.empty(start[-1], np.uint16), np.empty(start[-1], np.float32)
+    for row, begin, end in zip(matrix, start[:-1], start[1:], strict=True):
+        column[begin:end] = places = np.flatnonzero(row)
+        value[begin:end] = row[places]
+    return start, column, value
+
+
+def product_costs(problem: ListProblem, W: csr_array) -> tuple[float, float]:
+    """Return bounds of the multiplications of one product: from documents, and from sums in words.
+
+    The second one is infinite if the sums would not fit.
+    """
+    n_columns = len(np.unique(W.indices))
+    by_documents = float(problem.query_gram.nnz) * problem.D.shape[0]
+    return by_documents, float(W.nnz) * n_columns if n_columns <= MAX_WORDS else np.inf
+
+
 @contextmanager
 def local_operator(problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> Iterator[Operator]:
     """The operator on the pattern of W, computed by threads: from documents, or from sums in words if cheaper.
 
     Documents that are elsewhere compute their part of it there.
     """
-    n_columns = len(np.unique(W.indices))
-    by_documents = problem.query_gram.nnz * problem.D.shape[0]
-    if n_columns <= MAX_SIZE and W.nnz * n_columns < by_documents:
+    by_documents, by_words = product_costs(problem, W)
+    if by_words < by_documents:
         yield WordOperator(problem, ridge, W, threads)
     elif isinstance(problem.D, DocumentSource):
         with problem.D.operator(problem, ridge, W) as operator:

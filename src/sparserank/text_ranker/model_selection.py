@@ -126,7 +126,7 @@ def learn_pairs(
         result = TuningResult(normalization, ridge, 0.0, lexical, lexical, p_value=choice.p_value)
         return empty_pattern(data.lists.shape), result
     closed_form, best = ClosedForm(data.lists.D, learner.max_size), None
-    refits = learner.refits(data.lists)
+    refits = learner.refits()
 
     @cache
     def find_pairs(number: int) -> csr_array | None:
@@ -142,6 +142,8 @@ def learn_pairs(
         return [learner.candidate_lists(fold.train, search) for fold in folds]
 
     for refit in refits:
+        if refit and not learner.can_refit(folds[0].train.lists, find_pairs(0)):
+            continue
         report = Progress(callback, f"learning pairs{' and refitting them' * refit} without the held-out queries")
         parts = []
         for number in range(len(folds)):

@@ -20,7 +20,7 @@ from ..optim.closed_form import MAX_SIZE, ClosedForm
 from ..optim.losses import Domination, Hinge, Softmax
 from ..optim.pattern_adagrad import PatternAdagrad
 from ..optim.pattern_l1 import PatternL1
-from ..optim.pattern_ridge import PatternRidge
+from ..optim.pattern_ridge import PatternRidge, product_costs
 from ..optim.penalties import NoPenalty, Ridge
 from ..optim.problems import ListProblem
 from ..optim.pruning import Importance, PairBudget, RowPruning, empty_pattern, prune, prune_rows
@@ -43,7 +43,7 @@ FIRST_FACTOR, FIRST_STEPS, STEPS = 3, 6, 10
 """The first pruning keeps this many times the budget and refits in this many steps; the second one keeps the budget."""
 PATTERN_RIDGE_FACTOR = 3.0
 """A sparse pattern regularizes W by itself, so a refit divides the ridge of documents by this number."""
-MAX_REFIT_COST = 5e8
+MAX_REFIT_COST = 2e10
 """Multiplications in one product of a refit, up to which a refit is tried before another loss."""
 MAX_REFIT_PAIRS = 500_000
 """Pairs up to which a refit is tried before another loss: on held-out training queries of NFCorpus, nDCG@10 rises from
@@ -80,20 +80,23 @@ class PairLearner:
                 "which prunes W to the budget."
             )
 
-    def refits(self, lists: ListProblem) -> tuple[bool, ...]:
+    def refits(self) -> tuple[bool, ...]:
         """Return which variants to try: W pruned to the budget (False), W refitted by the squared loss (True), or both.
 
-        A refit makes some weights negative, and dropping those costs more than the refit gains. A product of a refit
-        reads documents or sums in words; for long queries or many documents it would dominate the training time.
+        A refit makes some weights negative, and dropping those costs more than the refit gains.
         """
         if self.budget.nonnegative:
             return (False,)
         if self.loss == "squared":
             return (True,)
-        by_documents = float(np.sum(np.diff(lists.Q.indptr).astype(np.float64) ** 2)) * lists.D.shape[0]
-        by_words = FIRST_FACTOR * self.budget.pairs * min(lists.D.shape[1], self.max_size)
-        is_cheap = self.budget.pairs <= MAX_REFIT_PAIRS and min(by_documents, by_words) <= MAX_REFIT_COST
-        return (False, True) if is_cheap else (False,)
+        return (False, True) if self.budget.pairs <= MAX_REFIT_PAIRS else (False,)
+
+    def can_refit(self, lists: ListProblem, found: csr_array | None) -> bool:
+        """Return whether a refit of what `find_pairs` returned takes a small part of the training time.
+
+        A refit of long queries, whose products read documents, would dominate it.
+        """
+        return self.loss == "squared" or found is None or min(product_costs(lists, found)) <= MAX_REFIT_COST
 
     def fit(
         self,
