@@ -109,13 +109,13 @@ class TrialObserver:
         won = tally.wins > tally.losses and tally.p_value < self._promote_level
         result = {**tally.to_dict(), "rule": {"after": self._promote_after, "level": self._promote_level}}
         self._end(trial.version, promoted=won, result=result)
-        log.info("version %d is %s: %s", trial.version, "served" if won else "not served", said(tally))
+        log.info("version %d is %s: %s", trial.version, "served" if won else "not served", describe(tally))
 
 
-def said(tally: Tally) -> str:
+def describe(tally: Tally) -> str:
     """Return a tally as a sentence.
 
-    >>> said(Tally(wins=30, losses=10, ties=2))
+    >>> describe(Tally(wins=30, losses=10, ties=2))
     'it won 30 of 40 decided impressions (75 %, 60 to 86 %; p = 0.0022)'
     """
     low, high = tally.interval

@@ -90,9 +90,9 @@ def promote(
         manifest = registry._manifest()
         version = _candidate(manifest, candidate)
         if result is not None:
-            judged = replace(version, check={**version.check, "interleaving": dict(result)})
-            versions = tuple(judged if one is version else one for one in manifest.versions)
-            manifest, version = replace(manifest, versions=versions), judged
+            recorded = replace(version, check={**version.check, "interleaving": dict(result)})
+            versions = tuple(recorded if one is version else one for one in manifest.versions)
+            manifest, version = replace(manifest, versions=versions), recorded
         write_manifest(registry._manifest_path, manifest.with_served(version.number))
     log.info("serving version %d, which was on trial", version.number)
     return version
