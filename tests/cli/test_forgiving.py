@@ -21,7 +21,7 @@ def model(tmp_path_factory):
 def test_search_tells_what_it_corrected(capsys, model):
     said = printed(capsys, "search", model, "red dishwaser", "--typos")
     assert sorted(row["id"] for row in said["results"]) == ["d1", "d2"]
-    assert said["corrections"] == [{"asked": "dishwaser", "used": "dishwasher"}]
+    assert said["corrections"] == [{"word": "dishwaser", "replacement": "dishwasher"}]
     assert "corrections" not in printed(capsys, "search", model, "red dishwaser")
     assert call("search", model, "dishwaser", "--typos") == 0
     assert "corrected: dishwaser → dishwasher" in capsys.readouterr().out

@@ -65,8 +65,8 @@ def test_the_schema_is_the_one_that_vespas_own_package_writes():
     profile = RankProfile(
         "sparserank",
         first_phase="rawScore(terms)",
-        inputs=[("query(asked)", "tensor<float>(term{})")],
-        second_phase=SecondPhaseRanking("sum(query(asked) * attribute(weights))", rerank_count=100),
+        inputs=[("query(words)", "tensor<float>(term{})")],
+        second_phase=SecondPhaseRanking("sum(query(words) * attribute(weights))", rerank_count=100),
     )
     theirs = blocks(Schema("doc", Document(fields=fields), rank_profiles=[profile]).schema_to_text)
     # it knows no dictionaries: https://docs.vespa.ai/en/reference/schema-reference.html#dictionary
@@ -100,12 +100,12 @@ def test_a_query_tensor_is_terms_and_weights_signs_and_all():
     vectors, queries = vectors_and_queries(2)
     signs = set()
     for text in queries.values():
-        tensor = vespa.body(vectors, text, 10, 100)["input.query(asked)"]
+        tensor = vespa.body(vectors, text, 10, 100)["input.query(words)"]
         assert tensor == vectors.by_name(vectors.query(text))
         signs |= {weight > 0.0 for weight in tensor.values()}
     assert signs == {True, False}
     odd = sr.TextRanker("bm25", analyzer=sr.Analyzer("english", ngrams=2)).fit({"a": "heart attack", "b": "größe"})
-    tensor = query_body(odd, "vespa", "heart attack größe")["input.query(asked)"]
+    tensor = query_body(odd, "vespa", "heart attack größe")["input.query(words)"]
     assert set(tensor) >= {"heart", "attack", "heart+attack"}
     jsonschema_rs.validate(schemas.VESPA_ASKED, tensor)
 

@@ -22,7 +22,7 @@ def test_corrections_are_told_apart_from_the_query(service):
     found = search(service, query="red bicylce", typos=True, explain=True, lexical=True)
     right = search(service, query="red bicycle", explain=True, lexical=True)
     assert found["query"] == "red bicylce"
-    assert found["corrections"] == [{"asked": "bicylce", "used": "bicycle"}]
+    assert found["corrections"] == [{"word": "bicylce", "replacement": "bicycle"}]
     assert [(one["id"], one["score"]) for one in found["results"]] == [
         (one["id"], one["score"]) for one in right["results"]
     ]

@@ -45,7 +45,7 @@ def test_a_corrected_query_has_the_results_of_the_correct_one(ranker):
     assert found.corrections == (Correction("dishwaser", "dishwasher"),)
     assert ranker.search_lexical("dishwaser", typos=True) == ranker.search_lexical("dishwasher")
     assert ids(ranker.search("dihswasher Macihne", typos=True)) == ids(ranker.search("dishwasher machine"))
-    assert [one.asked for one in ranker.search("dihswasher Macihne", typos=True).corrections] == [
+    assert [one.word for one in ranker.search("dihswasher Macihne", typos=True).corrections] == [
         "dihswasher",
         "Macihne",
     ]

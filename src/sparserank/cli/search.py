@@ -66,7 +66,7 @@ def search(
         print_json(found | ({"facets": counts} if names else {}))
         return
     if hits.corrections:
-        print("corrected: " + ", ".join(f"{one.asked} → {one.used}" for one in hits.corrections))
+        print("corrected: " + ", ".join(f"{one.word} → {one.replacement}" for one in hits.corrections))
     if not hits:
         print(
             "no document has any of these words" if filter is None else "no document matches the words and the filter"

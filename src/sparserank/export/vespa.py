@@ -73,7 +73,7 @@ def body(vectors: Vectors, text: str, k: int, window: int, chosen: str | None = 
         "ranking.profile": "sparserank",
         "ranking.rerankCount": hits,
         "hits": k,
-        "input.query(asked)": vectors.by_name(weights),
+        "input.query(words)": vectors.by_name(weights),
     }
 
 

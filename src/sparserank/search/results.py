@@ -16,12 +16,12 @@ class Correction(NamedTuple):
 
     Attributes
     ----------
-    asked, used : str
+    word, replacement : str
         The word of the query, and the word that was searched.
     """
 
-    asked: str
-    used: str
+    word: str
+    replacement: str
 
 
 class SearchResults(list["Hit"]):

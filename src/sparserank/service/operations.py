@@ -14,7 +14,7 @@ from .state import Service, json_response, services_of, wait_for_database
 router = APIRouter()
 
 
-def _asked(request: Request) -> list[Service]:
+def _requested_services(request: Request) -> list[Service]:
     """Return the service of the collection that the request names, or all of them."""
     service = request.scope["service"]
     return list(services_of(request).values()) if service is None else [service]
@@ -31,7 +31,7 @@ def _combined(request: Request, status: str, bodies: list[dict[str, Any]]) -> Re
 async def health(request: Request) -> Response:
     """Report that the service and its database answer."""
     bodies = []
-    for service in _asked(request):
+    for service in _requested_services(request):
         loaded, last = service.reloader.model(), await wait_for_database(service.store.submit_last())
         bodies.append({"version": loaded.version.number, "documents": len(loaded.ranker.index_), "feedback": last})
     return _combined(request, "ok", bodies)
@@ -40,9 +40,9 @@ async def health(request: Request) -> Response:
 @router.get("/ready", response_model=schemas.ReadyResponse, responses=error_responses(503))
 async def ready(request: Request) -> Response:
     """Report that this worker accepts requests; 503 from SIGTERM on. It does not ask the database."""
-    if _asked(request)[0].is_draining:
+    if _requested_services(request)[0].is_draining:
         return problem(503, "the service is stopping; send requests to another one", {"retry-after": "5"})
-    versions = [{"version": service.reloader.model().version.number} for service in _asked(request)]
+    versions = [{"version": service.reloader.model().version.number} for service in _requested_services(request)]
     return _combined(request, "ready", versions)
 
 

@@ -223,8 +223,8 @@ class ExplainedResult(Result):
 class CorrectionBody(BaseModel):
     """A word of the query that was corrected, and the word that was searched instead."""
 
-    asked: str
-    used: str
+    word: str
+    replacement: str
 
 
 class SearchResponse(BaseModel):

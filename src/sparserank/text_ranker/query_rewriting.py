@@ -40,9 +40,9 @@ BEGINS_WITH = "begins with"
 
 
 class Note(NamedTuple):
-    """Why a query has a word: the word that was asked for, and what the other word is to it."""
+    """Why a query has another word: the word as typed, and what the other word is to it."""
 
-    asked: str
+    word: str
     text: str
 
 
@@ -63,7 +63,7 @@ class RewrittenQuery:
     @property
     def completed(self) -> set[str]:
         """The unfinished words that stand for words that begin with them."""
-        return {note.asked for note in self.notes.values() if note.text.startswith(BEGINS_WITH)}
+        return {note.word for note in self.notes.values() if note.text.startswith(BEGINS_WITH)}
 
 
 def as_typed(model: TextModel, text: str) -> RewrittenQuery:
@@ -76,8 +76,8 @@ def synonym_notes(model: TextModel, text: str) -> dict[int, Note]:
     if not model.lexical.synonyms:
         return {}
     added = model.lexical.synonym_table.added(text)
-    shown = model.lexical.surface_forms(asked for _, asked in added.values())
-    return {column: Note(asked, f"synonym of {shown.get(asked, asked)}") for column, (_, asked) in added.items()}
+    shown = model.lexical.surface_forms(word for _, word in added.values())
+    return {column: Note(word, f"synonym of {shown.get(word, word)}") for column, (_, word) in added.items()}
 
 
 class _Word(NamedTuple):
@@ -105,10 +105,10 @@ def rewrite(model: TextModel, index: Index, text: str, typos: bool, prefix: bool
         best = _best_correction(model, frequency, word)
         if best is None:
             continue
-        asked, stem = text[word.start : word.end], lexical.words[best.column]
-        note = Note(asked, f"typo of {best.spelling}")
+        spelling, stem = text[word.start : word.end], lexical.words[best.column]
+        note = Note(spelling, f"typo of {best.spelling}")
         notes[best.column] = note
-        corrections.append(Correction(asked, best.spelling))
+        corrections.append(Correction(spelling, best.spelling))
         if frequency.of(word.column):
             added.append({best.column: _scale(model, index, word.column, {best.column: 1.0})})
         else:

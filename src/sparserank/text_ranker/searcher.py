@@ -89,7 +89,7 @@ class TextSearcher(DenseSearch):
         (['d1'], {'year': {'1999': 1}})
         >>> results = ranker.search("aple", typos=True)
         >>> [hit.id for hit in results], results.corrections
-        (['d1'], (Correction(asked='aple', used='apple'),))
+        (['d1'], (Correction(word='aple', replacement='apple'),))
         """
         index = self._filtered_index(filter)
         if typos or prefix:

@@ -122,7 +122,7 @@ function countText(answer, state) {
 }
 
 function unknownText(answer) {
-  const corrected = new Set((answer.corrections ?? []).map((one) => one.asked.toLowerCase()));
+  const corrected = new Set((answer.corrections ?? []).map((one) => one.word.toLowerCase()));
   const completed = new Set((answer.completed ?? []).map((word) => word.toLowerCase()));
   const unknown = answer.unknown.filter((word) => !corrected.has(word.toLowerCase()) && !completed.has(word.toLowerCase()));
   if (!unknown.length) return "";
@@ -134,24 +134,24 @@ function unknownText(answer) {
 function drawCorrections(answer) {
   const unknown = new Set(answer.unknown.map((word) => word.toLowerCase()));
   const corrections = answer.corrections ?? [];
-  const replaced = corrections.filter((one) => unknown.has(one.asked.toLowerCase()));
-  const added = corrections.filter((one) => !unknown.has(one.asked.toLowerCase()));
+  const replaced = corrections.filter((one) => unknown.has(one.word.toLowerCase()));
+  const added = corrections.filter((one) => !unknown.has(one.word.toLowerCase()));
   const content = [];
   if (replaced.length) {
     const query = corrected(answer.query, replaced);
     content.push(element("p", {}, "Did you mean ", button(`Search for ${query}`, { onclick: () => go({ query, page: 1 }) }, query), "? No document contains ",
-      replaced.map((one) => `“${one.asked}”`).join(" or "), ", so these are the results for it."));
+      replaced.map((one) => `“${one.word}”`).join(" or "), ", so these are the results for it."));
   }
   if (added.length) {
-    content.push(element("p", {}, "Also searched for ", ...added.flatMap((one, place) => [place ? ", " : "", element("strong", {}, one.used)]), ", because few documents contain ",
-      added.map((one) => `“${one.asked}”`).join(" or "), "."));
+    content.push(element("p", {}, "Also searched for ", ...added.flatMap((one, place) => [place ? ", " : "", element("strong", {}, one.replacement)]), ", because few documents contain ",
+      added.map((one) => `“${one.word}”`).join(" or "), "."));
   }
   byId("corrections").replaceChildren(...content);
   byId("corrections").hidden = !content.length;
 }
 
 function corrected(query, corrections) {
-  const used = new Map(corrections.map((one) => [one.asked.toLowerCase(), one.used]));
+  const used = new Map(corrections.map((one) => [one.word.toLowerCase(), one.replacement]));
   return query.split(/([\p{L}\p{N}_]+)/u).map((part) => used.get(part.toLowerCase()) ?? part).join("");
 }
 

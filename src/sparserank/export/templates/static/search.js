@@ -146,8 +146,8 @@ function explain(terms, doc) {
   for (const { word, shown, docs, values, from } of terms) {
     const at = position(docs, doc);
     if (at >= 0)
-      for (const [asked, weight] of from)
-        lines.push({ query: asked, document: shown, word, contribution: weight * values[at] });
+      for (const [query, weight] of from)
+        lines.push({ query, document: shown, word, contribution: weight * values[at] });
   }
   return lines.sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution));
 }
