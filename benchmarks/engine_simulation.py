@@ -144,7 +144,7 @@ class VespaEngine:
         raw = self.found.scores(json.loads(where[2]))
         order = np.argsort(-raw, kind="stable")[: int(where[1])]
         order = order[raw[order] > 0.0][: body["ranking.rerankCount"]]
-        scores = self.scored.scores(body["input.query(asked)"])[order]
+        scores = self.scored.scores(body["input.query(words)"])[order]
         again = np.argsort(-scores, kind="stable")[: body["hits"]]
         return [(self.found.ids[order[i]], float(scores[i])) for i in again]
 

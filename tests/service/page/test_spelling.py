@@ -37,7 +37,9 @@ def test_a_word_that_was_added_to_a_rare_one_is_told_apart(service, visits):
 
     def add(route):
         answer = route.fetch()
-        route.fulfill(response=answer, json=answer.json() | {"corrections": [{"word": "sales", "replacement": "sails"}]})
+        route.fulfill(
+            response=answer, json=answer.json() | {"corrections": [{"word": "sales", "replacement": "sails"}]}
+        )
 
     page.route("**/search", add)
     search(page, "red sails")
