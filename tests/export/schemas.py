@@ -114,7 +114,7 @@ BULK_DOCUMENT = closed({"id": STRING, "title": STRING, "text": STRING}, {"sparse
 VESPA_WEIGHTS = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}}
 VESPA_MOST_HITS = 10_000  # of the application's query profile; where there is none, 400
 VESPA_LABEL = {"pattern": r'^[^"\\\x00-\x20]+$'}  # labels of a query are read as they stand between quotes
-VESPA_QUERY = {"type": "object", "propertyNames": VESPA_LABEL, "additionalProperties": {"type": "number"}}
+VESPA_WORDS = {"type": "object", "propertyNames": VESPA_LABEL, "additionalProperties": {"type": "number"}}
 VESPA_TENSOR = closed({"cells": {"type": "object", "additionalProperties": {"type": "number"}}})
 VESPA_PUT = closed(
     {
@@ -130,7 +130,7 @@ VESPA_QUERY = closed(
         "ranking.profile": constant("sparserank"),
         "ranking.rerankCount": {"type": "integer", "minimum": 1},
         "hits": {"type": "integer", "minimum": 0, "maximum": VESPA_MOST_HITS},
-        "input.query(words)": VESPA_QUERY,
+        "input.query(words)": VESPA_WORDS,
     }
 )
 

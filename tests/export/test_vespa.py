@@ -107,7 +107,7 @@ def test_a_query_tensor_is_terms_and_weights_signs_and_all():
     odd = sr.TextRanker("bm25", analyzer=sr.Analyzer("english", ngrams=2)).fit({"a": "heart attack", "b": "größe"})
     tensor = query_body(odd, "vespa", "heart attack größe")["input.query(words)"]
     assert set(tensor) >= {"heart", "attack", "heart+attack"}
-    jsonschema_rs.validate(schemas.VESPA_QUERY, tensor)
+    jsonschema_rs.validate(schemas.VESPA_WORDS, tensor)
 
 
 def test_everything_written_fits_the_engines_format(tmp_path):

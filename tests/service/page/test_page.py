@@ -253,3 +253,17 @@ def test_the_page_has_no_inline_script_or_style_and_reads_no_markup():
     named = re.findall(r'(?:href|src)="/page/([^"]+)"', html)
     named += [name for script in PAGE.glob("*.js") for name in re.findall(r'from "\./([^"]+)"', script.read_text())]
     assert {file.name for file in PAGE.iterdir()} == {*named, "index.html"}
+
+
+def test_words_typed_before_the_script_runs_are_searched_for(service, visits):
+    page = visits.open(service.url)
+    held_back = []
+    page.route("**/main.js*", lambda route: held_back.append(route))
+    page.goto(service.url, wait_until="commit")
+    page.fill("#query", "kept dry")
+    page.wait_for_timeout(200)
+    assert page.get_attribute("#results", "data-query") is None
+    held_back.pop().continue_()
+    expect(page.locator("#results")).to_have_attribute("data-query", "kept dry")
+    assert page.input_value("#query") == "kept dry"
+    assert "q=kept+dry" in page.url

@@ -258,6 +258,11 @@ walkResults(list, box);
 linkLines(list);
 takeToken();
 await Promise.race([prepare(), new Promise((done) => { setTimeout(done, PREPARE_MS); })]); // a slow answer delays no search
+const early = box.value; // typed before this script ran
 followState(show);
+if (early.trim() && early.trim() !== readState().query) {
+  box.value = early;
+  typed();
+}
 checkHealth();
 feedbackQueue.send();
