@@ -122,7 +122,7 @@ def test_what_is_kept_of_documents_is_bounded_by_their_length_and_the_last_ones_
     assert read.characters <= 1000 < sum(map(len, texts))
     assert read.words(ENGLISH, texts[-1]) is found[-1]
     assert read.words(ENGLISH, texts[0]) is not found[0]
-    assert read.words(ENGLISH, texts[0]) == found[0]
+    assert read.words(ENGLISH, texts[0]).starts.tolist() == found[0].starts.tolist()
     long = "longer " * 1000
     assert len(read.words(ENGLISH, long).forms) == 1000
     assert read.characters <= 1000

@@ -336,6 +336,19 @@ def score_all(columns, query, starts, docs, weights, n_docs, total):
 
 
 @njit(cache=True, nogil=True)
+def select_best(scores, is_live, out_scores, out_docs):
+    """Mark the live documents whose score is not 0 and select the best; return the marks and how many are selected."""
+    matches, size = np.empty(len(scores), np.bool_), 0
+    for doc in range(len(scores)):
+        value = scores[doc]
+        matches[doc] = is_live[doc] and value != np.float32(0.0)
+        if matches[doc] and value > -np.inf and (size < len(out_scores) or value > out_scores[0]):
+            size = _push(value, doc, out_scores, out_docs, size)
+    _sort_heap(out_scores, out_docs, size)
+    return matches, size
+
+
+@njit(cache=True, nogil=True)
 def _add_few(weight, docs, weights, begin, end, few, total):
     """Add the postings of the documents `few`, which ascend: exponential search for each, from the last one on."""
     for doc in few:

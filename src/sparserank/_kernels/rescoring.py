@@ -30,19 +30,64 @@ def rescore(
                 expanded[pair_offset + W_columns[j]] = 0.0
 
 
+SCANNED_POSTINGS = 64
+"""A list of at most so many postings for each wanted document is read from the start; a longer one is searched."""
+
+
 @njit(cache=True, nogil=True)
-def weights_at(place, terms, starts, docs, weights):
-    """Return the weight of each term in one document, 0 if it lacks the term; docs of a term ascend."""
-    out = np.zeros(len(terms), np.float32)
-    for i in range(len(terms)):
-        low, high = starts[terms[i]], starts[terms[i] + 1]
-        end = high
-        while low < high:
-            middle = (low + high) // 2
-            if docs[middle] < place:
-                low = middle + 1
+def weights_at(places, terms, starts, docs, weights):
+    """Return out[i, j], the weight of term j in document places[i], 0 if it lacks the term.
+
+    `places` ascend, and so do the documents of a term.
+    """
+    out = np.zeros((len(places), len(terms)), np.float32)
+    for j in range(len(terms)):
+        at, end = starts[terms[j]], starts[terms[j] + 1]
+        is_short = end - at <= SCANNED_POSTINGS * (len(places) - 1)
+        for i in range(len(places)):
+            place, high = places[i], end
+            if is_short:
+                while at < end and docs[at] < place:
+                    at += 1
             else:
-                high = middle
-        if low < end and docs[low] == place:
-            out[i] = weights[low]
+                while at < high:
+                    middle = (at + high) // 2
+                    if docs[middle] < place:
+                        at = middle + 1
+                    else:
+                        high = middle
+            if at == end:
+                break
+            if docs[at] == place:
+                out[i, j] = weights[at]
     return out
+
+
+@njit(cache=True, nogil=True)
+def contributions(found, terms, weights, n_lexical, k):
+    """Explain the scores of documents: found[i, terms[j]] * weights[j] is contribution j to the score of document i.
+
+    Return the positions of the k largest contributions of each document by absolute value, how many there are, and the
+    sums of all that are positive and lexical (j < n_lexical), positive and learned, or negative. Of equal ones the
+    first comes first.
+    """
+    top, counts, sums = np.zeros((len(found), k), np.int64), np.zeros(len(found), np.int64), np.zeros((len(found), 3))
+    sizes = np.zeros(k)
+    for row in range(len(found)):
+        n = 0
+        for j in range(len(weights)):
+            value = weights[j] * np.float64(found[row, terms[j]])
+            if value == 0.0:
+                continue
+            sums[row, 2 if value < 0.0 else 1 if j >= n_lexical else 0] += value
+            size = abs(value)
+            if n == k and (k == 0 or size <= sizes[n - 1]):
+                continue
+            n += n < k
+            at = n - 1
+            while at > 0 and sizes[at - 1] < size:
+                top[row, at], sizes[at] = top[row, at - 1], sizes[at - 1]
+                at -= 1
+            top[row, at], sizes[at] = j, size
+        counts[row] = n
+    return top, counts, sums

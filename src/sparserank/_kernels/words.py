@@ -76,6 +76,24 @@ def find_words(codes, at, ends, doc, is_word, shortest, slots, hashes, starts, p
 
 
 @njit(cache=True, nogil=True)
+def word_bounds(codes, is_word, shortest, n_tokens):
+    """Return where each of the `n_tokens` words that `find_words` finds in a text starts and ends."""
+    starts, ends = np.empty(n_tokens, np.intc), np.empty(n_tokens, np.intc)
+    at, n = 0, 0
+    while at < len(codes) and n < n_tokens:
+        if not is_word[codes[at]]:
+            at += 1
+            continue
+        begin = at
+        while at < len(codes) and is_word[codes[at]]:
+            at += 1
+        if at - begin >= shortest:
+            starts[n], ends[n] = begin, at
+            n += 1
+    return starts, ends
+
+
+@njit(cache=True, nogil=True)
 def rehash(hashes, n_words, slots):
     """Put words 0 … n_words - 1 into an empty, larger table."""
     mask = np.uint64(len(slots) - 1)

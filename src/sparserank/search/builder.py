@@ -26,8 +26,8 @@ from ..errors import DataError
 from .block_maxima import BlockMaxima
 from .index_file import arrays_digest
 from .metadata_columns import MetadataColumns
-from .segment import Segment, inverse_order, read_only
-from .string_array import StringArray
+from .segment import Segment, inverse_order
+from .string_array import StringArray, read_only
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from ..data.formats.tensors import Tensors
 from ..errors import ModelError
 from .encoded_query import EncodedQuery
-from .segment import Postings, Segment, read_only
+from .segment import Postings, Segment
+from .string_array import read_only
 from .top_k import TopK, run_in_threads, search_postings
 
 if TYPE_CHECKING:

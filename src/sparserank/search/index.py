@@ -30,7 +30,7 @@ from .metadata_columns import Counts, add_counts, check_field, check_fields, mat
 from .segment import Segment
 from .shards import load_shards, replace_folder
 from .stored_documents import StoredDocuments
-from .top_k import TopK, scores_of_all, search_segment
+from .top_k import TopK, best_of_all, scores_of_all, search_segment
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -185,6 +185,10 @@ class Index(StoredDocuments):
                 positions[at] = -1 if doc_id is None else segment.position(doc_id)
             expanded = None if self.expansion is None else self.expansion.part_for(number, queries)
             parts.append(search_segment(segment, expanded, queries, k, positions, threads, plan))
+        return self._combined(parts, k)
+
+    def _combined(self, parts: Sequence[TopK], k: int) -> TopK:
+        """Return the best of all segments; a score that is not finite raises ModelError."""
         top = parts[0] if len(parts) == 1 else self._merge_results(parts, k)
         if not np.isfinite(top.scores).all():
             raise ModelError("the index is damaged: a weight is not finite; rebuild the index")
@@ -289,27 +293,38 @@ class Index(StoredDocuments):
         >>> index.facets(csr_array([[1.0]]), ["n"])
         {'n': {'1': 2, '2': 1}}
         """
-        return self.count(query, fields)[1]
+        return self.search_and_count(query, 1, fields=fields)[2]
 
-    def count(self, query: csr_array | EncodedQuery, fields: Iterable[str] = ()) -> tuple[int, Counts]:
-        """Return the number of documents that match a query, and the `facets` of fields.
+    def search_and_count(
+        self, query: csr_array | EncodedQuery, k: int = 10, offset: int = 0, fields: Iterable[str] = ()
+    ) -> tuple[list[Hit], int, Counts]:
+        """Return what `search` returns for one query, the number of documents that match, and the `facets` of fields.
+
+        All postings of the query are read once.
 
         Parameters
         ----------
-        query, fields : csr_array of shape (1, n_terms) or EncodedQuery, and iterable of str
+        query, k, offset : csr_array of shape (1, n_terms) or EncodedQuery, int and int
+            As in `search`.
+        fields : iterable of str
             As in `facets`.
         """
-        total, parts = 0, {name: list[dict[str, int]]() for name in fields}
-        for name in parts:
+        offset, k = validation.count("offset", offset, low=0), validation.count("k", k, low=1)
+        facets = {name: list[dict[str, int]]() for name in fields}
+        for name in facets:
             check_field("facets", name, self.fields)
         queries = query if isinstance(query, EncodedQuery) else EncodedQuery(query)
+        total, parts, room = 0, [], min(k + offset, max(len(self), 1))
         for segment in self.segments:
-            matches = (scores_of_all(segment.postings, queries) != 0.0) & segment.is_live
-            total += int(matches.sum())
+            top, matches = best_of_all(segment, queries, room)
+            parts.append(top)
+            total += int(np.count_nonzero(matches))
             if segment.metadata is not None:
-                for name, counts in parts.items():
+                for name, counts in facets.items():
                     counts.append(segment.metadata.count(name, matches))
-        return total, {name: counts[0] if len(counts) == 1 else add_counts(counts) for name, counts in parts.items()}
+        (found,) = result_rows(self._combined(parts, room))
+        hits = [self.hit_at(number, score) for number, score in found[offset:]]
+        return hits, total, {name: one[0] if len(one) == 1 else add_counts(one) for name, one in facets.items()}
 
     def largest_score(self, query: EncodedQuery) -> float:
         """Return the largest score of any document, deleted ones included.

@@ -20,7 +20,7 @@ from ..data.records import Documents
 from ..errors import DataError, ModelError
 from .block_maxima import BlockMaxima
 from .metadata_columns import MetadataColumns
-from .string_array import StringArray
+from .string_array import StringArray, read_only
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -168,14 +168,17 @@ class Segment:
 
         return csc_array((self.weights, self.docs, self.starts), shape=(len(self), self.n_terms)).tocsr()
 
-    def weights_of(self, position: int, terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the weight of each term in one document, 0 for a term that the document lacks."""
+    def weights_of(self, positions: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return out[i, j], the weight of term j in the document at positions[i], 0 for a term that it lacks."""
         from .._kernels.rescoring import weights_at
 
-        weights: NDArray[np.float32] = weights_at(
-            position, terms.astype(np.int64), self.starts, self.docs, self.weights
+        order = np.argsort(positions)
+        found: NDArray[np.float32] = weights_at(
+            positions[order], terms.astype(np.int64), self.starts, self.docs, self.weights
         )
-        return weights
+        out = np.empty_like(found)
+        out[order] = found
+        return out
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return the arrays for a file."""
@@ -244,13 +247,6 @@ def inverse_order(order: NDArray[np.int64]) -> NDArray[np.int32]:
     out = np.empty(len(order), np.int32)
     out[order] = np.arange(len(order), dtype=np.int32)
     return out
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view; kernels are compiled once, for read-only arrays."""
-    view = array.view()
-    view.setflags(write=False)
-    return view
 
 
 def _check_ids(ids: Iterable[str]) -> None:

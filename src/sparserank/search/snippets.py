@@ -6,7 +6,6 @@ A mark covers a word as the document spells it. Words are found as the analyzer 
 from __future__ import annotations
 
 import re
-from array import array
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,17 +14,20 @@ from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..text import Analyzer
 from ..text.segmentation import SEGMENTED
+from ..text.tokens import WordTable
 
 MAX_CHARACTERS = 100_000
 """Characters of a document that are read, so that the time of a request is bounded."""
 CACHE_CHARACTERS = 12_000_000
 """Characters of the documents whose words are cached, about 64 MB."""
-_WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"[.!?:;]\s|[。！？]")
 _ELLIPSIS = "…"
+_PRECISION, _MAX_CONTRIBUTION = 1e9, 1e6
+"""Contributions are compared in billionths, as integers; one above the maximum counts as the maximum."""
 
 
 class Mark(NamedTuple):
@@ -48,24 +50,15 @@ class _Words(NamedTuple):
     """A document on one line, and its words: start, end and normal form of each, the latter as a number."""
 
     line: str
-    starts: array[int]
-    ends: array[int]
-    forms: array[int]
-
-
-class _Match(NamedTuple):
-    """A document word of the pairs, found in the document, with (start, end) of each of its tokens."""
-
-    start: int
-    end: int
-    word: str
-    tokens: tuple[tuple[int, int], ...]
+    starts: NDArray[np.intc]
+    ends: NDArray[np.intc]
+    forms: NDArray[np.intc]
 
 
 def passage(analyzer: Analyzer, text: str, pairs: Iterable[tuple[str, float]], length: int = 320) -> Passage:
     """Return the passage of a text whose matched words contribute most.
 
-    `pairs` are document words and their contributions, `length` is the maximum number of characters. Each word counts
+    `pairs` are document words and their contributions, `length` is the maximum number of characters. Each pair counts
     once, so a passage with several words beats one that repeats the best of them. An n-gram matches where its words
     are adjacent, and each of them is marked.
 
@@ -77,37 +70,30 @@ def passage(analyzer: Analyzer, text: str, pairs: Iterable[tuple[str, float]], l
     >>> [(snippet.text[start:end], pairs) for start, end, pairs in snippet.marks]
     [('sorting', (0,)), ('lists', (1,))]
     """
-    words = _cache.words(analyzer, text)
+    from .._kernels.passages import best_window, find_marks
+
+    words, numbered = _cache.words(analyzer, text), _forms(analyzer)
     line = words.line
-    numbers: dict[str, list[int]] = {}
-    contributions: dict[str, int] = {}  # in billionths: integer sums stay exact when words are added and removed
-    for number, (word, contribution) in enumerate(pairs):
-        numbers.setdefault(word, []).append(number)
-        contributions[word] = contributions.get(word, 0) + (round(1e9 * contribution) if contribution > 0.0 else 0)
-    matches = _find_matches(words, list(numbers), _form_numbers(analyzer))
-    start, end = _extend(line, *_best_window(matches, contributions, length), length)
+    parts, ends, contributions = list[int](), [0], list[float]()
+    for word, contribution in pairs:
+        parts += numbered.parts(word)
+        ends.append(len(parts))
+        contributions.append(contribution)
+    positive = np.minimum(np.maximum(contributions, 0.0), _MAX_CONTRIBUTION)
+    added = np.rint(_PRECISION * positive).astype(np.int64)
+    start, end, tokens, lasts, numbers = best_window(
+        *words[1:], np.array(ends), np.array(parts, np.intc), added, length
+    )
+    start, end = _extend(line, start, end, length)
     before = f"{_ELLIPSIS} " if start else ""
     after = f" {_ELLIPSIS}" if end < len(line) or len(text) > MAX_CHARACTERS else ""
     shift = len(before) - start
-    marked: dict[tuple[int, int], set[int]] = {}
-    for match in matches:
-        if match.start < end and match.end > start:
-            for a, b in match.tokens:
-                if start <= a and b <= end:
-                    marked.setdefault((a, b), set()).update(numbers[match.word])
-    marks = tuple(Mark(a + shift, b + shift, tuple(sorted(found))) for a, b, found in _disjoint(marked))
-    return Passage(before + line[start:end] + after, marks)
-
-
-def _disjoint(marked: dict[tuple[int, int], set[int]]) -> list[tuple[int, int, set[int]]]:
-    """Return the marks from left to right; those that overlap, such as bigrams, become one."""
-    out: list[tuple[int, int, set[int]]] = []
-    for (start, end), found in sorted(marked.items()):
-        if out and start < out[-1][1]:
-            first, last, numbers = out.pop()
-            start, end, found = first, max(last, end), numbers | found
-        out.append((start, end, found))
-    return out
+    bounds, mark_ends, found = find_marks(words.starts, words.ends, tokens, lasts, numbers, start, end)
+    marks, at, found = [], 0, found.tolist()
+    for a, b, stop in zip(*(bounds + shift).tolist(), mark_ends.tolist(), strict=True):
+        marks.append(Mark(a, b, tuple(found[at:stop])))
+        at = stop
+    return Passage(before + line[start:end] + after, tuple(marks))
 
 
 class WordCache:
@@ -126,7 +112,7 @@ class WordCache:
                 self._entries.move_to_end(key)
                 return self._entries[key]
         line = " ".join(text[:MAX_CHARACTERS].split())
-        words = _Words(line, *_split(analyzer, line))
+        words = _Words(line, *_forms(analyzer).split(line))
         with self._lock:
             if key not in self._entries:
                 self._entries[key] = words
@@ -140,83 +126,54 @@ class WordCache:
 _cache = WordCache(CACHE_CHARACTERS)
 
 
-def _split(analyzer: Analyzer, text: str) -> tuple[array[int], array[int], array[int]]:
-    """Find the words of a text and the numbers of their normal forms, without stop words."""
-    numbers = _form_numbers(analyzer)
-    if not analyzer.is_plain:
-        return _as_arrays(analyzer.spans(text), numbers)
-    lowered = text.lower() if analyzer.lowercase else text
-    forms = _normal_forms(analyzer)
-    new = [word for word in set(_WORD.findall(lowered)) if word not in forms]
-    forms |= dict(zip(new, analyzer.normal_forms(new), strict=True))
-    forms |= {word: None for word in new if len(word) < analyzer.shortest}
-    words = [
-        (match.start(), match.end(), form) for match in _WORD.finditer(lowered) if (form := forms[match[0]]) is not None
-    ]
-    if len(lowered) != len(text):  # a letter may become two in lower case: map back to the original positions
-        original = [i for i, letter in enumerate(text) for _ in letter.lower()]
-        words = [(original[a], original[b - 1] + 1, form) for a, b, form in words]
-    return _as_arrays(words, numbers)
+class _Forms:
+    """The normal forms of an analyzer as numbers, which documents share: stemming costs more than a lookup."""
 
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer, self._lock = analyzer, Lock()
+        self._numbers: dict[str, int] = {}
+        self._parts: dict[str, tuple[int, ...]] = {}
+        self._words = WordTable(marks=False)
+        self._form_of = np.zeros(0, np.intc)
 
-def _as_arrays(
-    words: Iterable[tuple[int, int, str]], numbers: dict[str, int]
-) -> tuple[array[int], array[int], array[int]]:
-    starts, ends, forms = array("i"), array("i"), array("i")
-    for start, end, form in words:
-        starts.append(start)
-        ends.append(end)
-        forms.append(numbers.setdefault(form, len(numbers)))
-    return starts, ends, forms
+    def parts(self, word: str) -> tuple[int, ...]:
+        """Return the numbers of the forms of a word of the vocabulary, which may be an n-gram."""
+        parts = self._parts.get(word)
+        if parts is None:
+            parts = self._parts[word] = tuple(self._number(part) for part in word.split(" "))
+        return parts
+
+    def _number(self, form: str) -> int:
+        return self._numbers.setdefault(form, len(self._numbers))
+
+    def split(self, text: str) -> tuple[NDArray[np.intc], NDArray[np.intc], NDArray[np.intc]]:
+        """Return start, end and form of the words of a text, without stop words."""
+        with self._lock:
+            if self._analyzer.is_plain:
+                return self._split_plain(text)
+            rows = [(start, end, self._number(form)) for start, end, form in self._analyzer.spans(text)]
+        starts, ends, forms = np.array(rows, np.intc).reshape(-1, 3).T.copy()
+        return starts, ends, forms
+
+    def _split_plain(self, text: str) -> tuple[NDArray[np.intc], NDArray[np.intc], NDArray[np.intc]]:
+        lowered, shortest = text.lower() if self._analyzer.lowercase else text, self._analyzer.shortest
+        found, starts, ends = self._words.find_in(lowered, shortest)
+        if len(self._words) > len(self._form_of):
+            forms = self._analyzer.normal_forms(self._words.words(len(self._form_of)))
+            added = [-1 if form is None else self._number(form) for form in forms]
+            self._form_of = np.append(self._form_of, np.array(added, np.intc))
+        forms_found = self._form_of[found]
+        is_kept = forms_found >= 0
+        starts, ends, kept = starts[is_kept], ends[is_kept], forms_found[is_kept]
+        if len(lowered) != len(text):  # a letter may become two in lower case: map back to the original positions
+            original = np.array([i for i, letter in enumerate(text) for _ in letter.lower()], np.intc)
+            starts, ends = original[starts], original[ends - 1] + np.intc(1)
+        return starts, ends, kept
 
 
 @lru_cache(maxsize=4)
-def _form_numbers(analyzer: Analyzer) -> dict[str, int]:
-    """Return the shared numbers of normal forms: a number is found in an array faster than a word in a list."""
-    return {}
-
-
-@lru_cache(maxsize=4)
-def _normal_forms(analyzer: Analyzer) -> dict[str, str | None]:
-    """Return the shared cache of normal forms: documents share words, and stemming costs more than a lookup."""
-    return {}
-
-
-def _find_matches(words: _Words, targets: list[str], numbers: dict[str, int]) -> list[_Match]:
-    """Return where the target words occur, by their starts."""
-    forms = np.frombuffer(words.forms, np.intc)
-    out: list[_Match] = []
-    for target in targets:
-        parts = [numbers.get(part, -1) for part in target.split(" ")]
-        if min(parts) < 0 or len(parts) > len(forms):
-            continue
-        found = np.flatnonzero(forms[: len(forms) - len(parts) + 1] == parts[0])
-        for skip, part in enumerate(parts[1:], start=1):
-            found = found[forms[found + skip] == part]
-        for i in found.tolist():
-            tokens = tuple((words.starts[j], words.ends[j]) for j in range(i, i + len(parts)))
-            out.append(_Match(tokens[0][0], tokens[-1][1], target, tokens))
-    return sorted(out)
-
-
-def _best_window(matches: list[_Match], contributions: dict[str, int], length: int) -> tuple[int, int]:
-    """Return the window of at most `length` whose distinct words add most; ties: more matches, then the first."""
-    best, window = (0, 0), (0, 0)
-    left, total = 0, 0
-    counts: dict[str, int] = {}
-    for right, match in enumerate(matches):
-        count = counts.get(match.word, 0)
-        if not count:
-            total += contributions[match.word]
-        counts[match.word] = count + 1
-        while match.end - matches[left].start > length and left < right:
-            dropped = matches[left].word
-            counts[dropped] -= 1
-            total -= 0 if counts[dropped] else contributions[dropped]
-            left += 1
-        if total >= best[0] and (total, right + 1 - left) > best:
-            best, window = (total, right + 1 - left), (matches[left].start, match.end)
-    return window
+def _forms(analyzer: Analyzer) -> _Forms:
+    return _Forms(analyzer)
 
 
 def _extend(text: str, start: int, end: int, length: int) -> tuple[int, int]:

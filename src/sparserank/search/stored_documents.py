@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -102,8 +102,7 @@ class StoredDocuments:
         doc_id : str
             Its id.
         """
-        segment, position = self._locate(self.number(doc_id))
-        return segment.texts[position]
+        return self.text_at(self.number(doc_id))
 
     def metadata_at(self, number: int) -> dict[str, Any]:
         """Return the metadata of a document.
@@ -151,8 +150,39 @@ class StoredDocuments:
         terms : array of int64
             The columns of the terms.
         """
-        segment, position = self._locate(self.number(doc_id))
-        return segment.weights_of(position, terms)
+        row: NDArray[np.float32] = self.weights_at([self.number(doc_id)], terms)[0]
+        return row
+
+    def weights_at(self, numbers: Sequence[int], terms: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return out[i, j], the weight of term j in document numbers[i], 0 for a term that it lacks.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            The numbers of the documents.
+        terms : array of int64
+            The columns of the terms.
+        """
+        places = np.asarray(numbers, np.int64)
+        if len(self.segments) == 1:
+            return self.segments[0].weights_of(places, terms)
+        out = np.zeros((len(places), len(terms)), np.float32)
+        for segment, offset in zip(self.segments, self._offsets, strict=True):
+            here = np.flatnonzero((places >= offset) & (places < offset + len(segment)))
+            if len(here):
+                out[here] = segment.weights_of(places[here] - offset, terms)
+        return out
+
+    def text_at(self, number: int) -> str:
+        """Return the text of a document.
+
+        Parameters
+        ----------
+        number : int
+            Its number.
+        """
+        segment, position = self._locate(number)
+        return segment.texts[position]
 
     def has_term(self, term: int) -> bool:
         """Return whether any document, deleted ones included, has this term.

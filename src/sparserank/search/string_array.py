@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,15 +50,29 @@ class StringArray:
 
     def find_descending(self, string: str) -> int:
         """Return the position of a string in a descending array, or -1. UTF-8 sorts as the code points do."""
-        key, low, high = string.encode("utf-8", "surrogatepass"), 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            candidate = self._bytes(middle)
-            if candidate == key:
-                return middle
-            low, high = (middle + 1, high) if candidate > key else (low, middle)
-        return -1
+        from .._kernels.strings import find_descending
+
+        key = np.frombuffer(string.encode("utf-8", "surrogatepass"), np.uint8)
+        at = int(find_descending(self._letters, self._bounds, key))
+        if at < -1:
+            self._bytes(-2 - at)  # raises ModelError
+        return at
+
+    @cached_property
+    def _letters(self) -> NDArray[np.uint8]:
+        return read_only(self.utf8)
+
+    @cached_property
+    def _bounds(self) -> NDArray[np.int64]:
+        return read_only(self.ends)
 
     def arrays(self, name: str) -> dict[str, NDArray[Any]]:
         """Return the arrays for a file, in the format of `Tensors.strings`."""
         return {f"{name}.utf8": self.utf8, f"{name}.ends": self.ends}
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view; kernels are compiled once, for read-only arrays."""
+    view = array.view()
+    view.setflags(write=False)
+    return view

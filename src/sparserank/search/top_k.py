@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from ..thread_pool import map_in_threads
 from .encoded_query import EncodedQuery
-from .segment import Postings, Segment, read_only
+from .segment import Postings, Segment
+from .string_array import read_only
 
 if TYPE_CHECKING:
     from .block_maxima import BlockMaxima
@@ -198,6 +199,15 @@ def scores_of_all(postings: Postings, queries: EncodedQuery) -> NDArray[np.float
     total = np.zeros(postings.n_docs)
     score_all(terms, weights, *postings[:3], postings.n_docs, total)
     return total.astype(np.float32)
+
+
+def best_of_all(segment: Segment, queries: EncodedQuery, k: int) -> tuple[TopK, NDArray[np.bool_]]:
+    """Return the best k documents of the first query, and which documents match it, from the scores of all."""
+    from .._kernels.inverted import select_best
+
+    out, scores = TopK.empty(1, k), scores_of_all(segment.postings, queries)
+    matches, out.counts[0] = select_best(scores, segment.is_live, out.scores[0], out.docs[0])
+    return out, matches
 
 
 def run_in_threads(work: Callable[[tuple[int, int]], None], bounds: list[tuple[int, int]]) -> None:

@@ -54,7 +54,9 @@ class LoadedModel:
         self.ranker.search("warm", 1, facets=index.fields[:1], **forgiving)
         self.ranker.search_lexical("warm", 1, **forgiving)
         if len(index):
-            self.ranker.explainer("warm", **forgiving).top(index.id_at(0), 1)
+            explainer, first = self.ranker.explainer("warm", **forgiving), index.id_at(0)
+            explainer.top(first, 1)
+            explainer.snippets([first], 1)
         self.ranker.unknown("warm")
         _ = self._reverse_pairs, self._row_of, self.examples
         return self

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from ..search import Hit
-from ..search.snippets import passage
+from ..search.snippets import Passage, passage
 from ..text_ranker.explain import QueryExplainer
 from . import impressions, schemas
 from .access import may
@@ -100,17 +100,39 @@ async def _explain_results(
     work: Work,
 ) -> None:
     """Add passages, and pairs if the request wants them; the model that found a result explains it."""
+    if not body.explain:
+        for number, explainer in explainers.items():
+            own = [result for model, result in zip(models, results, strict=True) if model.version.number == number]
+            size = max(1, MIN_HEAVY_TERMS // max(explainer.n_terms, 1))
+            for first in range(0, len(own), size):
+                _add_snippets(explainer, own[first : first + size], body.split)
+                await work.pause()
+        return
     for model, result in zip(models, results, strict=True):
-        explainer = explainers[model.version.number]
-        explanation = _explanation(model, explainer, result["id"], body.pairs if body.explain else SNIPPET_PAIRS)
-        if body.explain:
-            work.add_pairs(len(explanation["pairs"]))
-        if not body.explain:
-            explanation = {"passage": explanation["passage"], "split": explanation["split"]}
+        explanation = _explanation(model, explainers[model.version.number], result["id"], body.pairs)
+        work.add_pairs(len(explanation["pairs"]))
         if not body.split:
             del explanation["split"]
         result.update(explanation)
         await work.pause()
+
+
+def _add_snippets(explainer: QueryExplainer, results: Sequence[dict[str, Any]], with_split: bool) -> None:
+    """Add passages without their pairs, and what words and pairs add to the score."""
+    found = explainer.snippets([result["id"] for result in results], SNIPPET_PAIRS)
+    for result, snippet in zip(results, found, strict=True):
+        result["passage"] = _passage(snippet.passage, snippet.learned)
+        if with_split:
+            result["split"] = snippet.split._asdict()
+
+
+def _passage(found: Passage, learned: Sequence[bool]) -> dict[str, Any]:
+    """Return a passage; a mark is learned if all of its pairs are."""
+    marks = [
+        {"start": start, "end": end, "pairs": pairs, "learned": all(learned[i] for i in pairs)}
+        for start, end, pairs in found.marks
+    ]
+    return {"text": found.text, "marks": marks}
 
 
 def _result(hit: Hit) -> dict[str, Any]:
@@ -139,10 +161,7 @@ def _explanation(
     snippet = passage(ranker.lexical_.analyzer, ranker.index_.text_of(document), words)
     names = ("query", "document", "contribution", "learned")
     body: dict[str, Any] = {
-        "passage": {
-            "text": snippet.text,
-            "marks": [{**mark._asdict(), "learned": all(pairs[i][3] for i in mark.pairs)} for mark in snippet.marks],
-        },
+        "passage": _passage(snippet, [learned for *_, learned in pairs]),
         "split": top.split._asdict(),
         "pairs": [
             dict(zip(names, pair, strict=True)) | ({"note": note} if note else {})

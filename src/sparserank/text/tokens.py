@@ -155,29 +155,62 @@ def code_points(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]
     return codes, np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
 
 
-def _find_words(texts: list[str], shortest: int, marks: bool) -> Tokens:
-    from .._kernels.words import find_words, rehash
+class WordTable:
+    """The distinct words of texts, by number; texts that are read later add their words.
 
-    codes, ends = code_points(texts)
-    size = min(1 << 16, max(16, 1 << len(codes).bit_length()))
-    slots, hashes = np.full(size, -1, np.int32), np.empty(size // 2, np.uint64)
-    starts, pool = np.zeros(size // 2 + 1, np.int64), np.empty(max(4 * size, 256), np.uint32)
-    tokens, stops = np.empty(len(codes), np.int32), np.zeros(len(texts), np.int64)
-    at = doc = n_words = n_tokens = 0
-    while True:
-        at, doc, n_words, n_tokens = find_words(
-            codes, at, ends, doc, word_characters(marks), shortest,
-            slots, hashes, starts, pool, n_words, tokens, n_tokens, stops,
-        )  # fmt: skip
-        if doc == len(texts):
-            break
-        hashes, starts = np.resize(hashes, 2 * len(hashes)), np.resize(starts, 2 * len(hashes) + 1)
-        pool = np.resize(pool, max(2 * len(pool), len(pool) + len(texts[doc])))
-        slots = np.full(2 * len(slots), -1, np.int32)
-        rehash(hashes, n_words, slots)
-    letters = pool[: starts[n_words]].tobytes().decode("utf-32-le", "surrogatepass")
-    bounds = starts[: n_words + 1].tolist()
-    return Tokens([letters[a:b] for a, b in pairwise(bounds)], tokens[:n_tokens].copy(), stops)
+    >>> table = WordTable(marks=False)
+    >>> table.find(["red apple", "an apple"], shortest=1)[0].tolist(), table.words()
+    ([0, 1, 2, 1], ['red', 'apple', 'an'])
+    """
+
+    def __init__(self, marks: bool, characters: int = 0) -> None:
+        self._is_word = word_characters(marks)
+        size = min(1 << 16, max(16, 1 << characters.bit_length()))
+        self._slots, self._hashes = np.full(size, -1, np.int32), np.empty(size // 2, np.uint64)
+        self._starts, self._pool = np.zeros(size // 2 + 1, np.int64), np.empty(max(4 * size, 256), np.uint32)
+        self._n_words = 0
+
+    def __len__(self) -> int:
+        return self._n_words
+
+    def find(self, texts: list[str], shortest: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the words of the texts as numbers, and where each text ends among them."""
+        from .._kernels.words import find_words, rehash
+
+        codes, ends = code_points(texts)
+        tokens, stops = np.empty(len(codes), np.int32), np.zeros(len(texts), np.int64)
+        at = doc = n_tokens = 0
+        while True:
+            at, doc, self._n_words, n_tokens = find_words(
+                codes, at, ends, doc, self._is_word, shortest,
+                self._slots, self._hashes, self._starts, self._pool, self._n_words, tokens, n_tokens, stops,
+            )  # fmt: skip
+            if doc == len(texts):
+                return tokens[:n_tokens].copy(), stops
+            size = 2 * len(self._hashes)
+            self._hashes, self._starts = np.resize(self._hashes, size), np.resize(self._starts, size + 1)
+            self._pool = np.resize(self._pool, max(2 * len(self._pool), len(self._pool) + len(texts[doc])))
+            self._slots = np.full(2 * size, -1, np.int32)
+            rehash(self._hashes, self._n_words, self._slots)
+
+    def find_in(self, text: str, shortest: int) -> tuple[NDArray[np.int32], NDArray[np.intc], NDArray[np.intc]]:
+        """Return the words of one text as numbers, and where each of them starts and ends."""
+        from .._kernels.words import word_bounds
+
+        tokens, _ = self.find([text], shortest)
+        return tokens, *word_bounds(code_points([text])[0], self._is_word, shortest, len(tokens))
+
+    def words(self, first: int = 0) -> list[str]:
+        """Return the words, from number `first` on."""
+        bounds = self._starts[first : self._n_words + 1].tolist()
+        letters = self._pool[bounds[0] : bounds[-1]].tobytes().decode("utf-32-le", "surrogatepass")
+        return [letters[a - bounds[0] : b - bounds[0]] for a, b in pairwise(bounds)]
+
+
+def _find_words(texts: list[str], shortest: int, marks: bool) -> Tokens:
+    table = WordTable(marks, sum(map(len, texts)))
+    tokens, stops = table.find(texts, shortest)
+    return Tokens(table.words(), tokens, stops)
 
 
 def _with_grams(words_of_texts: Tokens, longest: int) -> Tokens:

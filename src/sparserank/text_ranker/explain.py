@@ -38,6 +38,14 @@ class Split(NamedTuple):
     away: float
 
 
+class Snippet(NamedTuple):
+    """The passage of a document for a query, which of its pairs are learned, and what all pairs add to the score."""
+
+    passage: Passage
+    learned: list[bool]
+    split: Split
+
+
 class TopContributions(NamedTuple):
     """A score, its largest pairs as (query word, document word, contribution, learned), the remainder, and the notes of
     the pairs.
@@ -124,6 +132,27 @@ class QueryExplainer:
         remainder = Remainder(len(others), *(float(value[others][part].sum()) for part in parts))
         return TopContributions(float(np.float32(value.sum())), pairs, remainder, [note for _, note in names])
 
+    def snippets(self, doc_ids: Sequence[str], k: int) -> list[Snippet]:
+        """Return the passage of each document for its k largest contributions, and the sums of all.
+
+        The weights of all documents are looked up at once, which is faster than an explanation of each.
+        """
+        from .._kernels.rescoring import contributions
+
+        terms, _, columns, weight, n_lexical = self._all
+        distinct, which = np.unique(terms, return_inverse=True)  # several query words look for the same word
+        numbers = [self.index.number(doc_id) for doc_id in doc_ids]
+        found = self.index.weights_at(numbers, distinct)
+        top, counts, sums = contributions(found, which, weight, n_lexical, k)
+        words, analyzer, out = self.model.lexical.words, self.model.lexical.analyzer, []
+        for row, (number, n, split) in enumerate(zip(numbers, counts.tolist(), sums.tolist(), strict=True)):
+            at = top[row, :n]
+            added = weight[at] * found[row, which[at]].astype(np.float64)
+            pairs = [(words[column], value) for column, value in zip(columns[at].tolist(), added.tolist(), strict=True)]
+            text = passage(analyzer, self.index.text_at(number), pairs)
+            out.append(Snippet(text, (at >= n_lexical).tolist(), Split(*split)))
+        return out
+
     @property
     def n_terms(self) -> int:
         """The number of words and pairs whose weights an explanation of one document looks up."""
@@ -155,9 +184,12 @@ class QueryExplainer:
         query = self.query.words
         if query is None or self.model.W is None:
             return None
-        entries = self.model.W[query.indices].tocoo()
-        weight = self.model.pair_weight * query.data.astype(np.float64)[entries.row] * entries.data
-        return query.indices[entries.row].astype(np.int64), entries.col.astype(np.int64), weight
+        W, rows = self.model.W, query.indices
+        begin, sizes = W.indptr[rows].astype(np.int64), np.diff(W.indptr)[rows]
+        ends = np.cumsum(sizes)
+        at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(begin - ends + sizes, sizes)
+        weight = np.repeat(self.model.pair_weight * query.data.astype(np.float64), sizes) * W.data[at]
+        return np.repeat(rows, sizes).astype(np.int64), W.indices[at].astype(np.int64), weight
 
 
 def _largest_first(value: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -97,15 +97,16 @@ class TextSearcher(DenseSearch):
             query, corrections = self.model_.encode_rows(rewritten.terms, rewritten.words), rewritten.corrections
         else:
             query, corrections = self.model_.encode_queries([text]), ()
-        number, counts = index.count(query, facets) if facets or total else (None, None)
+        number, counts = None, None
         vector = self._query_vector(dense)
-        if vector is None:
+        if facets or total:
+            hits, number, counts = index.search_and_count(query, k, offset, facets)
+        elif vector is None:
             hits = index.search(query, k, offset=offset)[0]
-        else:
+        if vector is not None:
             skipped = validation.count("offset", offset, low=0)
             hits = self._dense_hits(index, query, vector, validation.count("k", k, low=1) + skipped)[skipped:]
-        if vector is not None:  # finds documents that match by no word
-            number = None
+            number = None  # it finds documents that match by no word
         elif number is None and len(hits) < k and (hits or not offset):
             number = offset + len(hits)
         return SearchResults(hits, counts, corrections, number)
