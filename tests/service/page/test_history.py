@@ -47,6 +47,20 @@ def test_back_returns_through_document_page_filter_and_query_to_the_start(servic
     expect(page.locator("#results")).to_have_attribute("data-query", "kept dry")
 
 
+def test_what_is_typed_while_the_page_is_loading_is_searched_for(service, visits):
+    page = visits.open(service.url)
+
+    def type_first(route):
+        page.evaluate("document.querySelector('#query').value = 'red car'")
+        page.evaluate("document.querySelector('#query').dispatchEvent(new Event('input'))")
+        route.continue_()
+
+    page.route("**/model", type_first)
+    page.goto(f"{service.url}#token=secret")
+    page.reload()
+    expect(page.locator("#results")).to_have_attribute("data-query", "red car")
+
+
 def test_one_query_typed_without_a_pause_is_one_entry_and_enter_ends_it(service, visits):
     page = visits.open(service.url)
     start = page.evaluate("history.length")

@@ -258,11 +258,7 @@ walkResults(list, box);
 linkLines(list);
 takeToken();
 await Promise.race([prepare(), new Promise((done) => { setTimeout(done, PREPARE_MS); })]); // a slow answer delays no search
-const early = box.value; // typed before this script ran
+if (box.value.trim()) typed(); // what was typed while the page was loading
 followState(show);
-if (early.trim() && early.trim() !== readState().query) {
-  box.value = early;
-  typed();
-}
 checkHealth();
 feedbackQueue.send();
