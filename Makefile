@@ -37,10 +37,10 @@ bench: $(VENV)/dev.stamp
 
 # the service under load and faults, and 100,000 hostile requests; on this machine alone
 soak: $(VENV)/dev.stamp
-	$(BIN)/python -m benchmarks.soak $(ARGS)
+	$(BIN)/python -m benchmarks.soak --markdown docs/benchmarks.md $(ARGS)
 
 fuzz: $(VENV)/dev.stamp
-	$(BIN)/python -m benchmarks.soak.fuzz $(ARGS)
+	$(BIN)/python -m benchmarks.soak.fuzz --markdown docs/benchmarks.md $(ARGS)
 
 # draws the pictures of the gallery that are not there yet, then builds site/; broken links are errors
 docs: export NO_MKDOCS_2_WARNING := 1

@@ -6,9 +6,11 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from sparserank import __version__
+from sparserank.data.files import write_bytes
 
 TEXTS = ("case", "about", "size", "peer", "environment", "error", "rows")
 """The parts of a result that are not figures."""
@@ -65,6 +67,12 @@ def section(result: Mapping[str, Any]) -> str:
     if others:
         parts.append("\n".join(f"- {key.replace('_', ' ')}: {_cell(result[key])}" for key in others))
     return "\n\n".join(parts)
+
+
+def write_section(page: Path, result: Mapping[str, Any]) -> None:
+    """Write one section of a page, in place of the earlier one."""
+    earlier = page.read_text() if page.exists() else ""
+    write_bytes(page, document([section(result)], earlier).encode())
 
 
 def environment() -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from sparserank.data.files import write_bytes
 
-from .markdown import TEXTS, document, environment, section
+from .markdown import TEXTS, environment, write_section
 
 CASES = (
     "letor_reading", "text_features", "bm25_search", "search_index", "search_scale", "filtered_search", "typo_search",
@@ -63,8 +63,7 @@ def main() -> None:
         results.append(run_case(case, options.quick))
         show(results[-1])
         if options.markdown is not None and not options.quick and "error" not in results[-1]:
-            page = options.markdown.read_text() if options.markdown.exists() else ""
-            write_bytes(options.markdown, document([section(results[-1])], page).encode())
+            write_section(options.markdown, results[-1])
     options.output.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(options.output, (json.dumps(results, indent=2) + "\n").encode())
     print(f"\n{options.output}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,11 @@ class Users:
     def queries(self, number: int) -> list[str]:
         """So many queries."""
         return [self._draw.choice(self._lists)[0] for _ in range(number)]
+
+    def common_words(self, number: int) -> list[str]:
+        """The most frequent words of the queries."""
+        counts = Counter(word for text, _, _ in self._lists for word in set(text.lower().split()) if len(word) > 3)
+        return [word for word, _ in counts.most_common(number)]
 
     def asks(self, number: int, phase: str, teaching: int = 0) -> list[Ask]:
         """So many requests; feedback about `teaching` queries where it is meant to teach, else about any."""

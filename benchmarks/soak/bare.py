@@ -1,15 +1,19 @@
-"""A bare search service to compare with: uvicorn and bm25s, JSON in and out, one process, nothing else.
+"""A bare search service to compare with: uvicorn and bm25s, JSON in and out, nothing else.
 
-`python -m benchmarks.soak.bare DATA` prints its address as a JSON line.
+It answers each request with a search for its `query`, whatever the path. `python -m benchmarks.soak.bare DATA WORKERS`
+prints its address as a JSON line.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import Any
+
+from .service import descendants
 
 TOP = 10
 
@@ -43,27 +47,37 @@ def main() -> None:
 
     (listening,) = listen("127.0.0.1", 0)
     print(json.dumps({"address": url_of(listening)}), flush=True)
+    for _ in range(1, int(sys.argv[2])):
+        if os.fork() == 0:
+            break
     config = uvicorn.Config(app, lifespan="off", log_level="error", access_log=False)
     uvicorn.Server(config).run(sockets=[listening])
 
 
 class Bare:
-    """The bare service as a process."""
+    """The bare service as a process, or as several that share its address."""
 
-    def __init__(self, data: str) -> None:
-        self._data = data
+    command = "bare uvicorn + bm25s"
+
+    def __init__(self, data: str, workers: int = 1) -> None:
+        self._data, self._workers = data, workers
 
     def __enter__(self) -> Bare:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.soak.bare", self._data], stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            [sys.executable, "-m", "benchmarks.soak.bare", self._data, str(self._workers)],
+            stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
         assert self.process.stdout is not None
         self.address = str(json.loads(self.process.stdout.readline())["address"]).rstrip("/")
         return self
 
+    def pids(self) -> list[int]:
+        """All of its processes."""
+        return descendants(self.process.pid)
+
     def __exit__(self, *_: object) -> None:
-        self.process.terminate()
+        for pid in reversed(self.pids()):
+            os.kill(pid, signal.SIGTERM)
         self.process.communicate()
 
 

@@ -1,8 +1,9 @@
 """`make fuzz`: 100,000 hostile requests; no 5xx, no hang, no invalid response.
 
 Schemathesis generates most of them from the OpenAPI document, valid and invalid ones; they are answered in the same
-process and checked against the document. The rest are bytes over a socket to a real service: requests that Hypothesis
-has truncated, duplicated, swapped and corrupted. The exit code is 1 after the first wrong response.
+process and checked against the document; one process has SQLite, the other PostgreSQL where a server is installed. The
+rest are bytes over a socket to a real service: requests that Hypothesis has truncated, duplicated, swapped and
+corrupted; a bare uvicorn + bm25s service gets them too. The exit code is 1 after the first wrong response.
 """
 
 from __future__ import annotations
@@ -16,14 +17,21 @@ import socket
 import tempfile
 import time
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import sparserank as sr
 from sparserank.data.files import write_bytes
 
+from ..markdown import environment, write_section
+from .bare import Bare
+from .postgres import missing, new_database, postgresql
 from .service import TOKEN, Service
 
+ABOUT = """Hostile requests to the service: generated from its OpenAPI document, valid and invalid, with each response
+checked against the document; and bytes over a socket. Status 0 is a connection that ended without an answer."""
+ROWS = {"generated": "from the OpenAPI document", "spoilt": "bytes", "bare": "bytes, bare uvicorn + bm25s"}
 HANG = 30.0
 """Seconds after which a request that is not answered hangs."""
 SHARES = {
@@ -57,7 +65,7 @@ def config(token: str) -> dict[str, Any]:
     }
 
 
-def generated(model: str, number: int, seed: int) -> dict[str, Any]:
+def generated(model: str, number: int, seed: int, database: str) -> dict[str, Any]:
     """So many requests from the OpenAPI document, in this process; the statuses, and the slowest answer."""
     import hypothesis
     import schemathesis
@@ -68,7 +76,8 @@ def generated(model: str, number: int, seed: int) -> dict[str, Any]:
     from sparserank.service.config import ServiceConfig
 
     # for any host name: schemathesis calls it 'testserver'
-    app = create_app(ServiceConfig(model, TOKEN, learn=False, rate=1e9, host="0.0.0.0", open_reads=True))
+    options = {"learn": False, "rate": 1e9, "host": "0.0.0.0", "open_reads": True, "database": database}
+    app = create_app(ServiceConfig(model, TOKEN, **options))
     schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=SchemathesisConfig.from_dict(config(TOKEN)))
     schema.hook("map_body")(with_known_documents)
     statuses: Counter[int] = Counter()
@@ -114,7 +123,7 @@ def with_known_documents(context: Any, body: Any) -> Any:
     return body
 
 
-def spoilt(address: str, number: int, seed: int) -> dict[str, Any]:
+def spoilt(address: str, number: int, seed: int, may_fail: bool = False) -> dict[str, Any]:
     """So many requests as bytes over a socket; an answer that is one is below 500, and the connection ends."""
     import hypothesis
 
@@ -139,7 +148,7 @@ def spoilt(address: str, number: int, seed: int) -> dict[str, Any]:
         answer = exchanged(host, int(port), request)
         slowest = max(slowest, time.perf_counter() - began)
         status = int(answer[9:12]) if answer.startswith(b"HTTP/1.1 ") else 0  # 0: cut off without a word
-        assert (status or 200) < 500, (request, answer[:300])
+        assert may_fail or (status or 200) < 500, (request, answer[:300])
         statuses[status] += 1
 
     check()
@@ -168,15 +177,18 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=Path("reports/fuzz.json"))
+    parser.add_argument("--markdown", type=Path, help="the page whose section 'Fuzz' to write")
     given = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="sparserank-fuzz-") as folder:
         result = run(Path(folder), given.requests, given.processes, given.seed)
     result |= {"seconds": round(time.monotonic() - began, 1), "seed": given.seed}
-    for kind in ("generated", "spoilt"):
-        statuses = ", ".join(f"{status}: {n}" for status, n in result[kind]["statuses"].items())
-        print(f"{kind:10s} {result[kind]['requests']:7d} requests; slowest {result[kind]['slowest']:.3f} s; {statuses}")
+    for kind in ROWS:
+        print(f"{kind:10s} {result[kind]['requests']:7d} requests; slowest {result[kind]['slowest']:.3f} s; "
+              f"{_statuses(result[kind])}")  # fmt: skip
     print(f"{result['requests']} requests in {result['seconds']} s: no 5xx, no hang")
+    if given.markdown is not None:
+        write_section(given.markdown, markdown(result))
     given.output.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(given.output, (json.dumps(result, indent=2) + "\n").encode())
     print(json.dumps(result))
@@ -192,20 +204,64 @@ def run(folder: Path, number: int, processes: int, seed: int) -> dict[str, Any]:
         for ending in ("", ".index"):
             shutil.copy(f"{model}{ending}", f"{places[-1]}{ending}")
     each = -(-(number - bytes_of) * 102 // (100 * processes))  # some operations have fewer requests than required
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        tasks = [(str(place), each, seed + turn) for turn, place in enumerate(places)]
-        from_document = _joined(pool.starmap(generated, tasks))
+    with nullcontext("") if missing() else postgresql("fsync=off") as url:
+        databases = [new_database(url, f"fuzz_{turn}") if url and turn % 2 else "" for turn in range(processes)]
+        with multiprocessing.get_context("spawn").Pool(processes) as pool:
+            tasks = [(str(place), each, seed + turn, databases[turn]) for turn, place in enumerate(places)]
+            from_document = _joined(pool.starmap(generated, tasks))
     with Service(model, "--no-learn", workers=1) as service:
         over_socket = _joined([spoilt(service.address, bytes_of, seed)])
         assert service.get("/health")["status"] == "ok"
+    with Bare(str(_beir(folder))) as bare:
+        beside = _joined([spoilt(bare.address, bytes_of, seed, may_fail=True)], may_fail=True)
     requests = from_document["requests"] + over_socket["requests"]
     assert requests >= number, f"only {requests} of {number} were made"
-    return {"requests": requests, "generated": from_document, "spoilt": over_socket}
+    stores = ["SQLite", *(["PostgreSQL"] if any(databases) else [])]
+    parts = {"generated": from_document, "spoilt": over_socket, "bare": beside}
+    return {"requests": requests, "databases": stores, **parts}
 
 
-def _joined(parts: list[dict[str, Any]]) -> dict[str, Any]:
+def _beir(folder: Path) -> Path:
+    """A few documents for the bare service."""
+    from sparserank.data.formats.beir import write_beir
+    from sparserank.data.records import Collection, Documents
+
+    docs = {f"{thing}-{colour}": f"{colour} {thing}" for colour in COLOURS for thing in THINGS.values()}
+    write_beir(
+        folder / "beir", Collection("beir", Documents.of(docs), {"q": "red boat"}, {"dev": {"q": {"boat-red": 1}}})
+    )
+    return folder / "beir"
+
+
+def markdown(result: dict[str, Any]) -> dict[str, Any]:
+    """Return what `benchmarks.markdown.section` takes."""
+    rows = [
+        {"name": title, "requests": result[kind]["requests"], "5xx": _failed(result[kind]),
+         "slowest_s": result[kind]["slowest"], "statuses": _statuses(result[kind])}
+        for kind, title in ROWS.items()
+    ]  # fmt: skip
+    stores = " and ".join(result["databases"])
+    return {
+        "case": "fuzz",
+        "about": ABOUT,
+        "size": f"{result['requests']:,} requests, with {stores}, in {result['seconds']:.0f} s",
+        "peer": "a bare uvicorn service around bm25s, which gets the same bytes",
+        "environment": environment(),
+        "rows": rows,
+    }
+
+
+def _statuses(part: dict[str, Any]) -> str:
+    return ", ".join(f"{status}: {n:,}" for status, n in part["statuses"].items())
+
+
+def _failed(part: dict[str, Any]) -> int:
+    return sum(n for status, n in part["statuses"].items() if int(status) >= 500)
+
+
+def _joined(parts: list[dict[str, Any]], may_fail: bool = False) -> dict[str, Any]:
     statuses = sum((part["statuses"] for part in parts), Counter[int]())
-    assert max(statuses) < 500, statuses
+    assert may_fail or max(statuses) < 500, statuses
     return {
         "requests": sum(statuses.values()),
         "statuses": dict(sorted(statuses.items())),

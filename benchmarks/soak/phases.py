@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,8 +23,17 @@ WARM = 3.0
 Reporter = Callable[[str], None]
 
 
+class Target(Protocol):
+    """A service under load, ours or a bare one."""
+
+    address: str
+    command: str
+
+    def pids(self) -> list[int]: ...
+
+
 async def steady(
-    service: Service, users: Users, rate: float, seconds: float, phase: str = "steady", warm_up: float = WARM
+    service: Target, users: Users, rate: float, seconds: float, phase: str = "steady", warm_up: float = WARM
 ) -> dict[str, Any]:
     """Requests at one rate."""
     async with Load(service.address, CONNECTIONS) as load:
@@ -36,7 +45,7 @@ async def steady(
 
 
 async def highest(
-    service: Service, users: Users, start: float, seconds: float, steps: int, report: Reporter, warm_up: float = WARM
+    service: Target, users: Users, start: float, seconds: float, steps: int, report: Reporter, warm_up: float = WARM
 ) -> dict[str, Any]:
     """The highest rate that is held: up by a third until one is not, then half the way, some times."""
     tried, low, high, rate = [], 0.0, 0.0, start
@@ -70,13 +79,13 @@ async def killed(
             else:
                 service.kill()
                 known = {**acknowledged, **load.seen.acknowledged}
-                wrong += await asyncio.to_thread(faults, service.model, users.feedback, known)
+                wrong += await asyncio.to_thread(faults, service.model, service.database, users.feedback, known)
                 restarts.append(await asyncio.to_thread(service.start))
             seen = await running
             acknowledged |= seen.acknowledged
             retried, answered = retried + seen.retried, answered + sum(map(len, seen.milliseconds.values()))
             wrong += seen.errors
-            wrong += await asyncio.to_thread(faults, service.model, users.feedback, acknowledged)
+            wrong += await asyncio.to_thread(faults, service.model, service.database, users.feedback, acknowledged)
             report(f"  kill {turn + 1} of {'a worker' if turn % 2 == 0 else 'all'}: {len(acknowledged)} acknowledged, "
                  f"{seen.retried} sent again, {len(wrong)} faults")  # fmt: skip
             await asyncio.to_thread(service.until_ready)

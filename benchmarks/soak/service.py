@@ -22,8 +22,11 @@ PATIENCE = 120.0
 class Service:
     """A service of a model, in a process group of its own: all that it starts ends with it."""
 
-    def __init__(self, model: Path, *words: str, workers: int = 2, log: Path | None = None) -> None:
-        self.model, self.words, self.workers = model, words, workers
+    def __init__(
+        self, model: Path, *words: str, workers: int = 2, database: str = "", rate: float = 1e6, log: Path | None = None
+    ) -> None:
+        self.model, self.words, self.workers, self.rate = model, words, workers, rate
+        self.database = database or f"sqlite:///{model}.feedback.sqlite"
         self.log = log or Path(f"{model}.log")
         self.command, self.address, self._port = " ".join(words), "", 0
 
@@ -39,7 +42,8 @@ class Service:
         began = time.monotonic()
         command = [
             sys.executable, "-m", "sparserank", "serve", str(self.model), "--json", "--port", str(self._port),
-            "--workers", str(self.workers), "--rate", "1000000", "--unsigned-clicks", *self.words,
+            "--workers", str(self.workers), "--rate", str(self.rate), "--unsigned-clicks", "--database", self.database,
+            *self.words,
         ]  # fmt: skip
         with self.log.open("a") as log:
             self.process = subprocess.Popen(

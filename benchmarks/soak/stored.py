@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+import sqlalchemy as sa
 
 from sparserank.errors import SparseRankError
 from sparserank.versions import VersionRegistry
 
 
-def faults(model: Path, said: Mapping[str, Mapping[str, Any]], acknowledged: Collection[str]) -> list[str]:
+def faults(
+    model: Path, database: str, said: Mapping[str, Mapping[str, Any]], acknowledged: Collection[str]
+) -> list[str]:
     """What is wrong with the feedback, the model or the index; nothing, it is hoped."""
-    return [*feedback_faults(Path(f"{model}.feedback.sqlite"), said, acknowledged), *model_faults(model)]
+    return [*feedback_faults(database, said, acknowledged), *model_faults(model)]
 
 
-def feedback_faults(database: Path, said: Mapping[str, Mapping[str, Any]], acknowledged: Collection[str]) -> list[str]:
+def feedback_faults(database: str, said: Mapping[str, Mapping[str, Any]], acknowledged: Collection[str]) -> list[str]:
     """Feedback that is lost, there twice, or other than it was said; and a database that is not whole."""
-    with closing(sqlite3.connect(database, timeout=30)) as connection:
-        (whole,) = connection.execute("PRAGMA integrity_check").fetchone()
-        rows = connection.execute("SELECT number, id, query, document FROM sparserank_feedback ORDER BY number")
-        stored = rows.fetchall()
+    engine = sa.create_engine(database)
+    with engine.connect() as connection:
+        is_sqlite = engine.dialect.name == "sqlite"
+        whole = connection.scalar(sa.text("PRAGMA integrity_check")) if is_sqlite else "ok"
+        rows = connection.execute(
+            sa.text("SELECT number, id, query, document FROM sparserank_feedback ORDER BY number")
+        )
+        stored = [tuple(row) for row in rows]
+    engine.dispose()
     ids = [row[1] for row in stored]
     wrong = [] if whole == "ok" else [f"{database}: {whole}"]
     wrong += [f"lost: {one}" for one in sorted(set(acknowledged) - set(ids))]

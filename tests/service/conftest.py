@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import itertools
 import logging
-import os
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 import uvicorn
+from benchmarks.soak.postgres import missing, new_database, postgresql
 
 import sparserank as sr
 from sparserank.service.app import create_app
@@ -144,63 +142,13 @@ def python(code: str, *words: str, **options) -> subprocess.Popen[str]:
     )
 
 
-def _server_programs() -> Path | None:
-    places = [Path(found).resolve().parent for found in [shutil.which("initdb")] if found]
-    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return next((place for place in places if (place / "initdb").exists() and (place / "postgres").exists()), None)
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """A PostgreSQL server that is thrown away afterwards: the URL of its first database, reached by a socket file."""
-    programs = _server_programs()
-    if programs is None:
-        pytest.skip("no PostgreSQL server is here: install one (Debian: apt-get install postgresql)")
-    pytest.importorskip("psycopg", reason="the PostgreSQL driver is an extra: pip install 'sparserank[postgres]'")
-    folder = Path(tempfile.mkdtemp(prefix="sparserank-pg-"))
-    root = os.getuid() == 0  # the server refuses to be run by root
-    if root:
-        try:
-            shutil.chown(folder, "postgres")
-        except LookupError:
-            pytest.skip("PostgreSQL does not run as root: make a user: useradd --system postgres")
-    as_user = {"user": "postgres", "cwd": folder} if root else {"cwd": folder}
-    data = folder / "data"
-    made = subprocess.run(
-        [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
-        capture_output=True, text=True, **as_user,
-    )  # fmt: skip
-    assert made.returncode == 0, made.stderr
-    with (folder / "log").open("w") as log:
-        server = subprocess.Popen(
-            [programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"],
-            stdout=log, stderr=log, **as_user,
-        )  # fmt: skip
-    url = f"postgresql+psycopg://postgres@/postgres?host={folder}"
-    try:
-        wait_until(lambda: (folder / ".s.PGSQL.5432").exists() and _answers(url))
+    if why := missing():
+        pytest.skip(why)
+    with postgresql("fsync=off") as url:
         yield url
-    finally:
-        server.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
-        try:
-            server.wait(10)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _answers(url: str) -> bool:
-    import sqlalchemy as sa
-
-    engine = sa.create_engine(url)
-    try:
-        with engine.connect():
-            return True
-    except sa.exc.OperationalError:
-        return False
-    finally:
-        engine.dispose()
 
 
 _numbers = itertools.count()
@@ -215,11 +163,4 @@ def database(request, tmp_path) -> str:
 
 
 def new_postgres_database(url: str) -> str:
-    import sqlalchemy as sa
-
-    name = f"one_{next(_numbers)}"
-    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(sa.text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return url.replace("/postgres?", f"/{name}?")
+    return new_database(url, f"one_{next(_numbers)}")

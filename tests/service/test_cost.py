@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import os
@@ -70,6 +71,30 @@ def test_a_rate_is_one_of_work():
     assert rates.take("a", 0.0) == pytest.approx(1.2), "it owes 11 and needs 1"
     assert rates.take("b", 0.0) == 0.0
     assert rates.take("a", 1.3) == 0.0
+
+
+def test_heavy_requests_run_one_after_another_and_leave_time_to_others():
+    order: list[str] = []
+
+    async def heavy(name: str, turns: asyncio.Semaphore) -> None:
+        work = cost.Work()
+        async with work.turn(turns, True):
+            order.append(f"{name} begins")
+            end = time.thread_time() + 0.02
+            while time.thread_time() < end:
+                await work.pause()
+            async with work.turn(turns, True):  # it has its turn already
+                order.append(f"{name} ends")
+        assert work.units() == pytest.approx(0.02 / cost.UNIT_S, rel=0.5), "what others computed is not its cost"
+
+    async def all_of_them() -> float:
+        turns, began = asyncio.Semaphore(1), time.monotonic()
+        await asyncio.gather(heavy("a", turns), heavy("b", turns))
+        return time.monotonic() - began
+
+    seconds = asyncio.run(all_of_them())
+    assert order == ["a begins", "a ends", "b begins", "b ends"]
+    assert seconds >= 0.02 / cost.HEAVY_SHARE + 0.02
 
 
 def test_expensive_requests_use_up_a_rate_sooner(serve, monkeypatch):

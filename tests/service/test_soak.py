@@ -9,6 +9,10 @@ import subprocess
 import sys
 
 import pytest
+from benchmarks.markdown import section
+from benchmarks.soak import fuzz
+from benchmarks.soak.postgres import missing
+from benchmarks.soak.report import markdown
 from benchmarks.soak.stored import feedback_faults, model_faults
 
 from sparserank.data.formats.beir import write_beir
@@ -37,43 +41,57 @@ def test_a_short_soak_loses_nothing_and_fails_no_request(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(report.read_text())
     assert json.loads(done.stdout.splitlines()[-1]) == result
-    steady, meanwhile, highest, cost, killed, learning = result["phases"]
+    phases = {phase["name"]: phase for phase in result["phases"]}
+    names = ["steady", "bare", "learning on", "highest rate", "highest rate, bare", "cost", "cost attack", "kill -9"]
+    on_postgresql = [] if missing() else ["PostgreSQL", "kill -9, PostgreSQL"]
+    assert sorted(phases) == sorted([*names, *on_postgresql, "new model", "memory"])
+    cost = phases["cost"]
     assert set(cost["milliseconds"]) >= {"bare bm25s", "lexical search", "learned search", "search as the page"}
     assert all(value > 0 for value in cost["milliseconds"].values())
-    for phase in (steady, meanwhile):
-        assert (phase["errors"], phase["answered"]) == (0, 60)
-    assert [phase["words"] == "--no-learn" for phase in result["phases"]] == [True, False, True, True, False, False]
+    for name in ("steady", "bare", "learning on", *on_postgresql[:1]):
+        assert (phases[name]["errors"], phases[name]["answered"]) == (0, 60)
     assert "steady, serve --no-learn: held" in done.stdout.splitlines()
-    assert highest["held"]
-    assert set(steady["kinds"]) == {"search", "search as the page", "explain", "feedback"}
-    assert killed["kills"] == {"worker": 1, "service": 1}
-    assert killed["faults"] == []
-    assert killed["acknowledged"] > 0
-    assert learning["errors"] == 0
-    assert set(learning["answers_by_version"]) >= {"1", "2"}
+    assert phases["highest rate"]["held"]
+    assert set(phases["steady"]["kinds"]) == {"search", "search as the page", "explain", "feedback"}
+    for name in ("kill -9", *on_postgresql[1:]):
+        assert phases[name]["kills"] == {"worker": 1, "service": 1}
+        assert phases[name]["faults"] == []
+        assert phases[name]["acknowledged"] > 0
+    attack = phases["cost attack"]
+    assert attack["errors"] == 0
+    assert set(attack["attackers"]) <= {"200", "422", "429"}
+    assert phases["new model"]["errors"] == 0
+    assert set(phases["new model"]["answers_by_version"]) >= {"1", "2"}
+    assert (phases["memory"]["requests"], phases["memory"]["errors"]) == (400, 0)
+    text = section(markdown(result))
+    assert text.startswith("## Soak\n")
+    assert "| bare uvicorn + bm25s |" in text
 
 
 @pytest.mark.slow
 def test_some_hostile_requests_are_all_answered_well(tmp_path):
-    done = python_module("benchmarks.soak.fuzz", "--requests", "300", "--processes", "1",
+    done = python_module("benchmarks.soak.fuzz", "--requests", "300", "--processes", "2",
                          "--output", str(tmp_path / "fuzz.json"))  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     result = json.loads((tmp_path / "fuzz.json").read_text())
     assert result["requests"] >= 300
     assert result["spoilt"]["requests"] >= 30
+    assert result["bare"]["requests"] >= 30
+    assert section(fuzz.markdown(result)).startswith("## Fuzz\n")
 
 
 def test_feedback_that_is_lost_there_twice_or_changed_is_found(tmp_path):
     path = tmp_path / "f.sqlite"
-    store = FeedbackStore(f"sqlite:///{path}")
+    url = f"sqlite:///{path}"
+    store = FeedbackStore(url)
     for name in ("a", "b"):
         store.add(Feedback(name, "judgment", "red car", "boat-red"))
     store.close()
     right = {name: {"query": "red car", "document": "boat-red"} for name in ("a", "b", "c")}
-    assert feedback_faults(path, right, ["a", "b"]) == []
-    assert feedback_faults(path, right, ["a", "b", "c"]) == ["lost: c"]
+    assert feedback_faults(url, right, ["a", "b"]) == []
+    assert feedback_faults(url, right, ["a", "b", "c"]) == ["lost: c"]
     other = right | {"b": {"query": "blue car", "document": "boat-red"}}
-    assert feedback_faults(path, other, ["a"]) == ["not as it was said: b"]
+    assert feedback_faults(url, other, ["a"]) == ["not as it was said: b"]
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE copied AS SELECT * FROM sparserank_feedback")
     connection.execute("DROP TABLE sparserank_feedback")
@@ -81,7 +99,7 @@ def test_feedback_that_is_lost_there_twice_or_changed_is_found(tmp_path):
     connection.execute("INSERT INTO sparserank_feedback SELECT * FROM sparserank_feedback WHERE id = 'a'")
     connection.commit()
     connection.close()
-    assert feedback_faults(path, right, ["a"]) == ["stored twice: a", "the numbers of feedback have gaps"]
+    assert feedback_faults(url, right, ["a"]) == ["stored twice: a", "the numbers of feedback have gaps"]
 
 
 def test_a_model_that_cannot_be_loaded_is_found(model):

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from ..errors import DataError
 
 UNIT_S = 0.0005
 MAX_EXPLAINED_TERMS = 500_000
 """Terms of the expanded query times documents that one request may explain: about 40 ms."""
-MIN_HEAVY_TERMS = 20_000
+MIN_HEAVY_TERMS = 50_000
 """Requests that explain more than so many run one after another, so that others wait for one slice at most."""
+MAX_LIGHT_CHARACTERS = 500
+"""So do requests with a longer query, which have many words to expand."""
+HEAVY_SHARE = 0.25
+"""The share of a worker's time that heavy requests get at most."""
 MAX_ANSWER_PAIRS = 20_000
 MAX_ANSWER_BYTES = 4 << 20
 SLICE_S = 0.002
@@ -39,6 +45,26 @@ class Work:
 
     def __init__(self) -> None:
         self._seconds, self._start, self._pairs = 0.0, time.thread_time(), 0
+        self._has_turn = False
+
+    @asynccontextmanager
+    async def turn(self, heavy: asyncio.Semaphore, is_heavy: bool) -> AsyncIterator[None]:
+        """Let a heavy request wait for its turn among those.
+
+        After it the next one waits for so long that heavy requests get HEAVY_SHARE of the time at most.
+        """
+        if not is_heavy or self._has_turn:
+            yield
+            return
+        before = self._seconds + time.thread_time() - self._start
+        await heavy.acquire()
+        self._seconds, self._start, self._has_turn = before, time.thread_time(), True
+        try:
+            yield
+        finally:
+            computed = self._seconds + time.thread_time() - self._start - before
+            asyncio.get_running_loop().call_later(computed * (1.0 / HEAVY_SHARE - 1.0), heavy.release)
+            self._has_turn = False
 
     def explain(self, terms: int, documents: int) -> None:
         """Raise TooExpensive if an explanation of so many documents takes too long."""

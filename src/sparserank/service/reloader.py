@@ -51,7 +51,7 @@ class LoadedModel:
         index = self.ranker.index_
         forgiving: dict[str, Any] = {"typos": True, "prefix": True}
         self.ranker.search("warm", 1)
-        self.ranker.search("warm", 1, facets=index.fields[:1], **forgiving)
+        self.ranker.search("warm", 1, facets=index.fields[:1], total=True, **forgiving)
         self.ranker.search_lexical("warm", 1, **forgiving)
         if len(index):
             explainer, first = self.ranker.explainer("warm", **forgiving), index.id_at(0)

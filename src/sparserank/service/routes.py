@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from typing import Annotated, Any
@@ -18,7 +17,7 @@ from ..text_ranker.explain import QueryExplainer
 from . import impressions, schemas
 from .access import may
 from .config import MAX_FACET_VALUES, MAX_ID_CHARACTERS, MAX_JUDGMENTS, MAX_RESULTS
-from .cost import MIN_HEAVY_TERMS, Work
+from .cost import MAX_LIGHT_CHARACTERS, MIN_HEAVY_TERMS, Work
 from .exception_handlers import NotFound, error_responses, problem
 from .feedback import Feedback
 from .middleware import client_address
@@ -34,8 +33,17 @@ SNIPPET_PAIRS = 20
 @router.post("/search", response_model=schemas.SearchResponse, responses=error_responses(422))
 async def search(body: schemas.SearchRequest, request: Request) -> Response:
     """Find the best documents for a query; `explain` adds why each of them is there. A click sends `impression`."""
-    start, service, model = time.perf_counter(), service_of(request), model_of(request)
+    start, service = time.perf_counter(), service_of(request)
     work = request.scope["work"] = Work()
+    async with work.turn(service.heavy, len(body.query) > MAX_LIGHT_CHARACTERS):
+        content = await _search(body, request, work)
+        content["milliseconds"] = round(1000.0 * (time.perf_counter() - start), 3)
+        return json_response(content)
+
+
+async def _search(body: schemas.SearchRequest, request: Request, work: Work) -> dict[str, Any]:
+    """Return the content of the answer."""
+    service, model = service_of(request), model_of(request)
     ranker = model.ranker
     forgiving: dict[str, Any] = {"typos": body.typos, "prefix": body.prefix}
     explainers: dict[int, QueryExplainer] = {}
@@ -49,6 +57,7 @@ async def search(body: schemas.SearchRequest, request: Request) -> Response:
             body.query, body.k, body.offset, **options,
         )  # fmt: skip
         found = drawn.served if drawn else ranker.search(body.query, body.k, offset=body.offset, **options)
+    await work.pause()
     hits = drawn.hits if drawn else found
     models = drawn.models if drawn else [model] * len(hits)
     results = [_result(hit) for hit in hits]
@@ -67,7 +76,7 @@ async def search(body: schemas.SearchRequest, request: Request) -> Response:
                 explainers[one.version.number] = one.ranker.explainer(body.query, **forgiving)
         is_heavy = max(one.n_terms for one in explainers.values()) * len(results) > MIN_HEAVY_TERMS
         with service.telemetry.span("explain", documents=len(results)):
-            async with service.heavy if is_heavy else nullcontext():
+            async with work.turn(service.heavy, is_heavy):
                 await _explain_results(models, explainers, results, body, work)
     if body.lexical:
         lexical = ranker.search_lexical(body.query, body.k, body.filter, body.offset, **forgiving)
@@ -82,8 +91,7 @@ async def search(body: schemas.SearchRequest, request: Request) -> Response:
     content["unknown"] = ranker.unknown(body.query)
     content["typed"] = _typed(model, body.query)
     content["display"] = spellings(model, [pair for result in results for pair in result.get("pairs", ())])
-    content["milliseconds"] = round(1000.0 * (time.perf_counter() - start), 3)
-    return json_response(content)
+    return content
 
 
 def _typed(model: LoadedModel, query: str) -> dict[str, str]:
