@@ -6,12 +6,14 @@ those again.
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -20,6 +22,7 @@ from typing import Any
 
 import sparserank as sr
 from sparserank.versions import VersionRegistry
+from sparserank.versions.trials import start_trial
 
 COMMITTED = Path(__file__).parent / "pictures"
 QUERY, TOKEN = "eigenvalues of a symmetric matrix", "a-token-of-the-gallery"
@@ -91,6 +94,12 @@ def model(page: Any) -> None:
     page.locator(".changes li").first.wait_for()
 
 
+def trial(page: Any) -> None:
+    """A candidate that answers together with the served version."""
+    page.click("nav >> text=Model")
+    page.locator(".trial").get_by_text("Users preferred it").wait_for()
+
+
 def narrow(page: Any) -> None:
     """A telephone."""
     page.set_viewport_size({"width": 390, "height": 780})
@@ -108,10 +117,13 @@ VIEWS: dict[str, tuple[Callable[[Any], None], str]] = {
     "page-judge.png": (judge, "light"),
     "page-model.png": (model, "light"),
     "page-narrow.png": (narrow, "dark"),
+    "page-trial.png": (trial, "light"),
 }
+"""The last one is taken while a candidate is on trial, which would change the others."""
+VISITS = 40
 
 
-def ranker_with_metadata() -> sr.TextRanker:
+def ranker_with_metadata(lexical: bool = False) -> sr.TextRanker:
     """A ranker of the docstrings, whose packages and modules can be filtered."""
     pydocs = sr.data.load("pydocs")
     docs = {}
@@ -119,8 +131,37 @@ def ranker_with_metadata() -> sr.TextRanker:
         package, *modules = name.split(".")[:-1]
         metadata = {"package": package, "module": ".".join(modules) or "(top)"}
         docs[name] = {"title": title, "text": text, "metadata": metadata}
+    if lexical:
+        return sr.TextRanker("bm25").fit(docs)
     ranker = sr.TextRanker(max_pairs=200_000, loss="squared", random_state=0)
     return ranker.fit(docs, pydocs.queries, pydocs.qrels["train"], exclude_self=True)
+
+
+def try_bm25(registry: VersionRegistry, folder: Path, address: str) -> None:
+    """Put BM25 on trial beside the served version; people of the dev split click on what their judgments name."""
+    ranker_with_metadata(lexical=True).save(folder / "bm25.safetensors")
+    start_trial(registry, folder / "bm25.safetensors", share=1.0)
+    pydocs = sr.data.load("pydocs")
+
+    def post(path: str, body: dict[str, Any]) -> dict[str, Any]:
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
+        request = urllib.request.Request(f"{address}{path}", json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return found
+
+    end = time.monotonic() + 30
+    while "version" not in post("search", {"query": QUERY})["results"][0]:
+        assert time.monotonic() < end, "the candidate takes no part"
+        time.sleep(0.2)
+    for number, (query, grades) in enumerate(list(pydocs.qrels["dev"].items())[:VISITS]):
+        found = post("search", {"query": pydocs.queries[query]})
+        shown = [result["id"] for result in found["results"]]
+        wanted = next((one for one in shown if one in grades and one != query), None)
+        if wanted is not None:
+            click = {"id": f"visit-{number}", "kind": "click", "visitor": f"visitor-{number}", "shown": shown}
+            text = {"query": pydocs.queries[query], "document": wanted, "impression": found["impression"]}
+            post("feedback", click | text)
 
 
 @cache
@@ -141,6 +182,8 @@ def photograph(folder: Path) -> None:
         registry.add(registry.load().set_pair("eigenvalues", "spectrum", 4.0), "a pair was fixed by hand")
         with _serve(path) as address:
             for name, (view, scheme) in VIEWS.items():
+                if view is trial:
+                    try_bm25(registry, Path(work), address)
                 context = browser.new_context(viewport={"width": 1280, "height": 840}, color_scheme=scheme)
                 page = context.new_page()
                 page.goto(f"{address}#token={TOKEN}")
@@ -202,4 +245,4 @@ def draw(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    photograph(COMMITTED)
+    photograph(Path(sys.argv[1]) if len(sys.argv) > 1 else COMMITTED)

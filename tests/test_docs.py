@@ -150,6 +150,20 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert {path.name for path in (tmp_path / "site/gallery").iterdir()} >= {"size-path.png", "explanation.svg"}
 
 
+@pytest.mark.slow
+def test_the_pictures_of_the_search_page_are_photographs_of_it(tmp_path, browser):
+    (tmp_path / "pictures").mkdir()
+    script = DOCS / "page_pictures.py"
+    done = subprocess.run([sys.executable, script, tmp_path / "pictures"], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    made = {path.name: path.read_bytes() for path in (tmp_path / "pictures").iterdir()}
+    assert set(made) == set(hooks("page_pictures").VIEWS)
+    assert len(set(made.values())) == len(made)
+    assert all(len(content) > 10_000 for content in made.values())
+    committed = {path.read_bytes() for path in (DOCS / "pictures").iterdir()}
+    assert not committed >= set(made.values()), "they are copies"
+
+
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
