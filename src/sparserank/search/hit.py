@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .top_k import TopK
@@ -60,3 +60,19 @@ def result_rows(top: TopK) -> list[list[tuple[int, float]]]:
     """The (number, score) of every result, by query."""
     rows = zip(top.docs.tolist(), top.scores.tolist(), top.counts.tolist(), strict=True)
     return [list(zip(docs[:count], scores, strict=False)) for docs, scores, count in rows]
+
+
+def merge_results(parts: Sequence[TopK], k: int, offsets: Sequence[int], id_at: Callable[[int], str]) -> TopK:
+    """Return the best of several segments, by score and then by descending id; `offsets` are their first numbers."""
+    out = TopK.empty(len(parts[0].counts), k)
+    for query, rows in enumerate(zip(*map(result_rows, parts), strict=True)):
+        results = [
+            (score, id_at(doc + offset), doc + offset)
+            for row, offset in zip(rows, offsets, strict=True)
+            for doc, score in row
+        ]
+        best = sorted(results, reverse=True)[:k]
+        out.counts[query] = len(best)
+        out.scores[query, : len(best)] = [score for score, _, _ in best]
+        out.docs[query, : len(best)] = [number for _, _, number in best]
+    return out

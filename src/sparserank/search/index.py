@@ -24,7 +24,7 @@ from ..errors import DataError, ModelError
 from .encoded_query import EncodedQuery
 from .expansion import Expansion
 from .filters import FilterLike, parse_filter
-from .hit import Hit, result_rows
+from .hit import Hit, merge_results, result_rows
 from .index_file import MAX_SEGMENTS, check_index, index_state, read_index
 from .metadata_columns import Counts, add_counts, check_field, check_fields, matching
 from .segment import Segment
@@ -189,25 +189,10 @@ class Index(StoredDocuments):
 
     def _combined(self, parts: Sequence[TopK], k: int) -> TopK:
         """Return the best of all segments; a score that is not finite raises ModelError."""
-        top = parts[0] if len(parts) == 1 else self._merge_results(parts, k)
+        top = parts[0] if len(parts) == 1 else merge_results(parts, k, self._offsets, self.id_at)
         if not np.isfinite(top.scores).all():
             raise ModelError("the index is damaged: a weight is not finite; rebuild the index")
         return top
-
-    def _merge_results(self, parts: Sequence[TopK], k: int) -> TopK:
-        """Return the best of several segments, by score and then by descending id."""
-        out = TopK.empty(len(parts[0].counts), k)
-        for query, rows in enumerate(zip(*map(result_rows, parts), strict=True)):
-            results = [
-                (score, self.id_at(doc + offset), doc + offset)
-                for row, offset in zip(rows, self._offsets, strict=True)
-                for doc, score in row
-            ]
-            best = sorted(results, reverse=True)[:k]
-            out.counts[query] = len(best)
-            out.scores[query, : len(best)] = [score for score, _, _ in best]
-            out.docs[query, : len(best)] = [number for _, _, number in best]
-        return out
 
     def search(
         self, queries: csr_array | EncodedQuery, k: int = 10, n_jobs: int | None = None, offset: int = 0
