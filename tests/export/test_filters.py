@@ -95,6 +95,22 @@ def test_lucene_engines_choose_the_same_documents(ranker, given):
     assert query_body(ranker, "opensearch", "fruit", filter=given)["query"]["bool"]["filter"] == [chosen]
 
 
+@pytest.mark.parametrize(
+    ("given", "ends"),
+    [
+        ("at<=9999-12-31", {"lte": "9999-12-31T23:59:59.999999+00:00"}),
+        ("at>9999-12-31", {"gt": "9999-12-31T23:59:59.999999+00:00"}),
+        ("at>=0001-01-01T00:00+14:00", {"gte": "0001-01-01T00:00:00+00:00"}),
+        ("at<0001-01-01T00:00+14:00", {"lt": "0001-01-01T00:00:00+00:00"}),
+    ],
+)
+def test_the_first_and_the_last_day_are_ends_of_a_range(ranker, given, ends):
+    [chosen] = query_body(ranker, "elasticsearch", "fruit", filter=given)["query"]["bool"]["filter"]
+    assert chosen == {"range": {"metadata.at": ends}}
+    assert {name for name, one in DOCS.items() if lucene_matches(chosen, one)} == ours(ranker, given)
+    assert query_body(ranker, "qdrant", "fruit", filter=given)["filter"]["must"][0]["range"] == ends
+
+
 # ---- Qdrant
 
 
@@ -165,6 +181,7 @@ def test_vespa_gets_conditions_of_yql(ranker, given, condition):
         ("vespa", "kind>pome", "filter: Vespa compares no texts; the field 'kind' is text"),
         ("qdrant", "kind>pome", "filter: Qdrant compares no texts; the field 'kind' is text"),
         ("qdrant", "n:many", "filter: the field 'n' is a number in the export; got 'many'"),
+        ("vespa", "n<=1e400", "filter: the field 'n' is a number in the export; got '1e400'"),
         ("elasticsearch", "kind>3", "filter: 'kind' is text in the export and cannot be compared as a number or date"),
         ("elasticsearch", "ripe>a", "filter: 'ripe' is a boolean in the export and has no range"),
         (

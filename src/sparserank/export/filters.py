@@ -7,6 +7,7 @@ condition that an engine cannot express raises FilterError.
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ from .vectors import term_name
 
 EARLIEST_S = -62_135_596_800
 """The year 1 in seconds since 1970. Vespa stores the smallest number for a missing date, which is earlier."""
+END_S = 253_402_300_800
+"""The year 10000, which has no text: the end of the last day."""
 End = float | str | None
 
 
@@ -195,7 +198,7 @@ def as_kind(field: MetadataField, text: str) -> Any:
     >>> as_kind(MetadataField("n", "number", False), "3.0"), as_kind(MetadataField("n", "boolean", False), "true")
     (3.0, True)
     """
-    if field.kind == "number" and (number := parse_number(text)) is not None:
+    if field.kind == "number" and (number := parse_number(text)) is not None and math.isfinite(number):
         return number
     if field.kind == "boolean" and text in ("true", "false"):
         return text == "true"
@@ -218,11 +221,27 @@ def _ends(field: MetadataField, wanted: Range) -> tuple[End, End, tuple[bool, bo
 
 def _comparisons(field: MetadataField, low: End, high: End, includes: tuple[bool, bool]) -> dict[str, Any]:
     """Return {"gte": low, "lt": high} and the like; dates as text."""
-    names = "gte" if includes[0] else "gt", "lte" if includes[1] else "lt"
-    ends = {name: end for name, end in zip(names, (low, high), strict=True) if end is not None}
     if field.kind == "date":
-        return {name: datetime.fromtimestamp(float(end), UTC).isoformat() for name, end in ends.items()}
-    return ends
+        (low, with_low), (high, with_high) = _date_text(low, includes[0], False), _date_text(high, includes[1], True)
+        includes = with_low, with_high
+    names = "gte" if includes[0] else "gt", "lte" if includes[1] else "lt"
+    return {name: end for name, end in zip(names, (low, high), strict=True) if end is not None}
+
+
+def _date_text(end: End, is_included: bool, is_high: bool) -> tuple[str | None, bool]:
+    """Return an end of a range as text, and whether it is included; a time without a text becomes the nearest with one.
+
+    >>> _date_text(0.0, True, False), _date_text(253402300800.0, False, True)
+    (('1970-01-01T00:00:00+00:00', True), ('9999-12-31T23:59:59.999999+00:00', True))
+    """
+    if end is None:
+        return None, is_included
+    seconds = float(end)
+    if seconds < EARLIEST_S:
+        return datetime.min.replace(tzinfo=UTC).isoformat(), not is_high
+    if seconds >= END_S:
+        return datetime.max.replace(tzinfo=UTC).isoformat(), is_high
+    return datetime.fromtimestamp(seconds, UTC).isoformat(), is_included
 
 
 def _lucene_name(field: MetadataField) -> str:

@@ -186,7 +186,7 @@ def _range(given: Range) -> Range:
     """Check that both ends are numbers, dates, or texts that are not too long to compare."""
     where = "" if given.position is None else f" at position {given.position}"
     if any(end is not None and len(end) > MAX_KEY_CHARACTERS for end in (given.low, given.high)):
-        raise FilterError(f"filter: an end of a range may have {MAX_KEY_CHARACTERS} characters{where}")
+        raise FilterError(f"filter: an end of a range may have at most {MAX_KEY_CHARACTERS} characters{where}")
     kinds = {_kind(end) for end in (given.low, given.high) if end is not None}
     if len(kinds) > 1:
         raise FilterError(
