@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from random import Random
@@ -17,6 +18,7 @@ from sparserank.service import trial as trials
 from sparserank.service.feedback import Feedback
 from sparserank.service.impressions import Impression, sign
 from sparserank.service.interleaving import CANDIDATE, SERVED, ClickCount, Tally, seed, takes_part, team_draft, teams
+from sparserank.text_ranker import index_path
 from sparserank.versions import VersionRegistry
 from sparserank.versions.trials import current_trial, promote, start_trial, withdraw
 
@@ -177,8 +179,6 @@ def test_a_trial_is_kept_with_the_versions_and_ends_by_promotion_rollback_or_wit
     assert start_trial(registry, candidate, 0.25).version == 2
     again = VersionRegistry.open(model)
     assert (current_trial(again).share, again.current().number) == (0.25, 1)
-    again.prune(1)
-    assert again.load(2).search("red car"), "a candidate is not pruned"
     with pytest.raises(DataError, match="version 2 is on trial, not version 7"):
         promote(registry, 7)
     assert withdraw(registry).number == 2
@@ -192,6 +192,31 @@ def test_a_trial_is_kept_with_the_versions_and_ends_by_promotion_rollback_or_wit
     start_trial(registry, 1)
     registry.rollback(1)
     assert current_trial(registry) is None
+
+
+def test_a_candidate_is_not_pruned(model, candidate):
+    registry = VersionRegistry.open(model)
+    start_trial(registry, candidate)
+    for _ in range(2):
+        registry.add_file(candidate, "added")
+    registry.prune(1)
+    assert [one.number for one in registry.list()] == [2, 4], "neither the newest nor served"
+    assert registry.load(2).search("red car")
+
+
+def test_a_candidate_without_an_index_is_not_on_trial_and_the_service_goes_on(serve, model, candidate, caplog):
+    index_path(model).unlink()
+    shutil.rmtree(f"{model}.versions")  # with its copy of the index
+    registry = VersionRegistry.open(model)
+    registry.add_file(candidate, "added")
+    running = serve()
+    start_trial(registry, 1, share=1.0)
+    wait_until(lambda: "version 1 is not on trial" in caplog.text, 10)
+    found = running.client.post("/search", json={"query": "red car"}).json()
+    assert (found["version"], len(found["impression"])) == (2, 48)
+    withdraw(registry)
+    registry.add_file(candidate, "added")
+    wait_until(lambda: running.client.get("/health").json()["version"] == 3, 10)
 
 
 def visit(running, number, wanted):

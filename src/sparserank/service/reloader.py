@@ -235,18 +235,23 @@ class ModelReloader:
         if trial is None or (before is not None and before.trial == trial):
             return before if trial is not None else None
         try:
-            ranker = self.registry.load(trial.version, self._index)
+            model = _prepare(self.registry.load(trial.version, self._index), self.registry.get(trial.version))
         except SparseRankError as error:
             log.error("%s; version %d is not on trial", error, trial.version)
             return None
         log.info("version %d is on trial for a share of %g", trial.version, trial.share)
-        return LoadedTrial(LoadedModel(ranker, self.registry.get(trial.version)).warm_up(), trial)
+        return LoadedTrial(model, trial)
 
     def _load(self) -> LoadedModel:
         version, ranker = self.registry.load_last_good(self._index)
-        if not hasattr(ranker, "index_"):
-            raise ModelError("the model has no index; build one with `sparserank index MODEL DATA -o MODEL.index`")
-        model = LoadedModel(ranker, version).warm_up()
-        gc.collect()
-        gc.freeze()  # collections would scan a million words and pairs and delay responses by 50 ms
-        return model
+        return _prepare(ranker, version)
+
+
+def _prepare(ranker: TextRanker, version: Version) -> LoadedModel:
+    """Return a model that is ready to answer requests."""
+    if not hasattr(ranker, "index_"):
+        raise ModelError("the model has no index; build one with `sparserank index MODEL DATA -o MODEL.index`")
+    model = LoadedModel(ranker, version).warm_up()
+    gc.collect()
+    gc.freeze()  # collections would scan a million words and pairs and delay responses by 50 ms
+    return model

@@ -155,7 +155,7 @@ class Interleaved:
     def draw(cls, served: LoadedModel, trial: LoadedTrial | None, key: bytes, client: str, now: float,
              query: str, k: int, offset: int, **options: Any) -> Interleaved | None:  # fmt: skip
         """Return the interleaved results, or None if this impression does not take part."""
-        if trial is None or trial.model.version == served.version:
+        if trial is None or trial.trial.version == served.version.number:
             return None
         drawn = seed(key, query, options.get("filter"), client, now)
         return cls(served, trial, drawn, query, k, offset, **options) if takes_part(drawn, trial.trial.share) else None
