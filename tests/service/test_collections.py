@@ -156,19 +156,27 @@ def test_one_model_without_a_name_is_served_as_before(serve):
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-a", "ä", "a/b", "x" * 65, *sorted(RESERVED_NAMES)[:3]])
-def test_a_name_that_no_path_can_have_is_refused(name):
+def test_a_name_that_no_path_can_have_is_rejected(name):
     with pytest.raises(ConfigError, match="cannot have the name"):
         CollectionConfig(name, "m")
 
 
-def test_collections_that_would_share_feedback_are_refused():
+def test_collections_that_would_share_feedback_are_rejected():
     two = (CollectionConfig("a", "m"), CollectionConfig("b", "n"))
     with pytest.raises(ConfigError, match=r"write --database with \{name\}"):
         ServiceConfig("", TOKEN, database="sqlite:///one.sqlite", collections=two)
     with pytest.raises(ConfigError, match="same database"):
-        ServiceConfig("", TOKEN, collections=(CollectionConfig("a", "m"), CollectionConfig("b", "m")))
+        ServiceConfig("", TOKEN, collections=(CollectionConfig("a", "m"), CollectionConfig("b", "./m")))
     with pytest.raises(ConfigError, match="same name"):
         ServiceConfig("", TOKEN, collections=(two[0], two[0]))
+
+
+def test_two_collections_share_a_model_only_if_neither_learns():
+    two, database = (CollectionConfig("a", "m"), CollectionConfig("b", "./m", "other.index")), "sqlite:///{name}.sqlite"
+    with pytest.raises(ConfigError, match="learn into the same model"):
+        ServiceConfig("", TOKEN, database=database, collections=two)
+    shared = ServiceConfig("", TOKEN, database=database, collections=two, learn=False)
+    assert [one.index for one in shared.by_collection.values()] == [None, "other.index"]
 
 
 def test_the_file_has_a_table_for_each_collection(models, tmp_path, capsys):
@@ -193,6 +201,7 @@ def test_the_file_has_a_table_for_each_collection(models, tmp_path, capsys):
         (["page=m"], "", "cannot have the name 'page'"),
         ([], "[collections.a]\nmodell = 'm'", "there is no option 'modell'"),
         ([], "[collections.a]\nindex = 'm'", "the option 'model' is missing"),
+        ([], "[collections.a]\nmodel = 'm'\nindex = 5", "[collections.a]: the option 'index' must be text; got 5"),
         ([], "collections = 3", "write a table"),
     ],
 )

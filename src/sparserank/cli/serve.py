@@ -52,13 +52,14 @@ def _read_collections(context: typer.Context, file: Path, tables: object) -> lis
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         raise ConfigError(f"{file}: write a table [collections.NAME] for each collection")
     for name, table in tables.items():
-        for option in table:
+        where = f"{file}: [collections.{name}]"
+        for option, value in table.items():
             if option not in known:
-                raise ConfigError(
-                    f"{file}: [collections.{name}]: there is no option {option!r}; the options are: {', '.join(known)}"
-                )
+                raise ConfigError(f"{where}: there is no option {option!r}; the options are: {', '.join(known)}")
+            if not isinstance(value, str):
+                raise ConfigError(f"{where}: the option {option!r} must be text; got {value!r}")
         if "model" not in table:
-            raise ConfigError(f"{file}: [collections.{name}]: the option 'model' is missing")
+            raise ConfigError(f"{where}: the option 'model' is missing")
     context.meta[COLLECTIONS] = tables
     return [f"{name}={table['model']}" for name, table in tables.items()]
 

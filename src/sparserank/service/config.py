@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from .. import validation
 from ..data.files import PathLike
@@ -194,17 +195,20 @@ class ServiceConfig:
         }  # fmt: skip
 
     def _check_collections(self) -> None:
-        """Raise ConfigError for names that are the same, and for collections that would share their feedback."""
+        """Raise ConfigError for names that are the same, and for collections that would share feedback or versions."""
         if self.database and "{name}" not in self.database and not all(one.database for one in self.collections):
             raise ConfigError(
                 "each collection has its own feedback: write --database with {name} in it, which stands for its name"
             )
+        configs = self.by_collection.values()
         for what, values in (
             ("name", [one.name for one in self.collections]),
-            ("database", [config.database for config in self.by_collection.values()]),
+            ("database", [_without_links(config.database) for config in configs]),
         ):
             if len(set(values)) < len(values):
                 raise ConfigError(f"two collections have the same {what}; give each its own")
+        if self.learn and len({Path(config.model).resolve() for config in configs}) < len(configs):
+            raise ConfigError("two collections learn into the same model; give each its own, or use --no-learn")
 
     @property
     def loopback(self) -> bool:
@@ -232,6 +236,12 @@ class ServiceConfig:
 def default_database(model: PathLike) -> str:
     """Return the URL of the feedback database next to a model file."""
     return f"sqlite:///{model}.feedback.sqlite"
+
+
+def _without_links(database: str) -> str:
+    """Return the URL of a database; that of a SQLite file names the file itself, however it was spelled."""
+    scheme, _, path = database.partition(":///")
+    return f"{scheme}:///{Path(path).resolve()}" if scheme == "sqlite" else database
 
 
 def is_loopback(host: str) -> bool:
