@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -45,10 +46,21 @@ def test_the_text_of_a_page_has_no_markup_navigation_or_scripts():
     assert record["headings"] == ["Title"]
     assert record["links"] == ["guide/other/"]
     assert Page("", "Home", '<a href="guide/a/">a</a>').record()["links"] == ["guide/a/"]
-    assert Page("a/", "A", '<a href="../">home</a>').record()["links"] == [""]
+    assert Page("a/", "A", '<a href="../">home</a>').record()["links"] == ["index.html"]
 
 
-def test_links_of_the_site_are_what_pairs_learn_from(tmp_path):
+def test_a_link_of_the_site_is_the_id_of_its_page():
+    pages = [
+        Page("", "Home", '<a href="%C3%BCber%20uns/">wir</a><a href="./">here</a>'),
+        Page("%C3%BCber%20uns/", "Wir", '<a href="../">home</a><a href="../über uns/">here</a>'),
+    ]
+    assert [(page.id, page.record()["links"]) for page in pages] == [
+        ("index.html", ["über uns/"]), ("über uns/", ["index.html"]),
+    ]  # fmt: skip
+    assert pages[1].record()["metadata"] == {"url": "%C3%BCber%20uns/"}
+
+
+def test_an_earlier_search_is_replaced(tmp_path):
     pages = [Page(f"p{i}/", f"Page {i}", f'<p>Text {i} <a href="../p{(i + 1) % 50}/">next</a></p>') for i in range(50)]
     summary = build_search(pages, tmp_path / "search")
     assert summary["documents"] == 50
@@ -107,6 +119,7 @@ def test_the_plugin_names_the_mistake(project, caplog):
 
     for plugins, message in (
         (["search", "sparserank"], "sparserank: the plugin 'search' writes the same folder"),
+        ([{"sparserank": {"folder": "assets/search"}}], "sparserank: 'folder' must be one name"),
         ([{"sparserank": {"language": "klingon"}}], "sparserank: "),
     ):
         caplog.clear()
@@ -117,12 +130,28 @@ def test_the_plugin_names_the_mistake(project, caplog):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_the_search_of_the_theme_material_writes_the_same_folder_too():
+    pytest.importorskip("mkdocs", reason="pip install 'mkdocs>=1.5'")
+    from mkdocs.exceptions import PluginError
+
+    from sparserank.integrations.mkdocs import SparseRankPlugin
+
+    plugin = SparseRankPlugin()
+    plugin.load_config({})
+    with pytest.raises(PluginError, match="writes the same folder"):
+        plugin.on_config(SimpleNamespace(plugins={"material/search": None, "sparserank": plugin}))
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_site_of_sphinx_is_searched_in_the_browser(tmp_path, browser, serve):
     application = pytest.importorskip("sphinx.application", reason="pip install 'sphinx>=7.0'")
     source = tmp_path / "source"
     (source / "fruit").mkdir(parents=True)
     (source / "conf.py").write_text('extensions = ["sparserank.integrations.sphinx"]\nproject = "Fruit"\n')
-    (source / "index.rst").write_text("Home\n====\n\nWelcome.\n\n.. toctree::\n\n   fruit/apple\n   fruit/pear\n")
+    (source / "index.rst").write_text(
+        "Home\n====\n\nWelcome.\n\n.. toctree::\n\n   fruit/apple\n   fruit/pear\n   empty\n"
+    )
+    (source / "empty.rst").write_text("")
     (source / "fruit/apple.rst").write_text("Apple\n=====\n\nA red fruit, like the :doc:`pear`. Keep it cool.\n")
     (source / "fruit/pear.rst").write_text("Pear\n====\n\nA green fruit.\n")
     folders = (str(source), str(source), str(tmp_path / "site"), str(tmp_path / "trees"))

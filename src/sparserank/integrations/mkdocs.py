@@ -45,7 +45,10 @@ class SparseRankPlugin(BasePlugin[SparseRankConfig]):
         config : MkDocsConfig
             The configuration of the site.
         """
-        if self.config.folder == "search" and "search" in config.plugins:
+        if "/" in self.config.folder.strip("/"):
+            raise PluginError(f"sparserank: 'folder' must be one name, not a path; got {self.config.folder!r}")
+        is_taken = any(name.rpartition("/")[2] == "search" for name in config.plugins)  # also material/search
+        if self.config.folder.strip("/") == "search" and is_taken:
             raise PluginError("sparserank: the plugin 'search' writes the same folder; remove it or set 'folder'")
         self.pages: list[Page] = []
         script = config_options.ExtraScript().run_validation(f"{self.config.folder}/{SCRIPT}")  # a module
@@ -62,7 +65,7 @@ class SparseRankPlugin(BasePlugin[SparseRankConfig]):
         page : Page
             The page of MkDocs.
         """
-        if not page.meta.get("search", {}).get("exclude", False):
+        if not (page.meta.get("search") or {}).get("exclude", False):
             self.pages.append(Page(page.url.removeprefix("./").removeprefix("/"), str(page.title or ""), html))
         return html
 

@@ -48,8 +48,9 @@ def _keep(app: Any, name: str, template: str, context: dict[str, Any], _: Any) -
     """Keep the content of a page, and add the script."""
     script = context["pathto"](f"{FOLDER}/{SCRIPT}", 1)
     context["metatags"] = context.get("metatags", "") + f'<script type="module" src="{script}"></script>'
-    if context.get("body") and name in app.env.found_docs:
-        page = Page(app.builder.get_target_uri(name), _plain(str(context.get("title", ""))), context["body"])
+    if name in app.env.found_docs:
+        title, body = (str(context.get(part) or "") for part in ("title", "body"))
+        page = Page(app.builder.get_target_uri(name), _plain(title), body)
         app.sparserank_pages[name] = page
 
 

@@ -21,7 +21,7 @@ from ..text_ranker import TextRanker
 
 LEARN_FROM = ("titles", "openings", "headings", "links")
 MAX_PAIRS = 30_000
-SCRIPT = "site.mjs"
+SCRIPT, HOME = "site.mjs", "index.html"
 _HIDDEN = {"script", "style", "nav", "template", "button"}
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _BLOCKS = {"p", "li", "pre", "table", "tr", "div", "section", "dt", "dd", "blockquote", "br", "td", "th"}
@@ -45,6 +45,11 @@ class Page:
     title: str
     html: str
 
+    @property
+    def id(self) -> str:
+        """The address as a reader writes it, which is the id of the document."""
+        return unquote(self.url) or HOME
+
     def record(self) -> dict[str, Any]:
         """Return the document of the page: title, text, headings, links to other pages, and url.
 
@@ -64,13 +69,13 @@ class Page:
         return record | {"headings": [name for name in headings if name]} | {"links": list(links)}
 
     def _resolve(self, href: str) -> str | None:
-        """Return the address of a link in the site; None for one to this page or to another site."""
+        """Return the id of the page that a link leads to; None for one to this page or to another site."""
         parts = urlsplit(href)
         if parts.scheme or parts.netloc or not parts.path or parts.path.startswith("/"):
             return None
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(self.url), unquote(parts.path)))
-        target = "" if target == "." else target + "/" * parts.path.endswith("/")
-        return None if target == self.url or target.startswith("../") else target
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(unquote(self.url)), unquote(parts.path)))
+        target = HOME if target == "." else target + "/" * parts.path.endswith("/")
+        return None if target == self.id or target.startswith("../") else target
 
 
 @dataclass
@@ -142,7 +147,7 @@ def build_search(
     mapping
         The summary of the export.
     """
-    documents = {page.url or "index.html": page.record() for page in pages}
+    documents = {page.id: page.record() for page in pages}
     if not any(one["text"] for one in documents.values()):
         raise DataError("the site has no page with text to search")
     ranker = TextRanker(analyzer=language, max_pairs=max_pairs)
