@@ -199,6 +199,31 @@ def test_filters_and_own_documents_are_left_out_of_dense_results():
     assert "d05" in ranker.run({"d05": "word1"}, 200, dense=[Q[5]])["d05"]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dense": (np.ones((3, 2)), np.ones((96, 2)))}, "must have 48 rows"),
+        ({"learn_from": "judgments,log"}, "there are none"),
+    ],
+)  # fmt: skip
+def test_a_fit_that_fails_leaves_the_ranker_as_it_was(options, message):
+    docs, queries, qrels, Q, D = world()
+    ranker = sr.TextRanker("bm25").fit(docs, queries, qrels, dense=(Q, D))
+    before = ranker.model_, ranker.run(queries, dense=Q)
+    with pytest.raises(DataError, match=message):
+        ranker.fit({one: f"{text} other" for one, text in docs.items()}, queries, qrels, **options)
+    assert ranker.model_ is before[0]
+    assert ranker.run(queries, dense=Q) == before[1]
+
+
+def test_vectors_are_checked_before_the_training():
+    docs, queries, qrels, Q, D = world()
+    said = []
+    with pytest.raises(DataError, match="must have 48 rows"):
+        sr.TextRanker().fit(docs, queries, qrels, dense=(Q[:-1], D), callback=said.append)
+    assert not said
+
+
 def test_refitting_forgets_the_vectors(fitted):
     _, docs, queries, qrels, Q, D = fitted
     again = sr.TextRanker("bm25").fit(docs, queries, qrels, dense=(Q, D)).fit(docs)

@@ -70,26 +70,35 @@ def as_dense(dense: Dense | Sequence[Any]) -> Dense:
     return Dense(*dense)
 
 
-def tune_dense(
-    trainer: Trainer, model: TextModel, data: TrainingData, dense: Dense | Sequence[Any]
-) -> tuple[DenseScore, DenseVectors]:
-    """Choose the weight of the dense score by nDCG@10 of held-out queries, and return it with the document vectors."""
-    dense = as_dense(dense)
-    if len(data.qrels) < 2:
-        raise DataError(f"the weight of dense scores needs at least two judged queries; got {len(data.qrels)}")
-    D = vectors_by_id("documents", dense.documents, data.documents.ids)
-    ids = list(data.queries)
-    rows = {query: row for row, query in enumerate(ids)}
-    if isinstance(dense.queries, Mapping):
-        ids = list(data.qrels)
+@dataclass(frozen=True, eq=False)
+class TrainingVectors:
+    """Vectors of unit length: one for each judged query, in the order of `qrels`, and those of the documents."""
+
+    name: str
+    queries: Vectors
+    documents: DenseVectors
+
+    @classmethod
+    def validate(cls, data: TrainingData, dense: Dense | Sequence[Any]) -> TrainingVectors:
+        """Check the vectors before the training; raises DataError if they do not fit the texts."""
+        dense = as_dense(dense)
+        if len(data.qrels) < 2:
+            raise DataError(f"the weight of dense scores needs at least two judged queries; got {len(data.qrels)}")
+        D = vectors_by_id("documents", dense.documents, data.documents.ids)
+        ids = list(data.qrels if isinstance(dense.queries, Mapping) else data.queries)
         rows = {query: row for row, query in enumerate(ids)}
-    Q = vectors_by_id("queries", dense.queries, ids, D.shape[1])[[rows[query] for query in data.qrels]]
-    vectors = DenseVectors(tuple(data.documents.ids), D.astype(dense.dtype))
+        Q = vectors_by_id("queries", dense.queries, ids, D.shape[1])[[rows[query] for query in data.qrels]]
+        return cls(dense.name, Q, DenseVectors(tuple(data.documents.ids), D.astype(dense.dtype)))
+
+
+def tune_dense(trainer: Trainer, model: TextModel, data: TrainingData, vectors: TrainingVectors) -> DenseScore:
+    """Choose the weight of the dense score by nDCG@10 of held-out queries."""
     trainer.callback("tuning the weight of the dense score")
     folds = [
-        _scored(fold, model.pair_weight, Q[fold.numbers], vectors) for fold in held_out_pairs(trainer, model, data)
+        _scored(fold, model.pair_weight, vectors.queries[fold.numbers], vectors.documents)
+        for fold in held_out_pairs(trainer, model, data)
     ]
-    return DenseScore(dense.name, vectors.dimension, *_choose_weight(folds)), vectors
+    return DenseScore(vectors.name, vectors.documents.dimension, *_choose_weight(folds))
 
 
 def _scored(

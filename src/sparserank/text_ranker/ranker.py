@@ -24,7 +24,7 @@ from ..search import Index
 from ..text import Analyzer
 from ..text.analyzer import as_analyzer
 from .constraints import Constraints
-from .dense import Dense, tune_dense
+from .dense import Dense, TrainingVectors, tune_dense
 from .dense_search import dense_path
 from .field_weights import fit_lexical
 from .incremental import train_more
@@ -197,7 +197,6 @@ class TextRanker(PairEditor, Ranker):
         >>> ranker.search("apple")
         [1. d1 (0.3648)]
         """
-        self.__dict__.pop("dense_", None)
         documents = Documents.of(docs, fields)
         sources = as_sources(learn_from)
         weak, queries, qrels = [one for one in sources if one in WEAK_SOURCES], as_queries(queries), as_qrels(qrels)
@@ -206,31 +205,34 @@ class TextRanker(PairEditor, Ranker):
             queries = qrels = None
         trainer = replace(self.trainer(callback, solver), checkpoint=checkpoint)
         if isinstance(qrels, Preferences):
-            rows = trainer.lexical.fit(documents)
             if dense is not None:
                 raise ConfigError("dense needs queries and qrels; class labels have none")
+            rows = trainer.lexical.fit(documents)
             self.model_ = trainer.train_from_labels(documents, rows, qrels)
+            self.__dict__.pop("dense_", None)
             return self._build_index(rows, documents)
         data = TrainingData.validate(
             documents, queries, qrels, exclude_self=exclude_self, query_weight=query_weight, query_group=query_group
         )
         if self.ranker not in LEXICAL:
             data.require_relevant(qrels)
+        vectors = None if dense is None else TrainingVectors.validate(data, dense)
         if self.ranker not in LEXICAL and data.qrels:
             characters = sum(map(len, documents.texts)) + sum(map(len, documents.titles))
             check_texts(characters, len(documents), trainer.memory_limit)
         rows = fit_lexical(trainer.lexical, documents, data, self.random_state, callback)
         data = replace(data, lexical_rows=rows)
         if self.ranker not in LEXICAL and data.qrels:
-            self.model_ = trainer.train(data, by_steps=self.ranker == "bilinear")
+            model = trainer.train(data, by_steps=self.ranker == "bilinear")
         else:
-            self.model_ = TextModel(trainer.lexical, constraints=trainer.constraints)
-        score, vectors = (None, None) if dense is None else tune_dense(trainer, self.model_, data, dense)
+            model = TextModel(trainer.lexical, constraints=trainer.constraints)
+        score = None if vectors is None else tune_dense(trainer, model, data, vectors)
         if weak:
-            typed = unjudged_queries(given, qrels)
-            self.model_ = WeakSupervision.of(trainer, self.model_, data, weak, typed).train()
+            model = WeakSupervision.of(trainer, model, data, weak, unjudged_queries(given, qrels)).train()
+        self.model_ = model if score is None else replace(model, dense=score)
+        self.__dict__.pop("dense_", None)
         if vectors is not None:
-            self.model_, self.dense_ = replace(self.model_, dense=score), vectors
+            self.dense_ = vectors.documents
         return self._build_index(rows, documents)
 
     @renamed_parameters(OLD_FIT_PARAMETERS)
