@@ -54,7 +54,7 @@ class Features:
     ----------
     ranker : TextRanker
         A fitted ranker with an index.
-    clicks : mapping of str to float, default={}
+    clicks : mapping of str to float or None, default=None
         The number of prior clicks of each document; 0 if it is missing.
 
     Examples

@@ -120,11 +120,13 @@ class DenseVectors:
     def rows_in(self, index: Index) -> NDArray[np.int64]:
         """Return the row of every document of an index by its number; the rows of the last index are remembered."""
         key = tuple(id(segment.ids) for segment in index.segments)
-        if key not in self._rows_of_index:
-            self._rows_of_index.clear()
+        found = self._rows_of_index.get(key)
+        if found is None:
             ids = [segment.ids[at] for segment in index.segments for at in range(len(segment))]
-            self._rows_of_index[key] = self.rows_of(ids), index
-        return self._rows_of_index[key][0]
+            found = self.rows_of(ids), index
+            self._rows_of_index.clear()
+            self._rows_of_index[key] = found
+        return found[0]
 
     @cached_property
     def _row(self) -> dict[str, int]:
