@@ -162,6 +162,15 @@ def test_a_database_that_is_not_there_is_not_backed_up_and_not_created(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_model_that_is_not_there_is_an_error_and_no_database_is_made(tmp_path, capsys):
+    source = f"sqlite:///{tmp_path}/f.sqlite"
+    fill(source)
+    back_up(source, tmp_path / "b.jsonl")
+    assert call("feedback", "restore", tmp_path / "modell", tmp_path / "b.jsonl") == 2
+    assert "modell: no such file" in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "modell.feedback.sqlite").exists()
+
+
 def command(*words):
     return subprocess.Popen([sys.executable, "-m", "sparserank", "feedback", *map(str, words)], start_new_session=True)
 

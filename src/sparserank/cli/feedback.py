@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import validation
+from ..errors import DataError
 from .arguments import Json, ModelFile
 
 if TYPE_CHECKING:
@@ -64,7 +65,11 @@ def restore(
 def _url(model: Path, database: str | None) -> str:
     from ..service.config import default_database
 
-    return database or default_database(model)
+    if database:
+        return database
+    if not model.exists():  # a mistyped name would restore into a new database that no service reads
+        raise DataError(f"{model}: no such file")
+    return default_database(model)
 
 
 def _print(action: str, file: Path, backup: Backup, as_json: bool) -> None:
