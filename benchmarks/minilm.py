@@ -83,7 +83,7 @@ class MiniLM:
 
 
 def _erf(x: Floats) -> Floats:
-    """The error function to 1e-7 (Abramowitz and Stegun, 7.1.26 has 1.5e-7)."""
+    """The error function, to 1.5e-7 (Abramowitz and Stegun, 7.1.26)."""
     t = 1.0 / (1.0 + np.float32(0.3275911) * np.abs(x))
     terms = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t
     out: Floats = np.sign(x) * (1.0 - terms * np.exp(-x * x))

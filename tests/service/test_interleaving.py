@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sparserank as sr
 from sparserank.errors import DataError
 from sparserank.service import trial as trials
 from sparserank.service.feedback import Feedback
@@ -217,6 +218,18 @@ def test_a_candidate_without_an_index_is_not_on_trial_and_the_service_goes_on(se
     withdraw(registry)
     registry.add_file(candidate, "added")
     wait_until(lambda: running.client.get("/health").json()["version"] == 3, 10)
+
+
+def test_a_filter_by_a_field_that_the_candidate_lacks_is_answered_by_the_served_version(serve, model, tmp_path):
+    other = tmp_path / "other.safetensors"
+    sr.TextRanker("bm25").fit({"boat-red": "red boat"}).save(other)
+    start_trial(VersionRegistry.open(model), other, share=1.0)
+    running = serve()
+    answer = running.client.post("/search", json={"query": "red boat", "filter": "thing:boat"})
+    assert (answer.status_code, len(answer.json()["impression"])) == (200, 48)
+    assert answer.json()["results"][0]["id"] == "boat-red"
+    assert running.client.post("/search", json={"query": "red boat", "filter": "thnig:boat"}).status_code == 422
+    assert len(running.client.post("/search", json={"query": "red boat"}).json()["impression"]) == 60
 
 
 def visit(running, number, wanted):

@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import Any
 
-from ..errors import SparseRankError
+from ..errors import FilterError, SparseRankError
 from ..search import Hit
 from ..versions import Version
 from ..versions.manifest import Trial
@@ -158,4 +158,9 @@ class Interleaved:
         if trial is None or trial.trial.version == served.version.number:
             return None
         drawn = seed(key, query, options.get("filter"), client, now)
-        return cls(served, trial, drawn, query, k, offset, **options) if takes_part(drawn, trial.trial.share) else None
+        if not takes_part(drawn, trial.trial.share):
+            return None
+        try:
+            return cls(served, trial, drawn, query, k, offset, **options)
+        except FilterError:  # the candidate may lack a field that the served version has
+            return None
