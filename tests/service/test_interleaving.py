@@ -195,6 +195,17 @@ def test_a_trial_is_kept_with_the_versions_and_ends_by_promotion_rollback_or_wit
     assert current_trial(registry) is None
 
 
+def test_a_learning_round_that_ends_during_a_trial_adds_no_version(model, candidate):
+    registry = VersionRegistry.open(model)
+    learned = registry.load().set_pair("car", "sail", 2.0)
+    start_trial(registry, candidate)
+    with pytest.raises(DataError, match="version 2 is on trial; learning goes on when it has ended"):
+        registry.add(learned, "learned", parent=1)
+    assert [one.number for one in registry.list()] == [1, 2]
+    withdraw(registry)
+    assert registry.add(learned, "learned", parent=1).number == 3
+
+
 def test_a_candidate_is_not_pruned(model, candidate):
     registry = VersionRegistry.open(model)
     start_trial(registry, candidate)

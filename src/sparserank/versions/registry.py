@@ -209,13 +209,16 @@ class VersionRegistry:
         learned_through : int, default=0
             Number of the last feedback that it takes into account.
         parent : int, optional
-            The version it was learned from. If another version is served by now, DataError is raised.
+            The version it was learned from. If another version is served by now, or a candidate is on trial beside it,
+            DataError is raised.
         """
         self._require_writable()
         with self._locked():
             served = (manifest := self._manifest()).current
             if parent not in (None, served.number):
                 raise DataError(f"version {served.number} is served now, not version {parent}, the parent of this one")
+            if parent is not None and manifest.trial is not None:
+                raise DataError(f"version {manifest.trial.version} is on trial; learning goes on when it has ended")
             version = self._write_version(
                 manifest, lambda path: Ranker.save(ranker, path),
                 why=why, parent=served.number, pairs=ranker.model_.n_pairs, check=dict(check or {}),
