@@ -178,8 +178,8 @@ def test_vespa_gets_conditions_of_yql(ranker, given, condition):
     ("target", "given", "sentence"),
     [
         ("vespa", "kind:*", "filter: Vespa cannot test whether a document has a field; got 'kind':*"),
-        ("vespa", "kind>pome", "filter: Vespa compares no texts; the field 'kind' is text"),
-        ("qdrant", "kind>pome", "filter: Qdrant compares no texts; the field 'kind' is text"),
+        ("vespa", "kind>pome", "filter: Vespa cannot compare texts by order; the field 'kind' is text"),
+        ("qdrant", "kind>pome", "filter: Qdrant cannot compare texts by order; the field 'kind' is text"),
         ("qdrant", "n:many", "filter: the field 'n' is a number in the export; got 'many'"),
         ("vespa", "n<=1e400", "filter: the field 'n' is a number in the export; got '1e400'"),
         ("elasticsearch", "kind>3", "filter: 'kind' is text in the export and cannot be compared as a number or date"),
@@ -198,7 +198,7 @@ def test_a_condition_that_an_engine_cannot_express_is_one_clear_line(ranker, tar
 
 
 def test_a_target_without_filters_says_so(ranker):
-    with pytest.raises(ConfigError, match="requests for trec have no filter; elasticsearch, opensearch"):
+    with pytest.raises(ConfigError, match="requests for trec have no filter; those for elasticsearch, opensearch"):
         query_body(ranker, "trec", "fruit", filter="kind:pome")
 
 

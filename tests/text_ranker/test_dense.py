@@ -122,7 +122,7 @@ def test_a_missing_vector_is_a_clear_error(fitted):
     [
         (lambda Q, D: (Q[:-1], D), "queries must have 48 rows; got 47"),
         (lambda Q, D: (Q, D[:, :3]), "queries must have 3 dimensions; got 12"),
-        (lambda Q, D: (Q, {"d00": D[0]}), "the vectors of documents lack 95 of 96, the first is 'd01'"),
+        (lambda Q, D: (Q, {"d00": D[0]}), "the vectors of documents are missing for 95 of 96; the first is 'd01'"),
         (lambda Q, D: Q, r"dense must be \(Q, D\)"),
         (lambda Q, D: (["a"], D), "must be numbers"),
     ],

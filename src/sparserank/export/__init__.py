@@ -83,7 +83,7 @@ def _translate(target: str, vectors: Vectors, given: FilterLike | None) -> Any:
     if given is None:
         return None
     if target not in TRANSLATIONS:
-        raise ConfigError(f"requests for {target} have no filter; {', '.join(TRANSLATIONS)} have")
+        raise ConfigError(f"requests for {target} have no filter; those for {', '.join(TRANSLATIONS)} can have one")
     return TRANSLATIONS[target](vectors.metadata_fields)(given)
 
 

@@ -145,7 +145,7 @@ class Qdrant(Translation):
     def range(self, field: MetadataField, low: End, high: End, includes: tuple[bool, bool]) -> Any:
         """Return a range of numbers or dates."""
         if field.kind == "text":
-            raise FilterError(f"filter: Qdrant compares no texts; the field {field.name!r} is text")
+            raise FilterError(f"filter: Qdrant cannot compare texts by order; the field {field.name!r} is text")
         return {"key": field.payload_key, "range": _comparisons(field, low, high, includes)}
 
 
@@ -175,7 +175,7 @@ class Vespa(Translation):
     def range(self, field: MetadataField, low: End, high: End, includes: tuple[bool, bool]) -> Any:
         """Return a range of numbers, or of seconds."""
         if field.kind == "text":
-            raise FilterError(f"filter: Vespa compares no texts; the field {field.name!r} is text")
+            raise FilterError(f"filter: Vespa cannot compare texts by order; the field {field.name!r} is text")
         if field.kind == "date":
             low = EARLIEST_S if low is None else low
             low, high = (end if end is None else json.dumps(end).removesuffix(".0") for end in (low, high))

@@ -58,7 +58,7 @@ def vectors_by_id(
     name = f"the vectors of {kind}"
     if isinstance(vectors, Mapping):
         if missing := [one for one in ids if one not in vectors]:
-            raise DataError(f"{name} lack {len(missing)} of {len(ids)}, the first is {missing[0]!r}")
+            raise DataError(f"{name} are missing for {len(missing)} of {len(ids)}; the first is {missing[0]!r}")
         return unit_rows(name, np.array([vectors[one] for one in ids], object), dimension)
     return unit_rows(name, vectors, dimension, len(ids))
 

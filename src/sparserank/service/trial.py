@@ -98,7 +98,7 @@ class TrialObserver:
             try:
                 self.apply_rule()
             except (SparseRankError, OSError) as error:
-                log.warning("the trial goes on: %s", error)
+                log.warning("the trial was not decided: %s", error)
 
     def apply_rule(self) -> None:
         """Promote or withdraw the candidate if its number of impressions is reached."""
