@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.errors import ConfigError, DataError, NotInstalled
+from sparserank.errors import ConfigError, DataError, NotFitted, NotInstalled
 from sparserank.integrations import ltr, ltr_export, ltr_trees
 
 from ..fruits import ENGLISH, fruits
@@ -143,6 +143,8 @@ def test_wrong_input_is_one_line(ranker, monkeypatch):
     queries, qrels = data.queries, data.qrels["train"]
     with pytest.raises(ConfigError, match="library"):
         ltr.fit_lambdamart(ranker, queries, qrels, library="catboost")
+    with pytest.raises(NotFitted, match="this ranker has no index"):
+        ltr.fit_lambdamart(sr.TextRanker("bm25"), queries, qrels)
     with pytest.raises(DataError, match="clicks on 'unknown', which is not in the index"):
         ltr.fit_lambdamart(ranker, queries, qrels, clicks={"unknown": 1.0})
     with pytest.raises(DataError, match="there is no document 'unknown'"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sparserank as sr
-from sparserank.errors import ConfigError
+from sparserank.errors import ConfigError, DataError
 
 from ..fruits import ENGLISH, LATIN, fruits
 
@@ -44,5 +44,8 @@ def test_the_index_may_be_a_folder(ranker, tmp_path):
     search = TantivySearch(ranker, tmp_path)
     assert any(tmp_path.iterdir())
     assert len(search.search("red apple", 5)) == 5
+    for folder in (tmp_path, tmp_path / "missing"):  # documents would be there twice
+        with pytest.raises(DataError, match="must be an empty folder"):
+            TantivySearch(ranker, folder)
     with pytest.raises(ConfigError, match="k"):
         search.search("red", 0)

@@ -69,6 +69,7 @@ def test_vectors_without_a_signal_get_the_weight_0_and_need_no_vector():
     ranker = sr.TextRanker("bm25").fit(docs, queries, qrels, dense=(Q, D))
     assert ranker.model_.dense.weight == 0.0
     assert ranker.search("word1") == ranker.search("word1", dense=Q[1]) == ranker.words_only().search("word1")
+    assert ranker.over(docs).embed(D).search("word1") == ranker.search("word1")
 
 
 def test_learned_pairs_and_vectors_add_up_and_are_explained():

@@ -140,3 +140,5 @@ def test_a_log_has_the_queries_without_judgments(docs):
 def test_a_log_without_queries_is_an_error(docs):
     with pytest.raises(DataError, match="learn_from='log' needs queries without judgments; there are none"):
         sr.TextRanker().fit(docs, learn_from="log")
+    with pytest.raises(DataError, match="query 'b' must be text; got None"):
+        sr.TextRanker().fit(docs, {"a": "name1", "b": None}, learn_from="log")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..data.records import Qrels
-from ..errors import DataError
+from ..errors import DataError, NotFitted
 from ..evaluation.ndcg import ndcg
 from ..search.hit import Hit
 from ..search.results import SearchResults
@@ -69,6 +69,10 @@ class Features:
 
     ranker: TextRanker
     clicks: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.ranker, "index_"):
+            raise NotFitted("this ranker has no index; fit it, or load it with its index")
 
     @property
     def names(self) -> tuple[str, ...]:

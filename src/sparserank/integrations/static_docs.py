@@ -69,8 +69,11 @@ class Page:
         return record | {"headings": [name for name in headings if name]} | {"links": list(links)}
 
     def _resolve(self, href: str) -> str | None:
-        """Return the id of the page that a link leads to; None for one to this page or to another site."""
-        parts = urlsplit(href)
+        """Return the id of the page that a link leads to; None for one to this page, to another site or to nowhere."""
+        try:
+            parts = urlsplit(href)
+        except ValueError:  # such as "http://["
+            return None
         if parts.scheme or parts.netloc or not parts.path or parts.path.startswith("/"):
             return None
         target = posixpath.normpath(posixpath.join(posixpath.dirname(unquote(self.url)), unquote(parts.path)))

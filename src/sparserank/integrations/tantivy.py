@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..data.files import PathLike
+from ..errors import DataError
 from ..export import vectors_of
 from ..export.vectors import Vectors
 from ..text_ranker import TextRanker
@@ -47,6 +49,8 @@ class TantivySearch:
     """
 
     def __init__(self, ranker: TextRanker, path: PathLike | None = None) -> None:
+        if path is not None and not (Path(path).is_dir() and not any(Path(path).iterdir())):
+            raise DataError(f"{path}: must be an empty folder")
         self.vectors: Vectors = vectors_of(ranker)
         builder = tantivy.SchemaBuilder()
         builder.add_text_field("id", stored=True, tokenizer_name="raw")

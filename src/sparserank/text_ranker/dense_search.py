@@ -32,6 +32,8 @@ class DenseSearch(IndexedModel):
     def embed(self, vectors: ArrayLike | Mapping[str, ArrayLike]) -> Self:
         """Set the vectors of documents, after `add` or `over`; a document without a vector has the dense score 0.
 
+        If the weight of the dense score is 0, nothing happens: the ranker needs no vectors.
+
         Parameters
         ----------
         vectors : array of shape (n_documents, n_dimensions), or mapping
@@ -44,9 +46,11 @@ class DenseSearch(IndexedModel):
         Traceback (most recent call last):
         sparserank.errors.DataError: this model has no dense score; fit it with dense=(Q, D)
         """
-        score, index = self._dense_score(), self._require_index()
+        score, index = self.fitted_model().dense, self._require_index()
         if score is None:
             raise DataError("this model has no dense score; fit it with dense=(Q, D)")
+        if not score.weight:
+            return self
         ids = list(vectors) if isinstance(vectors, Mapping) else index.input_ids
         for doc_id in ids:
             index.number(doc_id)

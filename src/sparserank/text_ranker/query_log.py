@@ -45,6 +45,9 @@ def log_queries(
 
     rows : the lexical rows of the documents.
     """
+    for name, text in queries.items():
+        if not isinstance(text, str):
+            raise DataError(f"query {name!r} must be text; got {text!r:.60}")
     texts = list(dict.fromkeys(text.strip() for text in queries.values() if text.strip()))
     encoded, by_word, qrels = lexical.queries(texts), rows.T.tocsr(), {}
     for start in range(0, len(texts), BLOCK):
