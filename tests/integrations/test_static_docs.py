@@ -52,7 +52,9 @@ def test_the_text_of_a_page_has_no_markup_navigation_or_scripts():
 def test_a_link_of_the_site_is_the_id_of_its_page():
     pages = [
         Page("", "Home", '<a href="%C3%BCber%20uns/">wir</a><a href="./">here</a>'),
-        Page("%C3%BCber%20uns/", "Wir", '<a href="../">home</a><a href="../über uns/">here</a><a href="http://[">bad</a>'),
+        Page(
+            "%C3%BCber%20uns/", "Wir", '<a href="../">home</a><a href="../über uns/">here</a><a href="http://[">bad</a>'
+        ),
     ]
     assert [(page.id, page.record()["links"]) for page in pages] == [
         ("index.html", ["über uns/"]), ("über uns/", ["index.html"]),

@@ -24,6 +24,8 @@ from .. import validation
 from ..data.records import Qrels
 from ..errors import DataError, NotFitted
 from ..evaluation.ndcg import ndcg
+from ..export import vectors_of
+from ..export.vectors import Vectors
 from ..search.hit import Hit
 from ..search.results import SearchResults
 from ..text_ranker import TextRanker
@@ -95,6 +97,11 @@ class Features:
             for name, texts in columns.items()
             if any(texts)
         }
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """The terms and weights of an export of this ranker."""
+        return vectors_of(self.ranker)
 
     @cached_property
     def lexical_rows(self) -> csr_array:

@@ -14,11 +14,10 @@ from typing import Any
 
 from ..data.files import PathLike
 from ..errors import DataError
-from ..export import vectors_of
 from ..export.folder import export_folder, json_line
 from ..export.lucene import ELASTICSEARCH, MAX_WEIGHT, body
 from ..export.stages import MAX_CLAUSES
-from ..export.vectors import LEARNED, Vectors
+from ..export.vectors import LEARNED
 from .ltr import LambdaMART
 from .ltr_trees import smallest_sum
 
@@ -86,7 +85,7 @@ def parameters(model: LambdaMART, text: str) -> dict[str, Any]:
     text : str
         The query.
     """
-    vectors = vectors_of(model.features.ranker)
+    vectors = model.features.vectors
     weights = vectors.by_name(vectors.query(text))
     words = {name: weight for name, weight in weights.items() if not name.endswith(LEARNED)}
     pairs = {name: weight for name, weight in weights.items() if name.endswith(LEARNED)}
@@ -123,7 +122,7 @@ def request(model: LambdaMART, text: str, k: int = 10, name: str = NAME) -> dict
     name : str, default="sparserank"
         The name of the model.
     """
-    search = body(ELASTICSEARCH, vectors_of(model.features.ranker), text, k, model.depth)
+    search = body(ELASTICSEARCH, model.features.vectors, text, k, model.depth)
     trees = {"sltr": {"params": parameters(model, text), "model": name}}
     again = {"rescore_query": trees, "query_weight": 0.0, "rescore_query_weight": 1.0}
     rescore = [*search.get("rescore", []), {"window_size": model.depth, "query": again}]
@@ -166,13 +165,14 @@ def export_ltr(model: LambdaMART, output: PathLike, queries: Mapping[str, str], 
     if not queries:
         raise DataError("there are no queries: give at least one")
     mapping = {"properties": {LENGTH: {"type": "integer"}, CLICKS: {"type": "double"}}}
-    vectors: Vectors = vectors_of(model.features.ranker)
     with export_folder(output) as folder:
         folder.json("mapping.json", mapping)
         folder.parts("updates-{}.ndjson", updates(model))
         folder.json("featureset.json", feature_set(model, name))
         folder.json("model.json", model_body(model, name))
         folder.requests(queries, lambda text: {"body": request(model, text, name=name)})
-        folder.readme("elasticsearch-ltr", vectors, queries, model=name, trees=len(model.trees), depth=model.depth)
+        folder.readme(
+            "elasticsearch-ltr", model.features.vectors, queries, model=name, trees=len(model.trees), depth=model.depth
+        )
         folder.json("export.json", {"target": "elasticsearch-ltr", "info": dict(model.info), "files": folder.files})
     return Path(output)
