@@ -61,7 +61,7 @@ def test_judgments_can_be_added(tmp_path, capsys):
             ("--learn-from", "headlines"),
             "--learn-from must be of titles, openings, headings, links, mentions, log, judgments",
         ),
-        (("--learn-from", "headings"), "the documents have no headings to learn from"),
+        (("--learn-from", "headings"), "there are no headings to learn from"),
         (("--learn-from", "clicks"), "--learn-from clicks needs a click log; give it with --clicks or --ubi"),
         (("--learn-from", "titles", "--engine", "spark"), "--learn-from titles needs --engine local"),
         (("--learn-from", "titles", "--ranker", "bm25"), "--learn-from titles is for --ranker text"),

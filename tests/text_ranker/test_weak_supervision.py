@@ -98,7 +98,7 @@ def test_a_saved_model_scores_the_same(ranker, tmp_path):
 
 
 def test_documents_without_headings_are_told_so(docs):
-    with pytest.raises(DataError, match="the documents have no headings to learn from"):
+    with pytest.raises(DataError, match="there are no headings to learn from"):
         sr.TextRanker().fit(docs, learn_from="headings")
     with pytest.raises(ConfigError, match="Got 'headlines' instead"):
         sr.TextRanker().fit(docs, learn_from="headlines")
@@ -140,5 +140,7 @@ def test_a_log_has_the_queries_without_judgments(docs):
 def test_a_log_without_queries_is_an_error(docs):
     with pytest.raises(DataError, match="learn_from='log' needs queries without judgments; there are none"):
         sr.TextRanker().fit(docs, learn_from="log")
+    with pytest.raises(DataError, match="there are no typed queries with results to learn from"):
+        sr.TextRanker().fit(docs, {"a": "unheard"}, learn_from="log")
     with pytest.raises(DataError, match="query 'b' must be text; got None"):
         sr.TextRanker().fit(docs, {"a": "name1", "b": None}, learn_from="log")

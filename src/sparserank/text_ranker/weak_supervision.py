@@ -91,9 +91,9 @@ class WeakSupervision:
     def train(self) -> TextModel:
         """Return the model with the pairs of every source that helps."""
         callback = self.trainer.callback
-        counts = {name: len(one) for name, one in self.made.items()}
+        counts = {"typed queries with results" if name == "log" else name: len(one) for name, one in self.made.items()}
         if not self.data.qrels and not any(counts.values()):
-            raise DataError(f"the documents have no {' and no '.join(counts)} to learn from")
+            raise DataError(f"there are no {' and no '.join(counts)} to learn from")
         callback("made queries from " + ", ".join(f"{n:,} {name}" for name, n in counts.items()))
         encoded = {
             name: encode_source(source, self.model.lexical, self.vocabulary, self.data)
