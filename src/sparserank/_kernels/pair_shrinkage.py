@@ -1,4 +1,4 @@
-"""Passes over all rows of W, stored as in `pair_rows`: the pending soft threshold, row norms and scales, and the copy.
+"""Passes over all rows of W, stored as in `pair_segments`: the pending soft threshold, row norms and scales.
 
 A call takes rows first, first + stride, first + 2 stride, …: those of one block.
 """
@@ -6,53 +6,50 @@ A call takes rows first, first + stride, first + 2 stride, …: those of one blo
 import numpy as np
 from numba import njit
 
+from .pair_segments import clear_tail, pack_head, prefetch_quarter, read_row, soft, words_of_bits, write_row
+
 _ZERO = np.float32(0.0)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _soft(z, s):
-    """sign(z) · max(0, |z| - s)"""
-    return z - min(max(z, -s), s)
 
 
 @njit(cache=True, nogil=True)
 def apply_threshold(
-    first, stride, pending_threshold, min_fill, head_level, head_start, head_sizes, heads, state, free_heads,
-    next_free, tail_start, tail_size, idx, val, head_nonzeros,
-):  # fmt: skip
-    """Apply the pending soft threshold to every entry, remove zeros from the tails, and enlarge heads.
+    first, stride, pending_threshold, min_fill, rows, head_sizes, words, chunks, values, scratch, columns, bits, packed
+):
+    """Apply the pending soft threshold to every entry, remove zeros, and enlarge heads.
 
-    The head of row i grows to the columns that its tail fills to at least min_fill[i]. On return head_nonzeros[i] is
-    the number of nonzeros of the head.
+    The head of a row grows to the columns that its tail fills to at least `min_fill`: a row never needs more memory.
     """
-    s = np.float32(pending_threshold)
-    for i in range(first, len(head_level), stride):
-        a, nonzero = tail_start[i], 0
-        for k in range(a, a + tail_size[i]):
-            v = _soft(val[k], s)
-            idx[a + nonzero], val[a + nonzero] = idx[k], v
-            nonzero += v != _ZERO
-        tail_size[i] = nonzero
-        if head_level[i] > 0:
-            w, count = heads[head_start[i] : head_start[i] + head_sizes[head_level[i]]], 0
-            for j in range(len(w)):
-                v = _soft(w[j], s)
-                w[j] = v
-                count += v != _ZERO
-            head_nonzeros[i] = count
-        target = _choose_level(head_level[i], idx[a : a + nonzero], head_sizes, min_fill[i])
-        if target > head_level[i] and _grow_head(
-            i, target, head_level, head_start, head_sizes, heads, state, free_heads, next_free
-        ):
-            kept, length = 0, head_sizes[target]
-            for k in range(a, a + nonzero):
-                if idx[k] < length:
-                    heads[head_start[i] + idx[k]] = val[k]
-                else:
-                    idx[a + kept], val[a + kept] = idx[k], val[k]
-                    kept += 1
-            head_nonzeros[i] += nonzero - kept
-            tail_size[i] = kept
+    s, dirty = np.float32(pending_threshold), 0
+    for i in range(first, len(rows), stride):
+        row = rows[i]
+        following = rows[min(i + stride, len(rows) - 1)]
+        prefetch_quarter(following, 0, head_sizes, values)
+        read_row(row, head_sizes, words, chunks, values, scratch, columns, dirty)
+        prefetch_quarter(following, 1, head_sizes, values)
+        for j in range(head_sizes[row["level"]]):
+            scratch[j] = soft(scratch[j], s)
+        n, kept = row["tail"], 0
+        for k in range(n):
+            j = columns[k]
+            v = soft(scratch[j], s)
+            scratch[j] = v
+            columns[kept] = j
+            kept += v != _ZERO
+        prefetch_quarter(following, 2, head_sizes, values)
+        level = _choose_level(row["level"], columns[:kept], head_sizes, min_fill)
+        dirty = head_sizes[level]
+        if level > row["level"]:
+            n, kept = kept, 0
+            for k in range(n):
+                columns[kept] = columns[k]
+                kept += columns[k] >= dirty
+        n_head = pack_head(scratch, dirty, _ZERO, bits, packed)
+        prefetch_quarter(following, 3, head_sizes, values)
+        write_row(
+            row, level, n_head, kept, head_sizes, words, chunks, values, scratch, columns, _ZERO, bits, packed
+        )
+        clear_tail(scratch, columns, kept)
+    scratch[:dirty] = _ZERO
 
 
 @njit(cache=True, nogil=True)
@@ -78,75 +75,28 @@ def _choose_level(current, columns, head_sizes, min_fill):
 
 
 @njit(cache=True, nogil=True)
-def _grow_head(i, target, head_level, head_start, head_sizes, heads, state, free_heads, next_free):
-    """Move the head of row i to a longer one of level `target`; returns whether there was memory for it."""
-    new = free_heads[target]
-    if new >= 0:
-        free_heads[target] = next_free[new // head_sizes[1]]
-    else:
-        new = state[1]
-        if new + head_sizes[target] > len(heads):
-            return False
-        state[1] = new + head_sizes[target]
-    if head_level[i] > 0:
-        old = head_start[i]
-        for j in range(head_sizes[head_level[i]]):
-            heads[new + j] = heads[old + j]
-            heads[old + j] = _ZERO
-        next_free[old // head_sizes[1]] = free_heads[head_level[i]]
-        free_heads[head_level[i]] = old
-    head_start[i], head_level[i] = new, target
-    return True
-
-
-@njit(cache=True, nogil=True)
-def scale(first, stride, factor, head_level, head_start, head_sizes, heads, tail_start, tail_size, val):
+def scale(first, stride, factor, rows, head_sizes, values):
     """W[i] *= factor[i]; no threshold may be pending."""
-    for i in range(first, len(head_level), stride):
-        f = np.float32(factor[i])
+    for i in range(first, len(rows), stride):
+        f, row = np.float32(factor[i]), rows[i]
         if f != np.float32(1.0):
-            for j in range(head_start[i], head_start[i] + head_sizes[head_level[i]]):
-                heads[j] *= f
-            for k in range(tail_start[i], tail_start[i] + tail_size[i]):
-                val[k] *= f
+            at = row["start"] + words_of_bits(head_sizes[row["level"]])
+            for k in range(at, at + row["head"]):
+                values[k] *= f
+            at += row["head"]
+            for k in range(at + 1, at + 2 * row["tail"], 2):
+                values[k] *= f
 
 
 @njit(cache=True, nogil=True)
-def squared_norms(first, stride, head_level, head_start, head_sizes, heads, tail_start, tail_size, val, out):
+def squared_norms(first, stride, rows, head_sizes, values, out):
     """out[i] = ‖W[i]‖²; no threshold may be pending."""
-    for i in range(first, len(head_level), stride):
-        total = 0.0
-        for j in range(head_start[i], head_start[i] + head_sizes[head_level[i]]):
-            total += np.float64(heads[j]) * np.float64(heads[j])
-        for k in range(tail_start[i], tail_start[i] + tail_size[i]):
-            total += np.float64(val[k]) * np.float64(val[k])
+    for i in range(first, len(rows), stride):
+        row, total = rows[i], 0.0
+        at = row["start"] + words_of_bits(head_sizes[row["level"]])
+        for k in range(at, at + row["head"]):
+            total += np.float64(values[k]) * np.float64(values[k])
+        at += row["head"]
+        for k in range(at + 1, at + 2 * row["tail"], 2):
+            total += np.float64(values[k]) * np.float64(values[k])
         out[i] = total
-
-
-@njit(cache=True, nogil=True)
-def copy_rows(
-    first, stride, pending_threshold, head_level, head_start, head_sizes, heads,
-    tail_start, tail_size, idx, val, ptr, out_idx, out_val,
-):  # fmt: skip
-    """Copy the nonzeros of W[i], with the pending threshold applied, to out[ptr[i]:]; returns their number by row.
-
-    With an empty `out_idx` they are only counted.
-    """
-    s, counting = np.float32(pending_threshold), len(out_idx) == 0
-    counts = np.zeros(len(head_level), np.int64)
-    for i in range(first, len(head_level), stride):
-        n = ptr[i]
-        for j in range(head_sizes[head_level[i]]):
-            v = _soft(heads[head_start[i] + j], s)
-            if v != _ZERO:
-                if not counting:
-                    out_idx[n], out_val[n] = j, v
-                n += 1
-        for k in range(tail_start[i], tail_start[i] + tail_size[i]):
-            v = _soft(val[k], s)
-            if v != _ZERO:
-                if not counting:
-                    out_idx[n], out_val[n] = idx[k], v
-                n += 1
-        counts[i] = n - ptr[i]
-    return counts

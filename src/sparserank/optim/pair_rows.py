@@ -15,20 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels import pair_rows as updates
+from .._kernels import pair_segments as segments
 from .._kernels import pair_shrinkage as passes
-from .pair_batch import BLOCKS, Slots
+from .._kernels.instructions import PACKS_BY_VECTOR
+from .pair_batch import BLOCKS, FRONT, Slots
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-SCAN_COST, MEMORY_COST = 0.1, 0.2
-"""The cost of reading one number of a head, and of storing four bytes, relative to decoding one entry of a tail."""
+MIN_FILL = 0.06 if PACKS_BY_VECTOR else 0.2
+"""A head grows to the columns that the tail fills to at least this share: there bits are faster than a list."""
 MIN_USED_SHARE = 0.85
-"""Tails are compacted if less than this share of their memory is in use."""
-MAX_HEAD_FLOATS = 1 << 29
-"""The most numbers in the heads of a block. The memory is reserved, and taken only when it is written."""
-RESERVED_ENTRIES = 1 << 27
-"""The entries reserved for the tails of a block in the same way; more are allocated when they are needed."""
+"""Segments are compacted if less than this share of their memory is in use."""
+RESERVED_WORDS = 1 << 28
+"""The words reserved for a block. Memory is taken only when it is written; more is reserved when it is needed."""
 
 
 def head_sizes(n_columns: int) -> NDArray[np.int64]:
@@ -38,7 +38,7 @@ def head_sizes(n_columns: int) -> NDArray[np.int64]:
 
 
 def segment_sizes(n_columns: int) -> NDArray[np.int64]:
-    """The lengths of the segments of tails: 8, 10, 12, 14, 16, 20, … (four from a power of two to the next)."""
+    """The lengths of segments: 8, 10, 12, 14, 16, 20, … (four from a power of two to the next)."""
     lengths = [k << p for p in range(1, 40) for k in (4, 5, 6, 7)]
     return np.array([n for n in lengths if n <= 4 * n_columns + 16], np.int64)
 
@@ -64,91 +64,69 @@ class Pool:
 
 
 class _Block:
-    """The memory of rows b, b + BLOCKS, b + 2 BLOCKS, …"""
+    """The memory of rows b, b + BLOCKS, b + 2 BLOCKS, …: their segments, and one row that is read."""
 
-    def __init__(
-        self, rows: NDArray[np.int64], n_columns: int, sizes: NDArray[np.int64], classes: int, entries: int
-    ) -> None:
+    def __init__(self, rows: NDArray[np.int64], n_columns: int, classes: int, words: int) -> None:
         self.rows = rows
-        capacity = max(entries, min(len(rows) * n_columns, RESERVED_ENTRIES))
-        self.idx, self.val = np.empty(capacity, np.uint32), np.empty(capacity, np.float32)
-        self.heads = np.zeros(min(len(rows) * n_columns, MAX_HEAD_FLOATS), np.float32)
-        self.free_heads = np.full(len(sizes), -1, np.int64)
-        self.next_free = np.full(len(self.heads) // int(sizes[1]) + 1, -1, np.int64)
+        self._reserve(np.empty(max(words, min(2 * len(rows) * n_columns, RESERVED_WORDS)), np.float32))
         self.free_segments = np.full(classes, -1, np.int64)
-        self.state = np.zeros(2, np.int64)
-        self.scratch = np.zeros(n_columns, np.float32)
-        self.added = np.empty(n_columns + 1, np.uint32)
-        self.buffer = np.zeros(n_columns, np.float32)
+        self.state = np.zeros(1, np.int64)
+        padded = n_columns + 2 * segments.SPARE
+        self.scratch, self.packed = np.zeros(padded, np.float32), np.empty(padded, np.float32)
+        self.buffer = np.empty(FRONT, np.float32)
+        self.columns, self.bits = np.empty(n_columns + 1, np.uint32), np.empty(padded // 16 + 1, np.uint16)
+
+    def _reserve(self, values: NDArray[np.float32]) -> None:
+        self.values, self.words, self.chunks = values, values.view(np.uint32), values.view(np.uint16)
+
+    @property
+    def memory(self) -> tuple[NDArray[Any], ...]:
+        """The segments: as integers of 32 and of 16 bits, and as numbers."""
+        return self.words, self.chunks, self.values
+
+    @property
+    def row(self) -> tuple[NDArray[Any], ...]:
+        """The row that is read: its numbers, the columns of its tail, its head packed again."""
+        return self.scratch, self.columns, self.bits, self.packed
 
     @property
     def nbytes(self) -> int:
-        """Bytes that have been written to, scratch included."""
-        always = (self.scratch, self.added, self.buffer)
-        return 8 * int(self.state[0]) + 4 * int(self.state[1]) + sum(array.nbytes for array in always)
+        """Bytes that have been written to."""
+        return 4 * int(self.state[0]) + sum(array.nbytes for array in self.row)
 
     def enlarge(self) -> None:
-        """Allocate half as many entries again, in place: a copy would hold both for a moment."""
-        capacity = len(self.idx) + len(self.idx) // 2
-        self.idx.resize(capacity, refcheck=False)  # nobody else refers to these arrays
-        self.val.resize(capacity, refcheck=False)
+        """Reserve half as many words again, in place: a copy would hold both for a moment."""
+        values = self.values
+        del self.words, self.chunks, self.values
+        values.resize(len(values) + len(values) // 2, refcheck=False)  # nobody else refers to it
+        self._reserve(values)
 
 
 class PairRows:
     """The rows of W, columns numbered by falling frequency; the caller restores their order."""
 
-    def __init__(
-        self, start: csr_array, batch_share: NDArray[np.float64], head_level: NDArray[np.int64] | None = None
-    ) -> None:
-        """batch_share[i] = the share of batches that row i occurs in; head_level : of a stored state."""
+    def __init__(self, start: csr_array, levels: NDArray[np.int64] | None = None) -> None:
+        """levels : the levels of the rows of a stored state, to resume exactly."""
         n_rows, n_columns = start.shape
-        self._min_fill = (SCAN_COST * batch_share + MEMORY_COST) / (batch_share + 2 * MEMORY_COST)
         self.shape = (n_rows, n_columns)
-        self.head_sizes = head_sizes(n_columns)
-        self.segment_sizes = segment_sizes(n_columns)
-        self.head_level, self.head_start, self.head_nonzeros = (np.zeros(n_rows, np.int64) for _ in range(3))
-        self.tail_start, self.tail_size, self.tail_capacity = (np.zeros(n_rows, np.int64) for _ in range(3))
+        self.head_sizes, self.segment_sizes = head_sizes(n_columns), segment_sizes(n_columns)
+        self.rows = np.zeros(n_rows, segments.ROW)
+        self.rows["level"] = 0 if levels is None else levels
         self.pending_threshold = 0.0
-        self.blocks = []
+        length = self.head_sizes[self.rows["level"]]
+        row = np.repeat(np.arange(n_rows), np.diff(start.indptr))
+        heads = np.bincount(row[start.indices < length[row]], minlength=n_rows)
+        need = (length + 31) // 32 + 2 * np.diff(start.indptr) - heads + 2
+        capacity = self.segment_sizes[np.searchsorted(self.segment_sizes, need + need // 8, side="right")]
+        self.rows["capacity"] = capacity
+        self.blocks, csr = [], (start.indptr, start.indices, start.data)
         for b in range(BLOCKS):
-            rows = np.arange(b, n_rows, BLOCKS)
-            entries = np.diff(start.indptr)[rows]
-            capacity = self.segment_sizes[np.searchsorted(self.segment_sizes, entries + entries // 8, side="right")]
-            self.tail_capacity[rows] = capacity
-            self.tail_start[rows] = np.cumsum(capacity) - capacity
-            total = int(capacity.sum())
-            block = _Block(rows, n_columns, self.head_sizes, len(self.segment_sizes), total + 2 * n_columns)
+            rows, total = np.arange(b, n_rows, BLOCKS), int(capacity[b::BLOCKS].sum())
+            self.rows["start"][rows] = np.cumsum(capacity[rows]) - capacity[rows]
+            block = _Block(rows, n_columns, len(self.segment_sizes), total + 4 * n_columns + segments.SPARE)
             block.state[0] = total
             self.blocks.append(block)
-            self._load(block, start, head_level)
-
-    def _load(self, block: _Block, start: csr_array, head_level: NDArray[np.int64] | None) -> None:
-        """Store the rows of `start`; with `head_level`, heads are as long as they were, to resume exactly."""
-        row = np.repeat(block.rows, np.diff(start.indptr)[block.rows])
-        first = np.repeat(start.indptr[block.rows], np.diff(start.indptr)[block.rows]).astype(np.int64)
-        rank = np.arange(len(row)) - np.searchsorted(row, row)
-        idx, val = start.indices[first + rank], start.data[first + rank]
-        if head_level is not None:
-            level = head_level[block.rows]
-            lengths = self.head_sizes[level]
-            self.head_level[block.rows], self.head_start[block.rows] = level, np.cumsum(lengths) - lengths
-            block.state[1] = lengths.sum()
-            inside = idx < self.head_sizes[head_level[row]]
-            block.heads[self.head_start[row[inside]] + idx[inside]] = val[inside]
-            self.head_nonzeros[block.rows] = np.bincount(row[inside], minlength=self.shape[0])[block.rows]
-            row, idx, val = row[~inside], idx[~inside], val[~inside]
-            rank = np.arange(len(row)) - np.searchsorted(row, row)
-        place = self.tail_start[row] + rank
-        block.idx[place], block.val[place] = idx, val
-        self.tail_size[block.rows] = np.bincount(row, minlength=self.shape[0])[block.rows]
-
-    @property
-    def _heads(self) -> tuple[NDArray[np.int64], ...]:
-        return self.head_level, self.head_start, self.head_sizes
-
-    @property
-    def _tails(self) -> tuple[NDArray[np.int64], ...]:
-        return self.tail_start, self.tail_size
+            segments.load_rows(b, BLOCKS, *csr, self.rows, self.head_sizes, *block.memory, *block.row)
 
     def products(self, pool: Pool, slots: Slots, pending: list[int], new: int) -> NDArray[np.float64]:
         """left_tᵀ W right_t of the batch in slot `new`, with the pending updates applied to the rows that it reads."""
@@ -177,9 +155,8 @@ class PairRows:
                 at, end, slots.rows[batch], pending, new, self.pending_threshold,
                 slots.position, slots.row_ptr, slots.entry_step, slots.entry_val, slots.rate, slots.threshold,
                 slots.split, slots.rptr, slots.ridx, slots.rval, slots.front,
-                self.head_level, self.head_start, self.tail_start, self.tail_size, self.tail_capacity,
-                self.head_sizes, slots.front_level, block.heads, block.state, self.segment_sizes,
-                block.free_segments, block.idx, block.val, block.scratch, block.added, block.buffer, out,
+                self.rows, self.head_sizes, slots.front_level, block.state, self.segment_sizes, block.free_segments,
+                *block.memory, *block.row, block.buffer, out,
             )  # fmt: skip
             if at < end:
                 block.enlarge()
@@ -188,16 +165,15 @@ class PairRows:
         """Apply the pending threshold to every entry: W does not change, but zeros are removed and heads enlarged."""
 
         def work(b: int) -> None:
-            block, tails = self.blocks[b], (*self._tails, self.tail_capacity)
+            block, rows = self.blocks[b], (self.rows, self.head_sizes)
             passes.apply_threshold(
-                b, BLOCKS, self.pending_threshold, self._min_fill, *self._heads, block.heads, block.state,
-                block.free_heads, block.next_free, *self._tails, block.idx, block.val, self.head_nonzeros,
-            )  # fmt: skip
-            segments = (self.segment_sizes, block.free_segments, block.idx, block.val)
-            updates.shorten_segments(b, BLOCKS, *tails, block.state, *segments)
-            if MIN_USED_SHARE * block.state[0] > self.tail_capacity[block.rows].sum():
-                order = block.rows[np.argsort(self.tail_start[block.rows], kind="stable")]
-                block.state[0] = updates.compact(order, *tails, self.segment_sizes, block.idx, block.val)
+                b, BLOCKS, self.pending_threshold, MIN_FILL, *rows, *block.memory, *block.row
+            )
+            free = (self.segment_sizes, block.free_segments)
+            segments.shorten_segments(b, BLOCKS, *rows, block.state, *free, block.words)
+            if MIN_USED_SHARE * block.state[0] > self.rows["capacity"][block.rows].sum():
+                order = block.rows[np.argsort(self.rows["start"][block.rows], kind="stable")]
+                block.state[0] = segments.compact(order, *rows, self.segment_sizes, block.words)
                 block.free_segments[:] = -1
 
         pool.each(work)
@@ -205,36 +181,23 @@ class PairRows:
 
     def scale(self, pool: Pool, factor: NDArray[np.float64]) -> None:
         """W[i] *= factor[i]; call `apply_threshold` before."""
-
-        def work(b: int) -> None:
-            block = self.blocks[b]
-            passes.scale(b, BLOCKS, factor, *self._heads, block.heads, *self._tails, block.val)
-
-        pool.each(work)
+        pool.each(lambda b: passes.scale(b, BLOCKS, factor, self.rows, self.head_sizes, self.blocks[b].values))
 
     def squared_norms(self, pool: Pool) -> NDArray[np.float64]:
         """‖W[i]‖² of every row; call `apply_threshold` before."""
         out = np.zeros(self.shape[0])
-
-        def work(b: int) -> None:
-            block = self.blocks[b]
-            passes.squared_norms(b, BLOCKS, *self._heads, block.heads, *self._tails, block.val, out)
-
-        pool.each(work)
+        pool.each(lambda b: passes.squared_norms(b, BLOCKS, self.rows, self.head_sizes, self.blocks[b].values, out))
         return out
 
     @property
     def nonzeros(self) -> int:
-        """Nonzeros at the last `apply_threshold`, with the changes of the tails since."""
-        return int(self.head_nonzeros.sum() + self.tail_size.sum())
+        """Nonzeros at the last `apply_threshold`, with the changes since of the rows that were updated."""
+        return int(self.rows["head"].sum() + self.rows["tail"].sum())
 
     @property
     def nbytes(self) -> int:
         """Bytes of W, its row arrays and scratch memory."""
-        rows = (
-            self.head_level, self.head_start, self.head_nonzeros, self.tail_start, self.tail_size, self.tail_capacity
-        )  # fmt: skip
-        return sum(block.nbytes for block in self.blocks) + sum(array.nbytes for array in rows)
+        return sum(block.nbytes for block in self.blocks) + self.rows.nbytes
 
     def to_csr(self, pool: Pool | None = None) -> csr_array:
         """W, with the pending threshold applied."""
@@ -243,9 +206,8 @@ class PairRows:
         ptr, pool = np.zeros(self.shape[0] + 1, np.int64), pool or Pool(1)
 
         def copy(b: int) -> NDArray[np.int64]:
-            block = self.blocks[b]
-            counts: NDArray[np.int64] = passes.copy_rows(
-                b, BLOCKS, self.pending_threshold, *self._heads, block.heads, *self._tails, block.idx, block.val,
+            counts: NDArray[np.int64] = segments.copy_rows(
+                b, BLOCKS, np.float32(self.pending_threshold), self.rows, self.head_sizes, *self.blocks[b].memory,
                 ptr, indices, values,
             )  # fmt: skip
             return counts

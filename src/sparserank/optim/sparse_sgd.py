@@ -142,8 +142,7 @@ class Training(TrainingState):
         stored = start if centre is None else start - centre
         stored = (stored.T if self.transposed else stored).tocsr()
         stored = renumber_columns(stored, np.argsort(self._order)).astype(np.float32)
-        self._batch_share = _share_of_batches(score.items if self.transposed else score.queries, solver.shrink_every)
-        self.rows = PairRows(stored, self._batch_share)
+        self.rows = PairRows(stored)
         self.bind(score)
 
     def bind(self, score: Bilinear) -> None:
@@ -329,14 +328,14 @@ class Training(TrainingState):
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the state from which `resume` continues exactly; call `settle` before."""
         ptr, idx, val = to_arrays(self.rows.to_csr())
-        return self.summary(), {"ptr": ptr, "idx": idx.astype(np.int32), "val": val, "level": self.rows.head_level}
+        return self.summary(), {"ptr": ptr, "idx": idx.astype(np.int32), "val": val, "level": self.rows.rows["level"]}
 
     def resume(self, summary: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a state of the same training."""
         from scipy.sparse import csr_array
 
         stored = csr_array((arrays["val"], arrays["idx"], arrays["ptr"]), shape=self.rows.shape)
-        self.rows = PairRows(stored, self._batch_share, arrays["level"])
+        self.rows = PairRows(stored, arrays["level"])
         self.restore(summary)
 
     @property
@@ -358,12 +357,6 @@ class Training(TrainingState):
 
 
 AnyTraining: TypeAlias = Training | PatternTraining
-
-
-def _share_of_batches(matrix: csr_array, steps: int) -> NDArray[np.float64]:
-    """Return the probability that each column occurs among `steps` random rows."""
-    share = np.bincount(matrix.indices, minlength=matrix.shape[1]) / max(1, matrix.shape[0])
-    return np.asarray(1.0 - (1.0 - share) ** steps)
 
 
 def _first_alpha(score: Bilinear) -> float:

@@ -1,0 +1,262 @@
+"""The memory of rows of W: how a row is stored in a segment, is read, and finds a segment of another length.
+
+Columns are numbered by falling frequency. The *head* of row i is its first head_sizes[level] columns, none at level 0:
+a bit for each column, set where the entry is not zero, and the numbers that are not zero. The *tail* is a list of
+(column, number) in any order. A segment has them one after the other:
+
+    head_sizes[level] bits, in words of 32 | numbers of the head | column, number, column, number, …
+
+`values` are the segments of a block of rows, `words` the same memory as integers, and `chunks` as integers of 16 bits.
+rows[i] has the level, the first word of the segment, its length, and how many entries the head and the tail have.
+A row is read to `scratch`, which is zero outside the row that was read last, and the columns of its tail to `columns`.
+
+Segments have the lengths `segment_sizes`. free_segments[c] is the first free segment of length segment_sizes[c], or -1,
+and its first word is the next one. state[0] is the end of the segments in use.
+"""
+
+import numpy as np
+from numba import njit
+
+from .instructions import compress16, expand16, lowest_bit, popcount, prefetch
+
+_ZERO = np.float32(0.0)
+_END = np.uint32(0xFFFFFFFF)
+
+ROW = np.dtype([(name, np.int64) for name in ("level", "start", "capacity", "head", "tail")])
+"""A row: the level and the number of entries of its head, the entries of its tail, and its segment."""
+SPARE = 16
+"""Words after the last segment that may be read, and numbers after the packed ones that may be written."""
+
+
+@njit(cache=True, nogil=True, inline="always")
+def soft(z, s):
+    """sign(z) · max(0, |z| - s)"""
+    return z - min(max(z, -s), s)
+
+
+@njit(cache=True, nogil=True)
+def words_of_bits(length):
+    """The words that the bits of a head take."""
+    return (length + 31) >> 5
+
+
+@njit(cache=True, nogil=True)
+def used_words(row, head_sizes):
+    """The words of its segment that a row uses."""
+    return words_of_bits(head_sizes[row["level"]]) + row["head"] + 2 * row["tail"]
+
+
+@njit(cache=True, nogil=True)
+def prefetch_quarter(row, quarter, head_sizes, values):
+    """Start to load a quarter of a row: a processor drops requests beyond the few dozen that it can wait for."""
+    n = used_words(row, head_sizes)
+    start, end = row["start"] + (quarter * n >> 2), row["start"] + ((quarter + 1) * n >> 2)
+    for k in range(start, end, 16):
+        prefetch(values, k)
+
+
+@njit(cache=True, nogil=True)
+def read_row(row, head_sizes, words, chunks, values, scratch, columns, dirty):
+    """Read a row to scratch and columns[: row["tail"]]; scratch[:dirty] has the head of another row."""
+    length, first = head_sizes[row["level"]], 2 * row["start"]
+    at = row["start"] + words_of_bits(length)
+    n_chunks = (length + 15) >> 4
+    for k in range(n_chunks):
+        mask = np.int64(chunks[first + k])
+        expand16(values, at, mask, scratch, 16 * k)
+        at += popcount(mask)
+    for j in range(np.uint64(16 * n_chunks), np.uint64(dirty)):
+        scratch[j] = _ZERO
+    place = np.uint64(at)
+    for k in range(row["tail"]):
+        j = words[place]
+        columns[k], scratch[j] = j, values[place + np.uint64(1)]
+        place += np.uint64(2)
+
+
+@njit(cache=True, nogil=True)
+def pack_head(scratch, length, smallest, bits, packed):
+    """Pack the numbers of scratch[:length] above `smallest` in size, and their bits; returns how many there are."""
+    n, n_chunks = 0, (length + 15) >> 4
+    for k in range(n_chunks):
+        mask = compress16(scratch, 16 * k, smallest, packed, n)
+        bits[k] = mask
+        n += popcount(mask)
+    bits[n_chunks] = 0  # the other half of the last word
+    return n
+
+
+@njit(cache=True, nogil=True)
+def write_row(row, level, n_head, n_tail, head_sizes, words, chunks, values, scratch, columns, smallest, bits, packed):
+    """Write a packed head and the numbers scratch[columns[:n_tail]] above `smallest` in size to the row's segment."""
+    length, start = head_sizes[level], row["start"]
+    _copy(bits, 2 * words_of_bits(length), chunks, 2 * start)
+    first = start + words_of_bits(length) + n_head
+    _copy(packed, n_head, values, first - n_head)
+    at = np.uint64(first)
+    for k in range(n_tail):
+        j = columns[k]
+        z = scratch[j]
+        words[at], values[at + np.uint64(1)] = j, z
+        at += np.uint64(abs(z) > smallest) << np.uint64(1)
+    row["level"], row["head"], row["tail"] = level, n_head, (np.int64(at) - first) >> 1
+
+
+@njit(cache=True, nogil=True)
+def _copy(source, n, target, first):
+    """target[first:first + n] = source[:n]; unsigned places need no check for negative ones."""
+    at = np.uint64(first)
+    for k in range(np.uint64(n)):
+        target[at + k] = source[k]
+
+
+@njit(cache=True, nogil=True)
+def clear_tail(scratch, columns, n):
+    """Set scratch to 0 at columns[:n]."""
+    for k in range(n):
+        scratch[columns[k]] = _ZERO
+
+
+@njit(cache=True, nogil=True)
+def load_rows(
+    first, stride, ptr, idx, val, rows, head_sizes, words, chunks, values, scratch, columns, bits, packed
+):  # fmt: skip
+    """Write rows of a CSR matrix to their segments; rows[i] has the level, and a segment that is long enough."""
+    for i in range(first, len(rows), stride):
+        length, n = head_sizes[rows[i]["level"]], 0
+        for k in range(ptr[i], ptr[i + 1]):
+            scratch[idx[k]] = val[k]
+            columns[n] = idx[k]
+            n += np.int64(idx[k] >= length)
+        n_head = pack_head(scratch, length, _ZERO, bits, packed)
+        write_row(
+            rows[i], rows[i]["level"], n_head, n, head_sizes, words, chunks, values, scratch, columns, _ZERO,
+            bits, packed,
+        )  # fmt: skip
+        for k in range(ptr[i], ptr[i + 1]):
+            scratch[idx[k]] = _ZERO
+
+
+@njit(cache=True, nogil=True)
+def copy_rows(first, stride, s, rows, head_sizes, words, chunks, values, ptr, out_idx, out_val):
+    """Copy the nonzeros of W[i], shrunk by s, to out[ptr[i]:]; returns their number by row.
+
+    With an empty `out_idx` they are only counted.
+    """
+    counting, counts = len(out_idx) == 0, np.zeros(len(rows), np.int64)
+    for i in range(first, len(rows), stride):
+        row, n = rows[i], ptr[i]
+        length = head_sizes[row["level"]]
+        at = row["start"] + words_of_bits(length)
+        if counting:
+            for k in range(at, at + row["head"]):
+                n += soft(values[k], s) != _ZERO
+            at += row["head"]
+        else:
+            for chunk in range((length + 15) >> 4):
+                mask = np.int64(chunks[2 * row["start"] + chunk])
+                while mask:
+                    v = soft(values[at], s)
+                    if v != _ZERO:
+                        out_idx[n], out_val[n] = 16 * chunk + lowest_bit(mask), v
+                        n += 1
+                    at += 1
+                    mask &= mask - 1
+        for k in range(at, at + 2 * row["tail"], 2):
+            v = soft(values[k + 1], s)
+            if v != _ZERO:
+                if not counting:
+                    out_idx[n], out_val[n] = words[k], v
+                n += 1
+        counts[i] = n - ptr[i]
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def _size_class(n, segment_sizes):
+    """The class of the shortest segments for more than n words, with an eighth to spare."""
+    c = 0
+    while segment_sizes[c] <= n + n // 8:
+        c += 1
+    return c
+
+
+@njit(cache=True, nogil=True)
+def reserve(row, need, state, segment_sizes, free_segments, words):
+    """Give a row a segment for `need` words if its own is too short; returns whether there was memory for it.
+
+    The row is not copied.
+    """
+    if need <= row["capacity"]:
+        return True
+    start, length = _allocate(need, state, segment_sizes, free_segments, words)
+    if start < 0:
+        return False
+    _release(row["start"], row["capacity"], segment_sizes, free_segments, words)
+    row["start"], row["capacity"] = start, length
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _allocate(n, state, segment_sizes, free_segments, words):
+    """(start, length) of a segment for n words: a free one of up to twice the length, or a new one at the end.
+
+    Returns (-1, 0) if there is no memory left.
+    """
+    c = _size_class(n, segment_sizes)
+    for other in range(c, min(c + 4, len(segment_sizes))):
+        segment = free_segments[other]
+        if segment >= 0:
+            following = words[segment]
+            free_segments[other] = -1 if following == _END else np.int64(following)
+            return segment, segment_sizes[other]
+    segment = state[0]
+    if segment + segment_sizes[c] + SPARE > len(words):
+        return -1, 0
+    state[0] = segment + segment_sizes[c]
+    return segment, segment_sizes[c]
+
+
+@njit(cache=True, nogil=True)
+def _release(segment, length, segment_sizes, free_segments, words):
+    """Add a segment to the free ones."""
+    c = 0
+    while segment_sizes[c] != length:
+        c += 1
+    words[segment] = _END if free_segments[c] < 0 else np.uint32(free_segments[c])
+    free_segments[c] = segment
+
+
+@njit(cache=True, nogil=True)
+def _move(words, start, to, n):
+    source, target = np.uint64(start), np.uint64(to)
+    for k in range(np.uint64(n)):
+        words[target + k] = words[source + k]
+
+
+@njit(cache=True, nogil=True)
+def shorten_segments(first, stride, rows, head_sizes, state, segment_sizes, free_segments, words):
+    """Move rows to shorter segments if one is free or if at most half of the present one is needed."""
+    for i in range(first, len(rows), stride):
+        row = rows[i]
+        start, capacity, n = row["start"], row["capacity"], used_words(row, head_sizes)
+        c = _size_class(n, segment_sizes)
+        if segment_sizes[c] < capacity and (free_segments[c] >= 0 or 2 * segment_sizes[c] <= capacity):
+            to, length = _allocate(n, state, segment_sizes, free_segments, words)
+            if to >= 0:
+                _move(words, start, to, n)
+                _release(start, capacity, segment_sizes, free_segments, words)
+                row["start"], row["capacity"] = to, length
+
+
+@njit(cache=True, nogil=True)
+def compact(order, rows, head_sizes, segment_sizes, words):
+    """Move the segments of the rows in `order` (by rising start) together; returns the end of the last one."""
+    end = 0
+    for i in order:
+        row = rows[i]
+        n = used_words(row, head_sizes)
+        _move(words, row["start"], end, n)
+        row["start"], row["capacity"] = end, min(row["capacity"], segment_sizes[_size_class(n, segment_sizes)])
+        end += row["capacity"]
+    return end
