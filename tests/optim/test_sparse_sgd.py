@@ -12,6 +12,7 @@ from sparserank import Preferences
 from sparserank.errors import ConfigError
 from sparserank.optim import SparseSGD
 from sparserank.optim.losses import Hinge
+from sparserank.optim.pair_batch import Sides, Slots, to_arrays
 from sparserank.optim.pair_rows import PairRows, Pool, head_sizes
 from sparserank.optim.penalties import L1, GroupL1, NoPenalty
 from sparserank.optim.pruning import DensityController, keep_largest
@@ -267,7 +268,7 @@ def test_a_cut_keeps_the_largest_and_breaks_ties_by_place():
 def test_a_store_gives_back_what_it_was_given():
     W = csr_array(random_array((50, 700), density=0.3, rng=np.random.default_rng(0), dtype=np.float32))
     rows = PairRows(W)
-    rows.apply_threshold(Pool(1))
+    rows.apply_threshold(Pool(1), Slots(Sides(to_arrays(W.T.tocsr()), to_arrays(W), *W.shape), 1, 1, rows.head_sizes), [])
     assert head_sizes(700).tolist() == [0, 256, 512, 700]
     assert rows.rows["level"].max() > 0
     again = PairRows(rows.to_csr(), rows.rows["level"])

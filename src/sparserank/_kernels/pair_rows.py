@@ -14,27 +14,19 @@ value of an entry does not depend on when its row was updated, and shrinking ent
 import numpy as np
 from numba import njit
 
-from .pair_segments import clear_tail, pack_head, prefetch_quarter, read_row, reserve, soft, words_of_bits, write_row
+from .instructions import prefetch
+from .pair_segments import TINY, clear_tail, pack_head, prefetch_quarter, read_row, reserve, soft, words_of_bits, write_row
 
-_TINY = np.float32(1e-37)
 _ZERO = np.float32(0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _soft_dot(w, s, index, value, slot, begin, end):
-    """sum_k soft(w[index[slot, k]], s) · value[slot, k]; four partial sums hide the latency of the gathers."""
-    a, b, c, d = _ZERO, _ZERO, _ZERO, _ZERO
-    k = begin
-    while k + 4 <= end:
-        a += soft(w[index[slot, k]], s) * value[slot, k]
-        b += soft(w[index[slot, k + 1]], s) * value[slot, k + 1]
-        c += soft(w[index[slot, k + 2]], s) * value[slot, k + 2]
-        d += soft(w[index[slot, k + 3]], s) * value[slot, k + 3]
-        k += 4
-    while k < end:
-        a += soft(w[index[slot, k]], s) * value[slot, k]
-        k += 1
-    return (a + b) + (c + d)
+    """sum_k soft(w[index[slot, k]], s) · value[slot, k], in an order that the compiler chooses."""
+    total, index, value = _ZERO, index[slot], value[slot]
+    for k in range(np.uint64(begin), np.uint64(end)):  # unsigned: no check for negative indices in the loop
+        total += soft(w[index[k]], s) * value[k]
+    return total
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -86,32 +78,68 @@ def _add_to_tail(w, s, columns, n, c, index, value, slot, begin, end):
         n += z == _ZERO
         v = soft(z, s) + c * value[slot, k]
         z = v + np.copysign(s, v)
-        w[j] = z if z != _ZERO else _TINY
+        w[j] = z if z != _ZERO else TINY
+    return n
+
+
+@njit(cache=True, nogil=True)
+def add_updates(i, head, n, pending, lefts, rights, head_sizes, buffers):
+    """Add the updates of the batches in the slots `pending` to row i, which has been read and has a tail of n columns.
+
+    Returns the number of columns that the tail has then.
+    """
+    position, row_ptr, entry_step, entry_val, rate, threshold = lefts
+    split, rptr, ridx, rval, front, front_level = rights
+    scratch, columns, _, _, buffer = buffers
+    front_head = min(head, front_level)
+    width = head_sizes[front_head]
+    for slot in pending:
+        r = position[i, slot]
+        if r >= 0:
+            s = np.float32(threshold[slot])
+            _decode(scratch, s, buffer, width)
+            for e in range(row_ptr[slot, r], row_ptr[slot, r + 1]):
+                t = entry_step[slot, e]
+                if rate[slot, t] != 0.0:
+                    c = np.float32(rate[slot, t] * entry_val[slot, e])
+                    a, b = split[slot, t, front_head], split[slot, t, head]
+                    _add(buffer, c, front, slot, t, width)
+                    _add_to_head(scratch, s, c, ridx, rval, slot, a, b)
+                    n = _add_to_tail(scratch, s, columns, n, c, ridx, rval, slot, b, rptr[slot, t + 1])
+            _encode(buffer, s, scratch, width)
+    return n
+
+
+@njit(cache=True, nogil=True)
+def count_pending(i, pending, position):
+    """How many of the batches in the slots `pending` change row i."""
+    n = 0
+    for slot in pending:
+        n += position[i, slot] >= 0
     return n
 
 
 @njit(cache=True, nogil=True)
 def update_rows(
-    at, end, batch_rows, pending, new, pending_threshold,
-    position, row_ptr, entry_step, entry_val, rate, threshold, split, rptr, ridx, rval, front,
-    rows, head_sizes, front_level, state, segment_sizes, free_segments, words, chunks, values,
-    scratch, columns, bits, packed, buffer, out,
-):  # fmt: skip
+    at, end, batch_rows, pending, new, pending_threshold, lefts, rights, rows, head_sizes, free, memory, buffers, out
+):
     """Apply the updates of the batches in the slots `pending` to batch_rows[at:end], and multiply by the batch `new`.
 
     out[t] += left[t, i] · (W[i] · right[t]) for the new batch. With new < 0 nothing is multiplied, and rows without a
     pending update are skipped. position[i, slot] becomes -1 when the update of row i is applied. Returns `end`, or
     the position of the row, still unchanged, for which there is no free segment.
     """
+    position, row_ptr, entry_step, entry_val, _, _ = lefts
+    split, rptr, ridx, rval, front, front_level = rights
+    scratch, columns, _, _, buffer = buffers
     now, dirty = np.float32(pending_threshold), 0
-    smallest = max(now, _TINY)
+    smallest = max(now, TINY)
     while at < end:
         i = batch_rows[at]
+        prefetch(position, batch_rows[min(at + 3, end - 1)] * position.shape[1])
         following = rows[batch_rows[min(at + 1, end - 1)]]
-        prefetch_quarter(following, 0, head_sizes, values)
-        n_pending = 0
-        for slot in pending:
-            n_pending += position[i, slot] >= 0
+        prefetch_quarter(following, 0, head_sizes, memory)
+        n_pending = count_pending(i, pending, position)
         if n_pending == 0 and new < 0:
             at += 1
             continue
@@ -119,38 +147,23 @@ def update_rows(
         head, n = row["level"], row["tail"]
         length, front_head = head_sizes[head], min(head, front_level)
         width = head_sizes[front_head]
-        read_row(row, head_sizes, words, chunks, values, scratch, columns, dirty)
+        read_row(row, head_sizes, memory, buffers, dirty)
         dirty = length
-        prefetch_quarter(following, 1, head_sizes, values)
+        prefetch_quarter(following, 1, head_sizes, memory)
         if n_pending:
-            for slot in pending:
-                r = position[i, slot]
-                if r >= 0:
-                    s = np.float32(threshold[slot])
-                    _decode(scratch, s, buffer, width)
-                    for e in range(row_ptr[slot, r], row_ptr[slot, r + 1]):
-                        t = entry_step[slot, e]
-                        if rate[slot, t] != 0.0:
-                            c = np.float32(rate[slot, t] * entry_val[slot, e])
-                            a, b = split[slot, t, front_head], split[slot, t, head]
-                            _add(buffer, c, front, slot, t, width)
-                            _add_to_head(scratch, s, c, ridx, rval, slot, a, b)
-                            n = _add_to_tail(scratch, s, columns, n, c, ridx, rval, slot, b, rptr[slot, t + 1])
-                    _encode(buffer, s, scratch, width)
-            prefetch_quarter(following, 2, head_sizes, values)
-            n_head = pack_head(scratch, length, smallest, bits, packed)
+            n = add_updates(i, head, n, pending, lefts, rights, head_sizes, buffers)
+            prefetch_quarter(following, 2, head_sizes, memory)
+            n_head = pack_head(length, smallest, buffers)
             need = words_of_bits(length) + n_head + 2 * n
             if need > row["capacity"]:
                 need += 2 * (_count_above(columns, scratch, n, smallest) + 1 - n)
-            if not reserve(row, need, state, segment_sizes, free_segments, words):
+            if not reserve(row, need, free, memory):
                 clear_tail(scratch, columns, n)
                 break
             for slot in pending:
                 position[i, slot] = -1
-            write_row(
-                row, head, n_head, n, head_sizes, words, chunks, values, scratch, columns, smallest, bits, packed
-            )
-        prefetch_quarter(following, 3, head_sizes, values)
+            write_row(row, head, n_head, n, smallest, head_sizes, memory, buffers)
+        prefetch_quarter(following, 3, head_sizes, memory)
         if new >= 0:
             r = position[i, new]
             _decode(scratch, now, buffer, width)

@@ -6,12 +6,15 @@ a bit for each column, set where the entry is not zero, and the numbers that are
 
     head_sizes[level] bits, in words of 32 | numbers of the head | column, number, column, number, …
 
-`values` are the segments of a block of rows, `words` the same memory as integers, and `chunks` as integers of 16 bits.
+memory = (words, chunks, values): the segments of a block of rows, as integers of 32 and of 16 bits and as numbers.
 rows[i] has the level, the first word of the segment, its length, and how many entries the head and the tail have.
-A row is read to `scratch`, which is zero outside the row that was read last, and the columns of its tail to `columns`.
 
-Segments have the lengths `segment_sizes`. free_segments[c] is the first free segment of length segment_sizes[c], or -1,
-and its first word is the next one. state[0] is the end of the segments in use.
+buffers = (scratch, columns, bits, packed, buffer): a row is read to `scratch`, which is zero outside the row that was
+read last, and the columns of its tail to `columns`; its head is packed again to `bits` and `packed`.
+
+free = (state, segment_sizes, free_segments): segments have the lengths `segment_sizes`. free_segments[c] is the first
+free segment of length segment_sizes[c], or -1, and its first word is the next one. state[0] is the end of the segments
+in use.
 """
 
 import numpy as np
@@ -19,6 +22,8 @@ from numba import njit
 
 from .instructions import compress16, expand16, lowest_bit, popcount, prefetch
 
+TINY = np.float32(1e-37)
+"""What an entry of a tail is stored as that would be zero: in scratch, zero is no entry. Packing removes it."""
 _ZERO = np.float32(0.0)
 _END = np.uint32(0xFFFFFFFF)
 
@@ -47,17 +52,19 @@ def used_words(row, head_sizes):
 
 
 @njit(cache=True, nogil=True)
-def prefetch_quarter(row, quarter, head_sizes, values):
+def prefetch_quarter(row, quarter, head_sizes, memory):
     """Start to load a quarter of a row: a processor drops requests beyond the few dozen that it can wait for."""
     n = used_words(row, head_sizes)
     start, end = row["start"] + (quarter * n >> 2), row["start"] + ((quarter + 1) * n >> 2)
     for k in range(start, end, 16):
-        prefetch(values, k)
+        prefetch(memory[2], k)
 
 
 @njit(cache=True, nogil=True)
-def read_row(row, head_sizes, words, chunks, values, scratch, columns, dirty):
+def read_row(row, head_sizes, memory, buffers, dirty):
     """Read a row to scratch and columns[: row["tail"]]; scratch[:dirty] has the head of another row."""
+    words, chunks, values = memory
+    scratch, columns, _, _, _ = buffers
     length, first = head_sizes[row["level"]], 2 * row["start"]
     at = row["start"] + words_of_bits(length)
     n_chunks = (length + 15) >> 4
@@ -75,8 +82,9 @@ def read_row(row, head_sizes, words, chunks, values, scratch, columns, dirty):
 
 
 @njit(cache=True, nogil=True)
-def pack_head(scratch, length, smallest, bits, packed):
+def pack_head(length, smallest, buffers):
     """Pack the numbers of scratch[:length] above `smallest` in size, and their bits; returns how many there are."""
+    scratch, _, bits, packed, _ = buffers
     n, n_chunks = 0, (length + 15) >> 4
     for k in range(n_chunks):
         mask = compress16(scratch, 16 * k, smallest, packed, n)
@@ -87,8 +95,10 @@ def pack_head(scratch, length, smallest, bits, packed):
 
 
 @njit(cache=True, nogil=True)
-def write_row(row, level, n_head, n_tail, head_sizes, words, chunks, values, scratch, columns, smallest, bits, packed):
+def write_row(row, level, n_head, n_tail, smallest, head_sizes, memory, buffers):
     """Write a packed head and the numbers scratch[columns[:n_tail]] above `smallest` in size to the row's segment."""
+    words, chunks, values = memory
+    scratch, columns, bits, packed, _ = buffers
     length, start = head_sizes[level], row["start"]
     _copy(bits, 2 * words_of_bits(length), chunks, 2 * start)
     first = start + words_of_bits(length) + n_head
@@ -118,31 +128,28 @@ def clear_tail(scratch, columns, n):
 
 
 @njit(cache=True, nogil=True)
-def load_rows(
-    first, stride, ptr, idx, val, rows, head_sizes, words, chunks, values, scratch, columns, bits, packed
-):  # fmt: skip
+def load_rows(first, stride, ptr, idx, val, rows, head_sizes, memory, buffers):
     """Write rows of a CSR matrix to their segments; rows[i] has the level, and a segment that is long enough."""
+    scratch, columns = buffers[0], buffers[1]
     for i in range(first, len(rows), stride):
         length, n = head_sizes[rows[i]["level"]], 0
         for k in range(ptr[i], ptr[i + 1]):
             scratch[idx[k]] = val[k]
             columns[n] = idx[k]
             n += np.int64(idx[k] >= length)
-        n_head = pack_head(scratch, length, _ZERO, bits, packed)
-        write_row(
-            rows[i], rows[i]["level"], n_head, n, head_sizes, words, chunks, values, scratch, columns, _ZERO,
-            bits, packed,
-        )  # fmt: skip
+        n_head = pack_head(length, _ZERO, buffers)
+        write_row(rows[i], rows[i]["level"], n_head, n, _ZERO, head_sizes, memory, buffers)
         for k in range(ptr[i], ptr[i + 1]):
             scratch[idx[k]] = _ZERO
 
 
 @njit(cache=True, nogil=True)
-def copy_rows(first, stride, s, rows, head_sizes, words, chunks, values, ptr, out_idx, out_val):
+def copy_rows(first, stride, s, rows, head_sizes, memory, ptr, out_idx, out_val):
     """Copy the nonzeros of W[i], shrunk by s, to out[ptr[i]:]; returns their number by row.
 
     With an empty `out_idx` they are only counted.
     """
+    words, chunks, values = memory
     counting, counts = len(out_idx) == 0, np.zeros(len(rows), np.int64)
     for i in range(first, len(rows), stride):
         row, n = rows[i], ptr[i]
@@ -182,27 +189,28 @@ def _size_class(n, segment_sizes):
 
 
 @njit(cache=True, nogil=True)
-def reserve(row, need, state, segment_sizes, free_segments, words):
+def reserve(row, need, free, memory):
     """Give a row a segment for `need` words if its own is too short; returns whether there was memory for it.
 
     The row is not copied.
     """
     if need <= row["capacity"]:
         return True
-    start, length = _allocate(need, state, segment_sizes, free_segments, words)
+    start, length = _allocate(need, free, memory)
     if start < 0:
         return False
-    _release(row["start"], row["capacity"], segment_sizes, free_segments, words)
+    _release(row["start"], row["capacity"], free, memory)
     row["start"], row["capacity"] = start, length
     return True
 
 
 @njit(cache=True, nogil=True)
-def _allocate(n, state, segment_sizes, free_segments, words):
+def _allocate(n, free, memory):
     """(start, length) of a segment for n words: a free one of up to twice the length, or a new one at the end.
 
     Returns (-1, 0) if there is no memory left.
     """
+    (state, segment_sizes, free_segments), words = free, memory[0]
     c = _size_class(n, segment_sizes)
     for other in range(c, min(c + 4, len(segment_sizes))):
         segment = free_segments[other]
@@ -218,8 +226,9 @@ def _allocate(n, state, segment_sizes, free_segments, words):
 
 
 @njit(cache=True, nogil=True)
-def _release(segment, length, segment_sizes, free_segments, words):
+def _release(segment, length, free, memory):
     """Add a segment to the free ones."""
+    (_, segment_sizes, free_segments), words = free, memory[0]
     c = 0
     while segment_sizes[c] != length:
         c += 1
@@ -235,28 +244,29 @@ def _move(words, start, to, n):
 
 
 @njit(cache=True, nogil=True)
-def shorten_segments(first, stride, rows, head_sizes, state, segment_sizes, free_segments, words):
+def shorten_segments(first, stride, rows, head_sizes, free, memory):
     """Move rows to shorter segments if one is free or if at most half of the present one is needed."""
+    _, segment_sizes, free_segments = free
     for i in range(first, len(rows), stride):
         row = rows[i]
         start, capacity, n = row["start"], row["capacity"], used_words(row, head_sizes)
         c = _size_class(n, segment_sizes)
         if segment_sizes[c] < capacity and (free_segments[c] >= 0 or 2 * segment_sizes[c] <= capacity):
-            to, length = _allocate(n, state, segment_sizes, free_segments, words)
+            to, length = _allocate(n, free, memory)
             if to >= 0:
-                _move(words, start, to, n)
-                _release(start, capacity, segment_sizes, free_segments, words)
+                _move(memory[0], start, to, n)
+                _release(start, capacity, free, memory)
                 row["start"], row["capacity"] = to, length
 
 
 @njit(cache=True, nogil=True)
-def compact(order, rows, head_sizes, segment_sizes, words):
+def compact(order, rows, head_sizes, segment_sizes, memory):
     """Move the segments of the rows in `order` (by rising start) together; returns the end of the last one."""
     end = 0
     for i in order:
         row = rows[i]
         n = used_words(row, head_sizes)
-        _move(words, row["start"], end, n)
+        _move(memory[0], row["start"], end, n)
         row["start"], row["capacity"] = end, min(row["capacity"], segment_sizes[_size_class(n, segment_sizes)])
         end += row["capacity"]
     return end

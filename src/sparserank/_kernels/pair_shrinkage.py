@@ -6,36 +6,40 @@ A call takes rows first, first + stride, first + 2 stride, …: those of one blo
 import numpy as np
 from numba import njit
 
-from .pair_segments import clear_tail, pack_head, prefetch_quarter, read_row, soft, words_of_bits, write_row
+from .pair_rows import add_updates, count_pending
+from .pair_segments import TINY, clear_tail, pack_head, prefetch_quarter, read_row, reserve, soft, words_of_bits, write_row
 
 _ZERO = np.float32(0.0)
 
 
 @njit(cache=True, nogil=True)
 def apply_threshold(
-    first, stride, pending_threshold, min_fill, rows, head_sizes, words, chunks, values, scratch, columns, bits, packed
+    i, stride, pending, pending_threshold, min_fill, lefts, rights, rows, head_sizes, free, memory, buffers
 ):
-    """Apply the pending soft threshold to every entry, remove zeros, and enlarge heads.
+    """Apply the updates of the batches `pending`, then the pending soft threshold; remove zeros and enlarge heads.
 
-    The head of a row grows to the columns that its tail fills to at least `min_fill`: a row never needs more memory.
+    The head of a row grows to the columns that its tail fills to at least `min_fill`, which takes no memory. Takes rows
+    i, i + stride, …, and returns the row, still unchanged, for which there is no free segment, or at least their number.
     """
+    position, scratch, columns = lefts[0], buffers[0], buffers[1]
     s, dirty = np.float32(pending_threshold), 0
-    for i in range(first, len(rows), stride):
-        row = rows[i]
-        following = rows[min(i + stride, len(rows) - 1)]
-        prefetch_quarter(following, 0, head_sizes, values)
-        read_row(row, head_sizes, words, chunks, values, scratch, columns, dirty)
-        prefetch_quarter(following, 1, head_sizes, values)
+    while i < len(rows):
+        row, following = rows[i], rows[min(i + stride, len(rows) - 1)]
+        prefetch_quarter(following, 0, head_sizes, memory)
+        read_row(row, head_sizes, memory, buffers, dirty)
+        prefetch_quarter(following, 1, head_sizes, memory)
+        n, kept = row["tail"], 0
+        if count_pending(i, pending, position):
+            n = add_updates(i, row["level"], n, pending, lefts, rights, head_sizes, buffers)
         for j in range(head_sizes[row["level"]]):
             scratch[j] = soft(scratch[j], s)
-        n, kept = row["tail"], 0
         for k in range(n):
             j = columns[k]
             v = soft(scratch[j], s)
             scratch[j] = v
             columns[kept] = j
-            kept += v != _ZERO
-        prefetch_quarter(following, 2, head_sizes, values)
+            kept += abs(v) > TINY
+        prefetch_quarter(following, 2, head_sizes, memory)
         level = _choose_level(row["level"], columns[:kept], head_sizes, min_fill)
         dirty = head_sizes[level]
         if level > row["level"]:
@@ -43,13 +47,18 @@ def apply_threshold(
             for k in range(n):
                 columns[kept] = columns[k]
                 kept += columns[k] >= dirty
-        n_head = pack_head(scratch, dirty, _ZERO, bits, packed)
-        prefetch_quarter(following, 3, head_sizes, values)
-        write_row(
-            row, level, n_head, kept, head_sizes, words, chunks, values, scratch, columns, _ZERO, bits, packed
-        )
+        n_head = pack_head(dirty, TINY, buffers)
+        if not reserve(row, words_of_bits(dirty) + n_head + 2 * kept, free, memory):
+            clear_tail(scratch, columns, kept)
+            break
+        for slot in pending:
+            position[i, slot] = -1
+        prefetch_quarter(following, 3, head_sizes, memory)
+        write_row(row, level, n_head, kept, TINY, head_sizes, memory, buffers)
         clear_tail(scratch, columns, kept)
+        i += stride
     scratch[:dirty] = _ZERO
+    return i
 
 
 @njit(cache=True, nogil=True)

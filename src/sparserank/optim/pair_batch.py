@@ -99,6 +99,16 @@ class Slots:
             wide = right + right // 4 + 1
             self.ridx, self.rval = _wider(self.ridx, wide), _wider(self.rval, wide)
 
+    @property
+    def lefts(self) -> tuple[NDArray[Any], ...]:
+        """The left vectors by row of W, with rates and thresholds, of all slots."""
+        return self.position, self.row_ptr, self.entry_step, self.entry_val, self.rate, self.threshold
+
+    @property
+    def rights(self) -> tuple[Any, ...]:
+        """The right vectors of all slots, and the level of heads that `front` is as long as."""
+        return self.split, self.rptr, self.ridx, self.rval, self.front, self.front_level
+
     def right(self, slot: int) -> Csr:
         """The right vectors of a slot."""
         return self.rptr[slot], self.ridx[slot], self.rval[slot]

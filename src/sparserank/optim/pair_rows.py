@@ -23,7 +23,7 @@ from .pair_batch import BLOCKS, FRONT, Slots
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MIN_FILL = 0.06 if PACKS_BY_VECTOR else 0.2
+MIN_FILL = 0.1 if PACKS_BY_VECTOR else 0.2
 """A head grows to the columns that the tail fills to at least this share: there bits are faster than a list."""
 MIN_USED_SHARE = 0.85
 """Segments are compacted if less than this share of their memory is in use."""
@@ -66,18 +66,31 @@ class Pool:
 class _Block:
     """The memory of rows b, b + BLOCKS, b + 2 BLOCKS, …: their segments, and one row that is read."""
 
-    def __init__(self, rows: NDArray[np.int64], n_columns: int, classes: int, words: int) -> None:
+    def __init__(self, rows: NDArray[np.int64], n_columns: int, used: int, segment_sizes: NDArray[np.int64]) -> None:
         self.rows = rows
-        self._reserve(np.empty(max(words, min(2 * len(rows) * n_columns, RESERVED_WORDS)), np.float32))
-        self.free_segments = np.full(classes, -1, np.int64)
-        self.state = np.zeros(1, np.int64)
+        words = max(used + 4 * n_columns + segments.SPARE, min(2 * len(rows) * n_columns, RESERVED_WORDS))
+        self._reserve(np.empty(words, np.float32))
+        self.state, self._free_segments = np.array([used]), np.full(len(segment_sizes), -1, np.int64)
+        self._segment_sizes = segment_sizes
         padded = n_columns + 2 * segments.SPARE
-        self.scratch, self.packed = np.zeros(padded, np.float32), np.empty(padded, np.float32)
-        self.buffer = np.empty(FRONT, np.float32)
-        self.columns, self.bits = np.empty(n_columns + 1, np.uint32), np.empty(padded // 16 + 1, np.uint16)
+        self._scratch, self._packed = np.zeros(padded, np.float32), np.empty(padded, np.float32)
+        self._front = np.empty(FRONT, np.float32)
+        self._columns, self._bits = np.empty(n_columns + 1, np.uint32), np.empty(padded // 16 + 1, np.uint16)
 
     def _reserve(self, values: NDArray[np.float32]) -> None:
         self.values, self.words, self.chunks = values, values.view(np.uint32), values.view(np.uint16)
+
+    @property
+    def free(self) -> tuple[NDArray[Any], ...]:
+        """The end of the segments in use, the lengths of segments, and the free ones."""
+        return self.state, self._segment_sizes, self._free_segments
+
+    def compact(self, rows: NDArray[Any], head_sizes: NDArray[np.int64]) -> None:
+        """Move the segments together if too little of their memory is in use."""
+        if MIN_USED_SHARE * self.state[0] > rows["capacity"][self.rows].sum():
+            order = self.rows[np.argsort(rows["start"][self.rows], kind="stable")]
+            self.state[0] = segments.compact(order, rows, head_sizes, self._segment_sizes, self.memory)
+            self._free_segments[:] = -1
 
     @property
     def memory(self) -> tuple[NDArray[Any], ...]:
@@ -85,14 +98,14 @@ class _Block:
         return self.words, self.chunks, self.values
 
     @property
-    def row(self) -> tuple[NDArray[Any], ...]:
-        """The row that is read: its numbers, the columns of its tail, its head packed again."""
-        return self.scratch, self.columns, self.bits, self.packed
+    def buffers(self) -> tuple[NDArray[Any], ...]:
+        """The row that is read: its numbers, the columns of its tail, its head packed again, its front."""
+        return self._scratch, self._columns, self._bits, self._packed, self._front
 
     @property
     def nbytes(self) -> int:
         """Bytes that have been written to."""
-        return 4 * int(self.state[0]) + sum(array.nbytes for array in self.row)
+        return 4 * int(self.state[0]) + sum(array.nbytes for array in self.buffers)
 
     def enlarge(self) -> None:
         """Reserve half as many words again, in place: a copy would hold both for a moment."""
@@ -123,10 +136,9 @@ class PairRows:
         for b in range(BLOCKS):
             rows, total = np.arange(b, n_rows, BLOCKS), int(capacity[b::BLOCKS].sum())
             self.rows["start"][rows] = np.cumsum(capacity[rows]) - capacity[rows]
-            block = _Block(rows, n_columns, len(self.segment_sizes), total + 4 * n_columns + segments.SPARE)
-            block.state[0] = total
+            block = _Block(rows, n_columns, total, self.segment_sizes)
             self.blocks.append(block)
-            segments.load_rows(b, BLOCKS, *csr, self.rows, self.head_sizes, *block.memory, *block.row)
+            segments.load_rows(b, BLOCKS, *csr, self.rows, self.head_sizes, block.memory, block.buffers)
 
     def products(self, pool: Pool, slots: Slots, pending: list[int], new: int) -> NDArray[np.float64]:
         """left_tᵀ W right_t of the batch in slot `new`, with the pending updates applied to the rows that it reads."""
@@ -152,29 +164,28 @@ class PairRows:
         block, at, end = self.blocks[b], int(slots.block[batch, b]), int(slots.block[batch, b + 1])
         while at < end:
             at = updates.update_rows(
-                at, end, slots.rows[batch], pending, new, self.pending_threshold,
-                slots.position, slots.row_ptr, slots.entry_step, slots.entry_val, slots.rate, slots.threshold,
-                slots.split, slots.rptr, slots.ridx, slots.rval, slots.front,
-                self.rows, self.head_sizes, slots.front_level, block.state, self.segment_sizes, block.free_segments,
-                *block.memory, *block.row, block.buffer, out,
+                at, end, slots.rows[batch], pending, new, self.pending_threshold, slots.lefts, slots.rights,
+                self.rows, self.head_sizes, block.free, block.memory, block.buffers, out,
             )  # fmt: skip
             if at < end:
                 block.enlarge()
 
-    def apply_threshold(self, pool: Pool) -> None:
-        """Apply the pending threshold to every entry: W does not change, but zeros are removed and heads enlarged."""
+    def apply_threshold(self, pool: Pool, slots: Slots, pending: list[int]) -> None:
+        """Apply the pending updates and the pending threshold to every entry, remove zeros, and enlarge heads."""
+        order = np.array(pending, np.int64)
 
         def work(b: int) -> None:
-            block, rows = self.blocks[b], (self.rows, self.head_sizes)
-            passes.apply_threshold(
-                b, BLOCKS, self.pending_threshold, MIN_FILL, *rows, *block.memory, *block.row
-            )
-            free = (self.segment_sizes, block.free_segments)
-            segments.shorten_segments(b, BLOCKS, *rows, block.state, *free, block.words)
-            if MIN_USED_SHARE * block.state[0] > self.rows["capacity"][block.rows].sum():
-                order = block.rows[np.argsort(self.rows["start"][block.rows], kind="stable")]
-                block.state[0] = segments.compact(order, *rows, self.segment_sizes, block.words)
-                block.free_segments[:] = -1
+            block, rows, i = self.blocks[b], (self.rows, self.head_sizes), b
+            while True:
+                i = passes.apply_threshold(
+                    i, BLOCKS, order, self.pending_threshold, MIN_FILL, slots.lefts, slots.rights, *rows,
+                    block.free, block.memory, block.buffers,
+                )  # fmt: skip
+                if i >= len(self.rows):
+                    break
+                block.enlarge()
+            segments.shorten_segments(b, BLOCKS, *rows, block.free, block.memory)
+            block.compact(*rows)
 
         pool.each(work)
         self.pending_threshold = 0.0
@@ -207,7 +218,7 @@ class PairRows:
 
         def copy(b: int) -> NDArray[np.int64]:
             counts: NDArray[np.int64] = segments.copy_rows(
-                b, BLOCKS, np.float32(self.pending_threshold), self.rows, self.head_sizes, *self.blocks[b].memory,
+                b, BLOCKS, np.float32(self.pending_threshold), self.rows, self.head_sizes, self.blocks[b].memory,
                 ptr, indices, values,
             )  # fmt: skip
             return counts

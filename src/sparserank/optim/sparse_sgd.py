@@ -248,7 +248,7 @@ class Training(TrainingState):
 
     def _shrink_groups(self, pool: Pool, penalty: GroupL1, tau: float) -> None:
         """Shorten the norm of every group by tau; shorter groups become zero."""
-        self.rows.apply_threshold(pool)
+        self.rows.apply_threshold(pool, self._slots, self._pending)
         self.rows.scale(pool, penalty.shrink_factors(self.rows.squared_norms(pool), tau))
 
     def _settle_if_due(self, pool: Pool, last: bool) -> bool:
@@ -267,8 +267,8 @@ class Training(TrainingState):
         return batches % self._settle_every == 0 or batches in (1, 2, 4, 8)
 
     def _settle(self, pool: Pool) -> None:
-        self._flush(pool)
-        self.rows.apply_threshold(pool)
+        self.rows.apply_threshold(pool, self._slots, self._pending)
+        self._pending.clear()
         self.peak_bytes = max(self.peak_bytes, self.rows.nbytes)
         self.peak_nonzeros = max(self.peak_nonzeros, self.rows.nonzeros)
         if self.controller is not None:
@@ -312,7 +312,7 @@ class Training(TrainingState):
         """Apply all lazy shrinking, so that `state` is complete."""
         pool = Pool(1)
         self._catch_up(pool)
-        self.rows.apply_threshold(pool)
+        self.rows.apply_threshold(pool, self._slots, self._pending)
         pool.close()
 
     def summary(self) -> dict[str, Any]:
