@@ -28,21 +28,29 @@ PACKS_BY_VECTOR = _has_vectors()
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _expand16_in_a_loop(values, first, mask, out, at):
+def soft(z, s):
+    """sign(z) · max(0, |z| - s)"""
+    return z - min(max(z, -s), s)
+
+
+@njit(cache=True, nogil=True)
+def _expand16_in_a_loop(values, first, mask, s, out, at):
     for j in range(16):
         out[at + j] = np.float32(0.0)
     while mask:
-        out[at + lowest_bit(mask)] = values[first]
+        out[at + lowest_bit(mask)] = soft(values[first], s)
         first += 1
         mask &= mask - 1
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _compress16_in_a_loop(w, at, smallest, out, first):
+@njit(cache=True, nogil=True)
+def _compress16_in_a_loop(w, at, s, smallest, now, out, first):
     mask = 0
     for j in range(16):
-        is_kept = np.int64(abs(w[at + j]) > smallest)
-        out[first] = w[at + j]
+        z = w[at + j] + np.copysign(s, w[at + j])
+        w[at + j] = soft(z, now)
+        out[first] = z
+        is_kept = np.int64(abs(z) > smallest)
         first += is_kept
         mask |= is_kept << j
     return mask
@@ -94,35 +102,50 @@ def _prefetch(typing, array, index):
     return types.void(array, types.int64), generate
 
 
+def _repeat16(builder, number):
+    one = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), number, _INT32(0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(_INT32, 16), [0] * 16))
+
+
+def _soft16(builder, z, s):
+    limit = _repeat16(builder, s)
+    below = builder.fneg(limit)
+    clipped = builder.select(builder.fcmp_ordered(">", z, below), z, below)
+    return builder.fsub(z, builder.select(builder.fcmp_ordered("<", clipped, limit), clipped, limit))
+
+
 @intrinsic
-def _expand16(typing, values, first, mask, out, at):
+def _expand16(typing, values, first, mask, s, out, at):
     def generate(context, builder, signature, arguments):
         packed = _load16(builder, _address(context, builder, signature.args[0], *arguments[:2]))
         # an empty instruction keeps the numbers in a register: the form that reads memory is many times slower
         packed = builder.asm(ir.FunctionType(_FLOATS, [_FLOATS]), "", "=v,0", [packed], False)
         mask = builder.bitcast(builder.trunc(arguments[2], _INT16), _MASK)
         expand = _declare(builder, "llvm.x86.avx512.mask.expand.v16f32", _FLOATS, _FLOATS, _FLOATS, _MASK)
-        numbers = builder.call(expand, [packed, _ZEROS, mask])
-        _store16(builder, numbers, _address(context, builder, signature.args[3], *arguments[3:]))
+        numbers = _soft16(builder, builder.call(expand, [packed, _ZEROS, mask]), arguments[3])
+        _store16(builder, numbers, _address(context, builder, signature.args[4], *arguments[4:]))
         return context.get_dummy_value()
 
-    return types.void(values, types.int64, types.int64, out, types.int64), generate
+    return types.void(values, types.int64, types.int64, types.float32, out, types.int64), generate
 
 
 @intrinsic
-def _compress16(typing, w, at, smallest, out, first):
+def _compress16(typing, w, at, s, smallest, now, out, first):
     def generate(context, builder, signature, arguments):
-        numbers = _load16(builder, _address(context, builder, signature.args[0], *arguments[:2]))
-        one = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), arguments[2], _INT32(0))
-        limit = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(_INT32, 16), [0] * 16))
-        size = builder.call(_declare(builder, "llvm.fabs.v16f32", _FLOATS, _FLOATS), [numbers])
-        mask = builder.fcmp_ordered(">", size, limit)
+        place = _address(context, builder, signature.args[0], *arguments[:2])
+        numbers, s, smallest, now = _load16(builder, place), *arguments[2:5]
+        copysign = _declare(builder, "llvm.copysign.v16f32", _FLOATS, _FLOATS, _FLOATS)
+        z = builder.fadd(numbers, builder.call(copysign, [_repeat16(builder, s), numbers]))
+        size = builder.call(_declare(builder, "llvm.fabs.v16f32", _FLOATS, _FLOATS), [z])
+        mask = builder.fcmp_ordered(">", size, _repeat16(builder, smallest))
         compress = _declare(builder, "llvm.x86.avx512.mask.compress.v16f32", _FLOATS, _FLOATS, _FLOATS, _MASK)
-        packed = builder.call(compress, [numbers, _ZEROS, mask])
-        _store16(builder, packed, _address(context, builder, signature.args[3], *arguments[3:]))
+        packed = builder.call(compress, [z, _ZEROS, mask])
+        _store16(builder, packed, _address(context, builder, signature.args[5], *arguments[5:]))
+        _store16(builder, _soft16(builder, z, now), place)
         return builder.zext(builder.bitcast(mask, _INT16), _INT64)
 
-    return types.int64(w, types.int64, types.float32, out, types.int64), generate
+    number = types.float32
+    return types.int64(w, types.int64, number, number, number, out, types.int64), generate
 
 
 if config.DISABLE_JIT:
@@ -143,23 +166,23 @@ else:
 
 
 @njit(cache=True, nogil=True)
-def expand16(values, first, mask, out, at):
-    """out[at:at + 16] = the next numbers of values[first:] where `mask` has a bit, 0 elsewhere.
+def expand16(values, first, mask, s, out, at):
+    """out[at:at + 16] = soft(the next numbers of values[first:], s) where `mask` has a bit, 0 elsewhere.
 
     With AVX-512, 16 numbers from values[first] on are read.
     """
     if PACKS_BY_VECTOR:
-        _expand16(values, first, mask, out, at)
+        _expand16(values, first, mask, s, out, at)
     else:
-        _expand16_in_a_loop(values, first, mask, out, at)
+        _expand16_in_a_loop(values, first, mask, s, out, at)
 
 
 @njit(cache=True, nogil=True)
-def compress16(w, at, smallest, out, first):
-    """Write the numbers of w[at:at + 16] above `smallest` in size to out[first:]; returns their mask.
+def compress16(w, at, s, smallest, now, out, first):
+    """With z = v + sign(v) · s for the numbers v of w[at:at + 16]: write the z above `smallest` in size to out[first:].
 
-    16 numbers from out[first] on may change.
+    The numbers become soft(z, now). Returns the mask of what was written; 16 numbers from out[first] on may change.
     """
     if PACKS_BY_VECTOR:
-        return _compress16(w, at, smallest, out, first)
-    return _compress16_in_a_loop(w, at, smallest, out, first)
+        return _compress16(w, at, s, smallest, now, out, first)
+    return _compress16_in_a_loop(w, at, s, smallest, now, out, first)

@@ -15,18 +15,20 @@ import numpy as np
 from numba import njit
 
 from .instructions import prefetch
-from .pair_segments import TINY, clear_tail, pack_head, prefetch_quarter, read_row, reserve, soft, words_of_bits, write_row
+from .pair_segments import (
+    TINY,
+    change_threshold,
+    clear_tail,
+    nonzero,
+    pack_head,
+    prefetch_quarter,
+    read_row,
+    reserve,
+    words_of_bits,
+    write_row,
+)
 
 _ZERO = np.float32(0.0)
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _soft_dot(w, s, index, value, slot, begin, end):
-    """sum_k soft(w[index[slot, k]], s) · value[slot, k], in an order that the compiler chooses."""
-    total, index, value = _ZERO, index[slot], value[slot]
-    for k in range(np.uint64(begin), np.uint64(end)):  # unsigned: no check for negative indices in the loop
-        total += soft(w[index[k]], s) * value[k]
-    return total
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -38,6 +40,15 @@ def _dot(w, x, slot, t, n):
     return total
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _sparse_dot(w, index, value, slot, begin, end):
+    """sum_k w[index[slot, k]] · value[slot, k]"""
+    total = _ZERO
+    for k in range(np.uint64(begin), np.uint64(end)):  # unsigned: no check for negative indices in the loop
+        total += w[index[slot, k]] * value[slot, k]
+    return total
+
+
 @njit(cache=True, nogil=True)
 def _add(w, c, x, slot, t, n):
     """w += c · x[slot, t]"""
@@ -46,132 +57,114 @@ def _add(w, c, x, slot, t, n):
 
 
 @njit(cache=True, nogil=True)
-def _decode(z, s, out, n):
-    """out = soft(z, s)"""
-    for j in range(n):
-        out[j] = soft(z[j], s)
+def _add_to_head(w, c, index, value, slot, begin, end):
+    """w[index[slot, k]] += c · value[slot, k]"""
+    for k in range(np.uint64(begin), np.uint64(end)):
+        w[index[slot, k]] += c * value[slot, k]
 
 
 @njit(cache=True, nogil=True)
-def _encode(v, s, out, n):
-    """out = v + sign(v) · s, so that soft(out, s) = v; 0 is stored as s."""
-    for j in range(n):
-        out[j] = v[j] + np.copysign(s, v[j])
-
-
-@njit(cache=True, nogil=True)
-def _add_to_head(w, s, c, index, value, slot, begin, end):
-    """Add c · value[slot, k] to the entries index[slot, k] of a head stored in w."""
-    for k in range(begin, end):
+def _add_to_tail(w, columns, n, c, index, value, slot, begin, end):
+    """The same for a tail; returns the end of `columns`, which get the new ones."""
+    for k in range(np.uint64(begin), np.uint64(end)):
         j = index[slot, k]
-        v = soft(w[j], s) + c * value[slot, k]
-        w[j] = v + np.copysign(s, v)
-
-
-@njit(cache=True, nogil=True)
-def _add_to_tail(w, s, columns, n, c, index, value, slot, begin, end):
-    """The same for a tail scattered into w, where 0 means "no entry"; returns the end of `columns`, which get the new ones."""
-    for k in range(begin, end):
-        j = index[slot, k]
-        z = w[j]
         columns[n] = j
-        n += z == _ZERO
-        v = soft(z, s) + c * value[slot, k]
-        z = v + np.copysign(s, v)
-        w[j] = z if z != _ZERO else TINY
+        n += w[j] == _ZERO
+        w[j] = nonzero(w[j] + c * value[slot, k])
     return n
 
 
 @njit(cache=True, nogil=True)
-def add_updates(i, head, n, pending, lefts, rights, head_sizes, buffers):
-    """Add the updates of the batches in the slots `pending` to row i, which has been read and has a tail of n columns.
+def first_threshold(i, pending, position, threshold, otherwise):
+    """The threshold of the first of the batches in the slots `pending` that changes row i."""
+    for slot in pending:
+        if position[i, slot] >= 0:
+            return np.float32(threshold[slot])
+    return otherwise
 
-    Returns the number of columns that the tail has then.
+
+@njit(cache=True, nogil=True)
+def add_updates(
+    i, head, n, s, pending, position, row_ptr, entry_step, entry_val, rate, threshold,
+    split, rptr, ridx, rval, front, front_level, head_sizes, scratch, columns,
+):  # fmt: skip
+    """Add the updates of the batches in the slots `pending` to row i, read under the threshold s, of a tail of n columns.
+
+    Returns the number of columns that the tail has then, and the threshold of the last of these batches.
     """
-    position, row_ptr, entry_step, entry_val, rate, threshold = lefts
-    split, rptr, ridx, rval, front, front_level = rights
-    scratch, columns, _, _, buffer = buffers
     front_head = min(head, front_level)
-    width = head_sizes[front_head]
     for slot in pending:
         r = position[i, slot]
         if r >= 0:
-            s = np.float32(threshold[slot])
-            _decode(scratch, s, buffer, width)
+            now = np.float32(threshold[slot])
+            if now != s:
+                change_threshold(head_sizes[head], n, s, now, scratch, columns)
+                s = now
             for e in range(row_ptr[slot, r], row_ptr[slot, r + 1]):
                 t = entry_step[slot, e]
                 if rate[slot, t] != 0.0:
                     c = np.float32(rate[slot, t] * entry_val[slot, e])
                     a, b = split[slot, t, front_head], split[slot, t, head]
-                    _add(buffer, c, front, slot, t, width)
-                    _add_to_head(scratch, s, c, ridx, rval, slot, a, b)
-                    n = _add_to_tail(scratch, s, columns, n, c, ridx, rval, slot, b, rptr[slot, t + 1])
-            _encode(buffer, s, scratch, width)
-    return n
-
-
-@njit(cache=True, nogil=True)
-def count_pending(i, pending, position):
-    """How many of the batches in the slots `pending` change row i."""
-    n = 0
-    for slot in pending:
-        n += position[i, slot] >= 0
-    return n
+                    _add(scratch, c, front, slot, t, head_sizes[front_head])
+                    _add_to_head(scratch, c, ridx, rval, slot, a, b)
+                    n = _add_to_tail(scratch, columns, n, c, ridx, rval, slot, b, rptr[slot, t + 1])
+    return n, s
 
 
 @njit(cache=True, nogil=True)
 def update_rows(
-    at, end, batch_rows, pending, new, pending_threshold, lefts, rights, rows, head_sizes, free, memory, buffers, out
-):
+    at, end, batch_rows, pending, new, pending_threshold, position, row_ptr, entry_step, entry_val, rate, threshold,
+    split, rptr, ridx, rval, front, front_level, rows, head_sizes, state, segment_sizes, free_segments,
+    words, chunks, values, scratch, columns, bits, packed, out,
+):  # fmt: skip
     """Apply the updates of the batches in the slots `pending` to batch_rows[at:end], and multiply by the batch `new`.
 
     out[t] += left[t, i] · (W[i] · right[t]) for the new batch. With new < 0 nothing is multiplied, and rows without a
     pending update are skipped. position[i, slot] becomes -1 when the update of row i is applied. Returns `end`, or
     the position of the row, still unchanged, for which there is no free segment.
     """
-    position, row_ptr, entry_step, entry_val, _, _ = lefts
-    split, rptr, ridx, rval, front, front_level = rights
-    scratch, columns, _, _, buffer = buffers
-    now, dirty = np.float32(pending_threshold), 0
-    smallest = max(now, TINY)
+    now, dirty, unchanged = np.float32(pending_threshold), 0, np.float32(-1.0)
     while at < end:
         i = batch_rows[at]
         prefetch(position, batch_rows[min(at + 3, end - 1)] * position.shape[1])
         following = rows[batch_rows[min(at + 1, end - 1)]]
-        prefetch_quarter(following, 0, head_sizes, memory)
-        n_pending = count_pending(i, pending, position)
-        if n_pending == 0 and new < 0:
+        prefetch_quarter(following, 0, head_sizes, values)
+        s = first_threshold(i, pending, position, threshold, unchanged)
+        if s == unchanged and new < 0:
             at += 1
             continue
         row = rows[i]
         head, n = row["level"], row["tail"]
         length, front_head = head_sizes[head], min(head, front_level)
-        width = head_sizes[front_head]
-        read_row(row, head_sizes, memory, buffers, dirty)
+        read_row(row, now if s == unchanged else s, head_sizes, words, chunks, values, scratch, columns, dirty)
         dirty = length
-        prefetch_quarter(following, 1, head_sizes, memory)
-        if n_pending:
-            n = add_updates(i, head, n, pending, lefts, rights, head_sizes, buffers)
-            prefetch_quarter(following, 2, head_sizes, memory)
-            n_head = pack_head(length, smallest, buffers)
+        prefetch_quarter(following, 1, head_sizes, values)
+        if s != unchanged:
+            n, s = add_updates(
+                i, head, n, s, pending, position, row_ptr, entry_step, entry_val, rate, threshold,
+                split, rptr, ridx, rval, front, front_level, head_sizes, scratch, columns,
+            )  # fmt: skip
+            prefetch_quarter(following, 2, head_sizes, values)
+            n_head = pack_head(length, s, now, scratch, bits, packed)
             need = words_of_bits(length) + n_head + 2 * n
             if need > row["capacity"]:
-                need += 2 * (_count_above(columns, scratch, n, smallest) + 1 - n)
-            if not reserve(row, need, free, memory):
+                need += 2 * (_count_above(columns, n, scratch, s, max(now, TINY)) + 1 - n)
+            if not reserve(row, need, state, segment_sizes, free_segments, words):
                 clear_tail(scratch, columns, n)
                 break
             for slot in pending:
                 position[i, slot] = -1
-            write_row(row, head, n_head, n, smallest, head_sizes, memory, buffers)
-        prefetch_quarter(following, 3, head_sizes, memory)
+            write_row(
+                row, head, n_head, n, s, now, head_sizes, words, chunks, values, scratch, columns, bits, packed
+            )
+        prefetch_quarter(following, 3, head_sizes, values)
         if new >= 0:
             r = position[i, new]
-            _decode(scratch, now, buffer, width)
             for e in range(row_ptr[new, r], row_ptr[new, r + 1]):
                 t = entry_step[new, e]
-                total = _dot(buffer, front, new, t, width)
+                total = _dot(scratch, front, new, t, head_sizes[front_head])
                 last = rptr[new, t + 1] if n > 0 else split[new, t, head]
-                total += _soft_dot(scratch, now, ridx, rval, new, split[new, t, front_head], last)
+                total += _sparse_dot(scratch, ridx, rval, new, split[new, t, front_head], last)
                 out[t] += np.float64(entry_val[new, e]) * np.float64(total)
         clear_tail(scratch, columns, n)
         at += 1
@@ -180,9 +173,9 @@ def update_rows(
 
 
 @njit(cache=True, nogil=True)
-def _count_above(columns, w, n, smallest):
-    """The number of columns[:n] with |w| above `smallest`."""
+def _count_above(columns, n, w, s, smallest):
+    """The number of columns[:n] with |w| + s above `smallest`."""
     total = 0
     for k in range(n):
-        total += abs(w[columns[k]]) > smallest
+        total += abs(w[columns[k]]) + s > smallest
     return total

@@ -6,24 +6,26 @@ a bit for each column, set where the entry is not zero, and the numbers that are
 
     head_sizes[level] bits, in words of 32 | numbers of the head | column, number, column, number, …
 
-memory = (words, chunks, values): the segments of a block of rows, as integers of 32 and of 16 bits and as numbers.
+`values` are the segments of a block of rows, `words` the same memory as integers, `chunks` as integers of 16 bits.
 rows[i] has the level, the first word of the segment, its length, and how many entries the head and the tail have.
 
-buffers = (scratch, columns, bits, packed, buffer): a row is read to `scratch`, which is zero outside the row that was
-read last, and the columns of its tail to `columns`; its head is packed again to `bits` and `packed`.
+A row is read to `scratch`, which is zero outside the row that was read last, and the columns of its tail to `columns`;
+its head is packed again to `bits` and `packed`. A number z is stored where v = soft(z, s) is meant: scratch has v.
 
-free = (state, segment_sizes, free_segments): segments have the lengths `segment_sizes`. free_segments[c] is the first
-free segment of length segment_sizes[c], or -1, and its first word is the next one. state[0] is the end of the segments
-in use.
+Segments have the lengths `segment_sizes`. free_segments[c] is the first free segment of length segment_sizes[c], or -1,
+and its first word is the next one. state[0] is the end of the segments in use.
+
+The kernels get every array as an argument: Numba counts references to arrays in tuples and to slices, and threads that
+count the same references wait for each other.
 """
 
 import numpy as np
 from numba import njit
 
-from .instructions import compress16, expand16, lowest_bit, popcount, prefetch
+from .instructions import compress16, expand16, lowest_bit, popcount, prefetch, soft
 
 TINY = np.float32(1e-37)
-"""What an entry of a tail is stored as that would be zero: in scratch, zero is no entry. Packing removes it."""
+"""An entry of this size counts as zero, and is removed when its row is packed."""
 _ZERO = np.float32(0.0)
 _END = np.uint32(0xFFFFFFFF)
 
@@ -34,9 +36,9 @@ SPARE = 16
 
 
 @njit(cache=True, nogil=True, inline="always")
-def soft(z, s):
-    """sign(z) · max(0, |z| - s)"""
-    return z - min(max(z, -s), s)
+def nonzero(v):
+    """v, or TINY if it is 0: in scratch, 0 means that the tail has no such entry."""
+    return v if v != _ZERO else TINY
 
 
 @njit(cache=True, nogil=True)
@@ -52,42 +54,52 @@ def used_words(row, head_sizes):
 
 
 @njit(cache=True, nogil=True)
-def prefetch_quarter(row, quarter, head_sizes, memory):
+def prefetch_quarter(row, quarter, head_sizes, values):
     """Start to load a quarter of a row: a processor drops requests beyond the few dozen that it can wait for."""
     n = used_words(row, head_sizes)
     start, end = row["start"] + (quarter * n >> 2), row["start"] + ((quarter + 1) * n >> 2)
     for k in range(start, end, 16):
-        prefetch(memory[2], k)
+        prefetch(values, k)
 
 
 @njit(cache=True, nogil=True)
-def read_row(row, head_sizes, memory, buffers, dirty):
-    """Read a row to scratch and columns[: row["tail"]]; scratch[:dirty] has the head of another row."""
-    words, chunks, values = memory
-    scratch, columns, _, _, _ = buffers
+def read_row(row, s, head_sizes, words, chunks, values, scratch, columns, dirty):
+    """Read soft(row, s) to scratch and columns[: row["tail"]]; scratch[:dirty] has the head of another row."""
     length, first = head_sizes[row["level"]], 2 * row["start"]
     at = row["start"] + words_of_bits(length)
     n_chunks = (length + 15) >> 4
     for k in range(n_chunks):
         mask = np.int64(chunks[first + k])
-        expand16(values, at, mask, scratch, 16 * k)
+        expand16(values, at, mask, s, scratch, 16 * k)
         at += popcount(mask)
     for j in range(np.uint64(16 * n_chunks), np.uint64(dirty)):
         scratch[j] = _ZERO
     place = np.uint64(at)
     for k in range(row["tail"]):
         j = words[place]
-        columns[k], scratch[j] = j, values[place + np.uint64(1)]
+        columns[k], scratch[j] = j, nonzero(soft(values[place + np.uint64(1)], s))
         place += np.uint64(2)
 
 
 @njit(cache=True, nogil=True)
-def pack_head(length, smallest, buffers):
-    """Pack the numbers of scratch[:length] above `smallest` in size, and their bits; returns how many there are."""
-    scratch, _, bits, packed, _ = buffers
-    n, n_chunks = 0, (length + 15) >> 4
+def change_threshold(length, n_tail, s, now, scratch, columns):
+    """Change what was read under the threshold s to what it is under the threshold `now`."""
+    for j in range(length):
+        scratch[j] = soft(scratch[j] + np.copysign(s, scratch[j]), now)
+    for k in range(n_tail):
+        v = scratch[columns[k]]
+        scratch[columns[k]] = nonzero(soft(v + np.copysign(s, v), now))
+
+
+@njit(cache=True, nogil=True)
+def pack_head(length, s, now, scratch, bits, packed):
+    """Pack the head, read or changed under the threshold s, without what is zero under the threshold `now`.
+
+    Returns how many numbers there are. In scratch they have the threshold `now` then.
+    """
+    n, n_chunks, smallest = 0, (length + 15) >> 4, max(now, TINY)
     for k in range(n_chunks):
-        mask = compress16(scratch, 16 * k, smallest, packed, n)
+        mask = compress16(scratch, 16 * k, s, smallest, now, packed, n)
         bits[k] = mask
         n += popcount(mask)
     bits[n_chunks] = 0  # the other half of the last word
@@ -95,18 +107,19 @@ def pack_head(length, smallest, buffers):
 
 
 @njit(cache=True, nogil=True)
-def write_row(row, level, n_head, n_tail, smallest, head_sizes, memory, buffers):
-    """Write a packed head and the numbers scratch[columns[:n_tail]] above `smallest` in size to the row's segment."""
-    words, chunks, values = memory
-    scratch, columns, bits, packed, _ = buffers
-    length, start = head_sizes[level], row["start"]
+def write_row(
+    row, level, n_head, n_tail, s, now, head_sizes, words, chunks, values, scratch, columns, bits, packed
+):
+    """Write a packed head, and the tail, which is packed in the same way, to the segment of a row."""
+    length, start, smallest = head_sizes[level], row["start"], max(now, TINY)
     _copy(bits, 2 * words_of_bits(length), chunks, 2 * start)
     first = start + words_of_bits(length) + n_head
     _copy(packed, n_head, values, first - n_head)
     at = np.uint64(first)
     for k in range(n_tail):
         j = columns[k]
-        z = scratch[j]
+        z = scratch[j] + np.copysign(s, scratch[j])
+        scratch[j] = soft(z, now)
         words[at], values[at + np.uint64(1)] = j, z
         at += np.uint64(abs(z) > smallest) << np.uint64(1)
     row["level"], row["head"], row["tail"] = level, n_head, (np.int64(at) - first) >> 1
@@ -128,28 +141,31 @@ def clear_tail(scratch, columns, n):
 
 
 @njit(cache=True, nogil=True)
-def load_rows(first, stride, ptr, idx, val, rows, head_sizes, memory, buffers):
+def load_rows(
+    first, stride, ptr, idx, val, rows, head_sizes, words, chunks, values, scratch, columns, bits, packed
+):
     """Write rows of a CSR matrix to their segments; rows[i] has the level, and a segment that is long enough."""
-    scratch, columns = buffers[0], buffers[1]
     for i in range(first, len(rows), stride):
         length, n = head_sizes[rows[i]["level"]], 0
         for k in range(ptr[i], ptr[i + 1]):
             scratch[idx[k]] = val[k]
             columns[n] = idx[k]
             n += np.int64(idx[k] >= length)
-        n_head = pack_head(length, _ZERO, buffers)
-        write_row(rows[i], rows[i]["level"], n_head, n, _ZERO, head_sizes, memory, buffers)
+        n_head = pack_head(length, _ZERO, _ZERO, scratch, bits, packed)
+        write_row(
+            rows[i], rows[i]["level"], n_head, n, _ZERO, _ZERO, head_sizes, words, chunks, values,
+            scratch, columns, bits, packed,
+        )  # fmt: skip
         for k in range(ptr[i], ptr[i + 1]):
             scratch[idx[k]] = _ZERO
 
 
 @njit(cache=True, nogil=True)
-def copy_rows(first, stride, s, rows, head_sizes, memory, ptr, out_idx, out_val):
+def copy_rows(first, stride, s, rows, head_sizes, words, chunks, values, ptr, out_idx, out_val):
     """Copy the nonzeros of W[i], shrunk by s, to out[ptr[i]:]; returns their number by row.
 
     With an empty `out_idx` they are only counted.
     """
-    words, chunks, values = memory
     counting, counts = len(out_idx) == 0, np.zeros(len(rows), np.int64)
     for i in range(first, len(rows), stride):
         row, n = rows[i], ptr[i]
@@ -189,28 +205,27 @@ def _size_class(n, segment_sizes):
 
 
 @njit(cache=True, nogil=True)
-def reserve(row, need, free, memory):
+def reserve(row, need, state, segment_sizes, free_segments, words):
     """Give a row a segment for `need` words if its own is too short; returns whether there was memory for it.
 
     The row is not copied.
     """
     if need <= row["capacity"]:
         return True
-    start, length = _allocate(need, free, memory)
+    start, length = _allocate(need, state, segment_sizes, free_segments, words)
     if start < 0:
         return False
-    _release(row["start"], row["capacity"], free, memory)
+    _release(row["start"], row["capacity"], segment_sizes, free_segments, words)
     row["start"], row["capacity"] = start, length
     return True
 
 
 @njit(cache=True, nogil=True)
-def _allocate(n, free, memory):
+def _allocate(n, state, segment_sizes, free_segments, words):
     """(start, length) of a segment for n words: a free one of up to twice the length, or a new one at the end.
 
     Returns (-1, 0) if there is no memory left.
     """
-    (state, segment_sizes, free_segments), words = free, memory[0]
     c = _size_class(n, segment_sizes)
     for other in range(c, min(c + 4, len(segment_sizes))):
         segment = free_segments[other]
@@ -226,9 +241,8 @@ def _allocate(n, free, memory):
 
 
 @njit(cache=True, nogil=True)
-def _release(segment, length, free, memory):
+def _release(segment, length, segment_sizes, free_segments, words):
     """Add a segment to the free ones."""
-    (_, segment_sizes, free_segments), words = free, memory[0]
     c = 0
     while segment_sizes[c] != length:
         c += 1
@@ -244,29 +258,28 @@ def _move(words, start, to, n):
 
 
 @njit(cache=True, nogil=True)
-def shorten_segments(first, stride, rows, head_sizes, free, memory):
+def shorten_segments(first, stride, rows, head_sizes, state, segment_sizes, free_segments, words):
     """Move rows to shorter segments if one is free or if at most half of the present one is needed."""
-    _, segment_sizes, free_segments = free
     for i in range(first, len(rows), stride):
         row = rows[i]
         start, capacity, n = row["start"], row["capacity"], used_words(row, head_sizes)
         c = _size_class(n, segment_sizes)
         if segment_sizes[c] < capacity and (free_segments[c] >= 0 or 2 * segment_sizes[c] <= capacity):
-            to, length = _allocate(n, free, memory)
+            to, length = _allocate(n, state, segment_sizes, free_segments, words)
             if to >= 0:
-                _move(memory[0], start, to, n)
-                _release(start, capacity, free, memory)
+                _move(words, start, to, n)
+                _release(start, capacity, segment_sizes, free_segments, words)
                 row["start"], row["capacity"] = to, length
 
 
 @njit(cache=True, nogil=True)
-def compact(order, rows, head_sizes, segment_sizes, memory):
+def compact(order, rows, head_sizes, segment_sizes, words):
     """Move the segments of the rows in `order` (by rising start) together; returns the end of the last one."""
     end = 0
     for i in order:
         row = rows[i]
         n = used_words(row, head_sizes)
-        _move(memory[0], row["start"], end, n)
+        _move(words, row["start"], end, n)
         row["start"], row["capacity"] = end, min(row["capacity"], segment_sizes[_size_class(n, segment_sizes)])
         end += row["capacity"]
     return end

@@ -6,55 +6,62 @@ A call takes rows first, first + stride, first + 2 stride, …: those of one blo
 import numpy as np
 from numba import njit
 
-from .pair_rows import add_updates, count_pending
-from .pair_segments import TINY, clear_tail, pack_head, prefetch_quarter, read_row, reserve, soft, words_of_bits, write_row
+from .pair_rows import add_updates, first_threshold
+from .pair_segments import TINY, change_threshold, clear_tail, pack_head, prefetch_quarter, read_row, reserve, words_of_bits, write_row
 
 _ZERO = np.float32(0.0)
 
 
 @njit(cache=True, nogil=True)
 def apply_threshold(
-    i, stride, pending, pending_threshold, min_fill, lefts, rights, rows, head_sizes, free, memory, buffers
-):
+    i, stride, pending, pending_threshold, min_fill, position, row_ptr, entry_step, entry_val, rate, threshold,
+    split, rptr, ridx, rval, front, front_level, rows, head_sizes, state, segment_sizes, free_segments,
+    words, chunks, values, scratch, columns, bits, packed,
+):  # fmt: skip
     """Apply the updates of the batches `pending`, then the pending soft threshold; remove zeros and enlarge heads.
 
     The head of a row grows to the columns that its tail fills to at least `min_fill`, which takes no memory. Takes rows
     i, i + stride, …, and returns the row, still unchanged, for which there is no free segment, or at least their number.
     """
-    position, scratch, columns = lefts[0], buffers[0], buffers[1]
-    s, dirty = np.float32(pending_threshold), 0
+    now, dirty = np.float32(pending_threshold), 0
     while i < len(rows):
         row, following = rows[i], rows[min(i + stride, len(rows) - 1)]
-        prefetch_quarter(following, 0, head_sizes, memory)
-        read_row(row, head_sizes, memory, buffers, dirty)
-        prefetch_quarter(following, 1, head_sizes, memory)
-        n, kept = row["tail"], 0
-        if count_pending(i, pending, position):
-            n = add_updates(i, row["level"], n, pending, lefts, rights, head_sizes, buffers)
-        for j in range(head_sizes[row["level"]]):
-            scratch[j] = soft(scratch[j], s)
+        prefetch_quarter(following, 0, head_sizes, values)
+        s = first_threshold(i, pending, position, threshold, now)
+        read_row(row, s, head_sizes, words, chunks, values, scratch, columns, dirty)
+        prefetch_quarter(following, 1, head_sizes, values)
+        n, s = add_updates(
+            i, row["level"], row["tail"], s, pending, position, row_ptr, entry_step, entry_val, rate, threshold,
+            split, rptr, ridx, rval, front, front_level, head_sizes, scratch, columns,
+        )  # fmt: skip
+        if s != now:
+            change_threshold(head_sizes[row["level"]], n, s, now, scratch, columns)
+        kept = 0
         for k in range(n):
-            j = columns[k]
-            v = soft(scratch[j], s)
-            scratch[j] = v
-            columns[kept] = j
-            kept += abs(v) > TINY
-        prefetch_quarter(following, 2, head_sizes, memory)
-        level = _choose_level(row["level"], columns[:kept], head_sizes, min_fill)
+            columns[kept] = columns[k]
+            is_kept = abs(scratch[columns[k]]) > TINY
+            scratch[columns[k]] *= np.float32(is_kept)
+            kept += is_kept
+        prefetch_quarter(following, 2, head_sizes, values)
+        level = _choose_level(row["level"], columns, kept, head_sizes, min_fill)
         dirty = head_sizes[level]
         if level > row["level"]:
             n, kept = kept, 0
             for k in range(n):
                 columns[kept] = columns[k]
                 kept += columns[k] >= dirty
-        n_head = pack_head(dirty, TINY, buffers)
-        if not reserve(row, words_of_bits(dirty) + n_head + 2 * kept, free, memory):
+        n_head = pack_head(dirty, _ZERO, _ZERO, scratch, bits, packed)
+        need = words_of_bits(dirty) + n_head + 2 * kept
+        if not reserve(row, need, state, segment_sizes, free_segments, words):
             clear_tail(scratch, columns, kept)
             break
         for slot in pending:
             position[i, slot] = -1
-        prefetch_quarter(following, 3, head_sizes, memory)
-        write_row(row, level, n_head, kept, TINY, head_sizes, memory, buffers)
+        prefetch_quarter(following, 3, head_sizes, values)
+        write_row(
+            row, level, n_head, kept, _ZERO, _ZERO, head_sizes, words, chunks, values,
+            scratch, columns, bits, packed,
+        )  # fmt: skip
         clear_tail(scratch, columns, kept)
         i += stride
     scratch[:dirty] = _ZERO
@@ -62,14 +69,14 @@ def apply_threshold(
 
 
 @njit(cache=True, nogil=True)
-def _choose_level(current, columns, head_sizes, min_fill):
-    """The highest level of which `columns` fill at least the share `min_fill` of what it adds to the current head."""
-    n, highest = np.float64(len(columns)), current
+def _choose_level(current, columns, n, head_sizes, min_fill):
+    """The highest level of which columns[:n] fill at least the share `min_fill` of what it adds to the current head."""
+    highest = current
     while highest + 1 < len(head_sizes) and n >= min_fill * np.float64(head_sizes[highest + 1] - head_sizes[current]):
         highest += 1
     inside = np.zeros(len(head_sizes), np.int64)
     if highest > current:
-        for k in range(len(columns)):
+        for k in range(n):
             candidate = current + 1
             while candidate <= highest and columns[k] >= head_sizes[candidate]:
                 candidate += 1

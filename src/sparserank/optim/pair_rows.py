@@ -18,7 +18,7 @@ from .._kernels import pair_rows as updates
 from .._kernels import pair_segments as segments
 from .._kernels import pair_shrinkage as passes
 from .._kernels.instructions import PACKS_BY_VECTOR
-from .pair_batch import BLOCKS, FRONT, Slots
+from .pair_batch import BLOCKS, Slots
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -74,7 +74,6 @@ class _Block:
         self._segment_sizes = segment_sizes
         padded = n_columns + 2 * segments.SPARE
         self._scratch, self._packed = np.zeros(padded, np.float32), np.empty(padded, np.float32)
-        self._front = np.empty(FRONT, np.float32)
         self._columns, self._bits = np.empty(n_columns + 1, np.uint32), np.empty(padded // 16 + 1, np.uint16)
 
     def _reserve(self, values: NDArray[np.float32]) -> None:
@@ -89,7 +88,7 @@ class _Block:
         """Move the segments together if too little of their memory is in use."""
         if MIN_USED_SHARE * self.state[0] > rows["capacity"][self.rows].sum():
             order = self.rows[np.argsort(rows["start"][self.rows], kind="stable")]
-            self.state[0] = segments.compact(order, rows, head_sizes, self._segment_sizes, self.memory)
+            self.state[0] = segments.compact(order, rows, head_sizes, self._segment_sizes, self.words)
             self._free_segments[:] = -1
 
     @property
@@ -99,8 +98,8 @@ class _Block:
 
     @property
     def buffers(self) -> tuple[NDArray[Any], ...]:
-        """The row that is read: its numbers, the columns of its tail, its head packed again, its front."""
-        return self._scratch, self._columns, self._bits, self._packed, self._front
+        """The row that is read: its numbers, the columns of its tail, and its head packed again."""
+        return self._scratch, self._columns, self._bits, self._packed
 
     @property
     def nbytes(self) -> int:
@@ -138,7 +137,7 @@ class PairRows:
             self.rows["start"][rows] = np.cumsum(capacity[rows]) - capacity[rows]
             block = _Block(rows, n_columns, total, self.segment_sizes)
             self.blocks.append(block)
-            segments.load_rows(b, BLOCKS, *csr, self.rows, self.head_sizes, block.memory, block.buffers)
+            segments.load_rows(b, BLOCKS, *csr, self.rows, self.head_sizes, *block.memory, *block.buffers)
 
     def products(self, pool: Pool, slots: Slots, pending: list[int], new: int) -> NDArray[np.float64]:
         """left_tᵀ W right_t of the batch in slot `new`, with the pending updates applied to the rows that it reads."""
@@ -164,8 +163,8 @@ class PairRows:
         block, at, end = self.blocks[b], int(slots.block[batch, b]), int(slots.block[batch, b + 1])
         while at < end:
             at = updates.update_rows(
-                at, end, slots.rows[batch], pending, new, self.pending_threshold, slots.lefts, slots.rights,
-                self.rows, self.head_sizes, block.free, block.memory, block.buffers, out,
+                at, end, slots.rows[batch], pending, new, self.pending_threshold, *slots.lefts, *slots.rights,
+                self.rows, self.head_sizes, *block.free, *block.memory, *block.buffers, out,
             )  # fmt: skip
             if at < end:
                 block.enlarge()
@@ -178,13 +177,13 @@ class PairRows:
             block, rows, i = self.blocks[b], (self.rows, self.head_sizes), b
             while True:
                 i = passes.apply_threshold(
-                    i, BLOCKS, order, self.pending_threshold, MIN_FILL, slots.lefts, slots.rights, *rows,
-                    block.free, block.memory, block.buffers,
+                    i, BLOCKS, order, self.pending_threshold, MIN_FILL, *slots.lefts, *slots.rights,
+                    *rows, *block.free, *block.memory, *block.buffers,
                 )  # fmt: skip
                 if i >= len(self.rows):
                     break
                 block.enlarge()
-            segments.shorten_segments(b, BLOCKS, *rows, block.free, block.memory)
+            segments.shorten_segments(b, BLOCKS, *rows, *block.free, block.words)
             block.compact(*rows)
 
         pool.each(work)
@@ -218,7 +217,7 @@ class PairRows:
 
         def copy(b: int) -> NDArray[np.int64]:
             counts: NDArray[np.int64] = segments.copy_rows(
-                b, BLOCKS, np.float32(self.pending_threshold), self.rows, self.head_sizes, self.blocks[b].memory,
+                b, BLOCKS, np.float32(self.pending_threshold), self.rows, self.head_sizes, *self.blocks[b].memory,
                 ptr, indices, values,
             )  # fmt: skip
             return counts
