@@ -74,7 +74,7 @@ def _add_to_tail(w, columns, n, c, index, value, slot, begin, end):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def first_threshold(i, pending, position, threshold, otherwise):
     """The threshold of the first of the batches in the slots `pending` that changes row i."""
     for slot in pending:
@@ -83,7 +83,7 @@ def first_threshold(i, pending, position, threshold, otherwise):
     return otherwise
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def add_updates(
     i, head, n, s, pending, position, row_ptr, entry_step, entry_val, rate, threshold,
     split, rptr, ridx, rval, front, front_level, head_sizes, scratch, columns,
@@ -111,7 +111,7 @@ def add_updates(
     return n, s
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def update_rows(
     at, end, batch_rows, pending, new, pending_threshold, position, row_ptr, entry_step, entry_val, rate, threshold,
     split, rptr, ridx, rval, front, front_level, rows, head_sizes, state, segment_sizes, free_segments,
@@ -126,7 +126,9 @@ def update_rows(
     now, dirty, unchanged = np.float32(pending_threshold), 0, np.float32(-1.0)
     while at < end:
         i = batch_rows[at]
-        prefetch(position, batch_rows[min(at + 3, end - 1)] * position.shape[1])
+        later = batch_rows[min(at + 3, end - 1)]
+        prefetch(rows, later)
+        prefetch(position, later * position.shape[1])
         following = rows[batch_rows[min(at + 1, end - 1)]]
         prefetch_quarter(following, 0, head_sizes, values)
         s = first_threshold(i, pending, position, threshold, unchanged)
@@ -149,7 +151,7 @@ def update_rows(
             need = words_of_bits(length) + n_head + 2 * n
             if need > row["capacity"]:
                 need += 2 * (_count_above(columns, n, scratch, s, max(now, TINY)) + 1 - n)
-            if not reserve(row, need, state, segment_sizes, free_segments, words):
+            if need > row["capacity"] and not reserve(row, need, state, segment_sizes, free_segments, words):
                 clear_tail(scratch, columns, n)
                 break
             for slot in pending:

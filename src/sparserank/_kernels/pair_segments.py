@@ -41,19 +41,19 @@ def nonzero(v):
     return v if v != _ZERO else TINY
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def words_of_bits(length):
     """The words that the bits of a head take."""
     return (length + 31) >> 5
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def used_words(row, head_sizes):
     """The words of its segment that a row uses."""
     return words_of_bits(head_sizes[row["level"]]) + row["head"] + 2 * row["tail"]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def prefetch_quarter(row, quarter, head_sizes, values):
     """Start to load a quarter of a row: a processor drops requests beyond the few dozen that it can wait for."""
     n = used_words(row, head_sizes)
@@ -62,7 +62,7 @@ def prefetch_quarter(row, quarter, head_sizes, values):
         prefetch(values, k)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def read_row(row, s, head_sizes, words, chunks, values, scratch, columns, dirty):
     """Read soft(row, s) to scratch and columns[: row["tail"]]; scratch[:dirty] has the head of another row."""
     length, first = head_sizes[row["level"]], 2 * row["start"]
@@ -91,7 +91,7 @@ def change_threshold(length, n_tail, s, now, scratch, columns):
         scratch[columns[k]] = nonzero(soft(v + np.copysign(s, v), now))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def pack_head(length, s, now, scratch, bits, packed):
     """Pack the head, read or changed under the threshold s, without what is zero under the threshold `now`.
 
@@ -106,7 +106,7 @@ def pack_head(length, s, now, scratch, bits, packed):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def write_row(
     row, level, n_head, n_tail, s, now, head_sizes, words, chunks, values, scratch, columns, bits, packed
 ):
@@ -125,7 +125,7 @@ def write_row(
     row["level"], row["head"], row["tail"] = level, n_head, (np.int64(at) - first) >> 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _copy(source, n, target, first):
     """target[first:first + n] = source[:n]; unsigned places need no check for negative ones."""
     at = np.uint64(first)
@@ -133,7 +133,7 @@ def _copy(source, n, target, first):
         target[at + k] = source[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def clear_tail(scratch, columns, n):
     """Set scratch to 0 at columns[:n]."""
     for k in range(n):
@@ -206,12 +206,10 @@ def _size_class(n, segment_sizes):
 
 @njit(cache=True, nogil=True)
 def reserve(row, need, state, segment_sizes, free_segments, words):
-    """Give a row a segment for `need` words if its own is too short; returns whether there was memory for it.
+    """Give a row a longer segment, for `need` words; returns whether there was memory for it.
 
     The row is not copied.
     """
-    if need <= row["capacity"]:
-        return True
     start, length = _allocate(need, state, segment_sizes, free_segments, words)
     if start < 0:
         return False

@@ -52,7 +52,7 @@ def apply_threshold(
                 kept += columns[k] >= dirty
         n_head = pack_head(dirty, _ZERO, _ZERO, scratch, bits, packed)
         need = words_of_bits(dirty) + n_head + 2 * kept
-        if not reserve(row, need, state, segment_sizes, free_segments, words):
+        if need > row["capacity"] and not reserve(row, need, state, segment_sizes, free_segments, words):
             clear_tail(scratch, columns, kept)
             break
         for slot in pending:
@@ -74,18 +74,12 @@ def _choose_level(current, columns, n, head_sizes, min_fill):
     highest = current
     while highest + 1 < len(head_sizes) and n >= min_fill * np.float64(head_sizes[highest + 1] - head_sizes[current]):
         highest += 1
-    inside = np.zeros(len(head_sizes), np.int64)
-    if highest > current:
-        for k in range(n):
-            candidate = current + 1
-            while candidate <= highest and columns[k] >= head_sizes[candidate]:
-                candidate += 1
-            if candidate <= highest:
-                inside[candidate] += 1
-    best, total = current, 0
+    best = current
     for candidate in range(current + 1, highest + 1):
-        total += inside[candidate]
-        if np.float64(total) >= min_fill * np.float64(head_sizes[candidate] - head_sizes[current]):
+        length, inside = np.uint32(head_sizes[candidate]), 0
+        for k in range(n):
+            inside += columns[k] < length
+        if np.float64(inside) >= min_fill * np.float64(head_sizes[candidate] - head_sizes[current]):
             best = candidate
     return best
 
