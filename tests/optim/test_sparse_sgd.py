@@ -6,6 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.sparse import csr_array, eye_array, random_array
 
 from sparserank import Preferences
@@ -84,6 +86,20 @@ def test_batched_steps_equal_the_literal_algorithm(request, shape, alpha, every)
     assert_same(found, literal(world, alpha, every))
     assert np.array_equal(found, learned(world, L1(alpha), every, jobs=2))
     assert np.array_equal(found, learned(world, L1(alpha), every, jobs=3))
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.sampled_from([0.0, 1e-4, 2e-3]), st.floats(0.02, 0.5))
+def test_any_world_equals_the_literal_algorithm_for_any_number_of_threads(seed, every, alpha, density):
+    world, rng = World.__new__(World), np.random.default_rng(seed)
+    width = int(rng.integers(20, 600))
+    world.Q = world.D = unit_rows(seed, 30, width, density)
+    world.triples = Preferences.from_labels(np.arange(30) % 3).draw(120, random_state=seed)
+    world.start, world.score = csr_array(eye_array(width, dtype=np.float32)), Bilinear(world.Q, world.D)
+    found = learned(world, L1(alpha), every, pieces=[20 * every] if 20 * every < 120 else [])
+    expected = literal(world, alpha, every)
+    assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
+    assert np.array_equal(found, learned(world, L1(alpha), every, jobs=2))
 
 
 def test_the_worlds_reach_every_kind_of_row(square):
@@ -268,7 +284,9 @@ def test_a_cut_keeps_the_largest_and_breaks_ties_by_place():
 def test_a_store_gives_back_what_it_was_given():
     W = csr_array(random_array((50, 700), density=0.3, rng=np.random.default_rng(0), dtype=np.float32))
     rows = PairRows(W)
-    rows.apply_threshold(Pool(1), Slots(Sides(to_arrays(W.T.tocsr()), to_arrays(W), *W.shape), 1, 1, rows.head_sizes), [])
+    rows.apply_threshold(
+        Pool(1), Slots(Sides(to_arrays(W.T.tocsr()), to_arrays(W), *W.shape), 1, 1, rows.head_sizes), []
+    )
     assert head_sizes(700).tolist() == [0, 256, 512, 700]
     assert rows.rows["level"].max() > 0
     again = PairRows(rows.to_csr(), rows.rows["level"])

@@ -1,5 +1,7 @@
 """Numba kernels: arrays and integers in, arrays out. Each file imports only numpy, numba and math.
 
+`instructions` also imports llvmlite, which Numba is built on.
+
 Numba caches compiled kernels beside the source or in the user's cache folder, and raises an error if it can write to
 neither. In that case, unless NUMBA_CACHE_DIR is set, this package gives it a temporary folder for the process.
 """

@@ -91,9 +91,10 @@ def _lowest_bit(typing, mask):
 @intrinsic
 def _prefetch(typing, array, index):
     def generate(context, builder, signature, arguments):
-        address = builder.bitcast(_address(context, builder, signature.args[0], *arguments), ir.IntType(8).as_pointer())
-        prefetch = _declare(
-            builder, "llvm.prefetch.p0", ir.VoidType(), ir.IntType(8).as_pointer(), _INT32, _INT32, _INT32
+        byte = ir.IntType(8).as_pointer()
+        address = builder.bitcast(_address(context, builder, signature.args[0], *arguments), byte)
+        prefetch = builder.module.declare_intrinsic(
+            "llvm.prefetch", (byte,), ir.FunctionType(ir.VoidType(), (byte, _INT32, _INT32, _INT32))
         )
         read, into_second_level_cache, data = _INT32(0), _INT32(2), _INT32(1)
         builder.call(prefetch, [address, read, into_second_level_cache, data])
@@ -133,7 +134,8 @@ def _expand16(typing, values, first, mask, s, out, at):
 def _compress16(typing, w, at, s, smallest, now, out, first):
     def generate(context, builder, signature, arguments):
         place = _address(context, builder, signature.args[0], *arguments[:2])
-        numbers, s, smallest, now = _load16(builder, place), *arguments[2:5]
+        numbers = _load16(builder, place)
+        s, smallest, now = arguments[2:5]
         copysign = _declare(builder, "llvm.copysign.v16f32", _FLOATS, _FLOATS, _FLOATS)
         z = builder.fadd(numbers, builder.call(copysign, [_repeat16(builder, s), numbers]))
         size = builder.call(_declare(builder, "llvm.fabs.v16f32", _FLOATS, _FLOATS), [z])

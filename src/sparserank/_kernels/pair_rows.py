@@ -88,9 +88,9 @@ def add_updates(
     i, head, n, s, pending, position, row_ptr, entry_step, entry_val, rate, threshold,
     split, rptr, ridx, rval, front, front_level, head_sizes, scratch, columns,
 ):  # fmt: skip
-    """Add the updates of the batches in the slots `pending` to row i, read under the threshold s, of a tail of n columns.
+    """Add the updates of the batches in the slots `pending` to row i, which was read under the threshold s.
 
-    Returns the number of columns that the tail has then, and the threshold of the last of these batches.
+    Its tail has n columns. Returns how many it has then, and the threshold of the last of these batches.
     """
     front_head = min(head, front_level)
     for slot in pending:
@@ -156,9 +156,7 @@ def update_rows(
                 break
             for slot in pending:
                 position[i, slot] = -1
-            write_row(
-                row, head, n_head, n, s, now, head_sizes, words, chunks, values, scratch, columns, bits, packed
-            )
+            write_row(row, head, n_head, n, s, now, head_sizes, words, chunks, values, scratch, columns, bits, packed)
         prefetch_quarter(following, 3, head_sizes, values)
         if new >= 0:
             r = position[i, new]

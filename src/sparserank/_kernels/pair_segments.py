@@ -107,9 +107,7 @@ def pack_head(length, s, now, scratch, bits, packed):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def write_row(
-    row, level, n_head, n_tail, s, now, head_sizes, words, chunks, values, scratch, columns, bits, packed
-):
+def write_row(row, level, n_head, n_tail, s, now, head_sizes, words, chunks, values, scratch, columns, bits, packed):
     """Write a packed head, and the tail, which is packed in the same way, to the segment of a row."""
     length, start, smallest = head_sizes[level], row["start"], max(now, TINY)
     _copy(bits, 2 * words_of_bits(length), chunks, 2 * start)
@@ -141,9 +139,7 @@ def clear_tail(scratch, columns, n):
 
 
 @njit(cache=True, nogil=True)
-def load_rows(
-    first, stride, ptr, idx, val, rows, head_sizes, words, chunks, values, scratch, columns, bits, packed
-):
+def load_rows(first, stride, ptr, idx, val, rows, head_sizes, words, chunks, values, scratch, columns, bits, packed):
     """Write rows of a CSR matrix to their segments; rows[i] has the level, and a segment that is long enough."""
     for i in range(first, len(rows), stride):
         length, n = head_sizes[rows[i]["level"]], 0

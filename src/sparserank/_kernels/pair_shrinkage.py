@@ -7,7 +7,17 @@ import numpy as np
 from numba import njit
 
 from .pair_rows import add_updates, first_threshold
-from .pair_segments import TINY, change_threshold, clear_tail, pack_head, prefetch_quarter, read_row, reserve, words_of_bits, write_row
+from .pair_segments import (
+    TINY,
+    change_threshold,
+    clear_tail,
+    pack_head,
+    prefetch_quarter,
+    read_row,
+    reserve,
+    words_of_bits,
+    write_row,
+)
 
 _ZERO = np.float32(0.0)
 
@@ -21,7 +31,8 @@ def apply_threshold(
     """Apply the updates of the batches `pending`, then the pending soft threshold; remove zeros and enlarge heads.
 
     The head of a row grows to the columns that its tail fills to at least `min_fill`, which takes no memory. Takes rows
-    i, i + stride, …, and returns the row, still unchanged, for which there is no free segment, or at least their number.
+    i, i + stride, …, and returns the row, still unchanged, for which there is no free segment, or a place after the
+    last row.
     """
     now, dirty = np.float32(pending_threshold), 0
     while i < len(rows):

@@ -1,0 +1,90 @@
+"""Rows of W in segments: packing by instructions and by loops, and what is read is what was written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import config, njit
+from scipy.sparse import csr_array
+
+from sparserank._kernels import instructions
+from sparserank._kernels import pair_segments as segments
+from sparserank.optim.pair_rows import PairRows
+
+FEW = settings(max_examples=5 if config.DISABLE_JIT else 60, deadline=None)
+SEEDS = st.integers(0, 2**32 - 1)
+THRESHOLDS = st.sampled_from([0.0, 0.01, 0.5]).map(np.float32)
+
+
+def soft(z, s):
+    return np.sign(z) * np.maximum(np.abs(z) - s, np.float32(0.0))
+
+
+def sparse_numbers(rng, n, share):
+    return np.where(rng.random(n) < share, rng.standard_normal(n), 0.0).astype(np.float32)
+
+
+@njit
+def count_and_lowest(mask):
+    return instructions.popcount(mask), instructions.lowest_bit(mask)
+
+
+@FEW
+@given(SEEDS, st.floats(0, 1), THRESHOLDS)
+def test_sixteen_numbers_are_expanded_where_the_mask_has_bits(seed, share, s):
+    rng = np.random.default_rng(seed)
+    values, chosen = rng.standard_normal(40).astype(np.float32), rng.random(16) < share
+    mask = sum(1 << j for j in range(16) if chosen[j])
+    expected = np.zeros(16, np.float32)
+    expected[chosen] = soft(values[5 : 5 + chosen.sum()], s)
+    for expand in (instructions.expand16, instructions._expand16_in_a_loop):
+        out = np.full(48, 9.0, np.float32)
+        expand(values, 5, mask, s, out, 16)
+        np.testing.assert_allclose(out[16:32], expected, rtol=1e-6)
+        assert (out[:16] == 9.0).all() and (out[32:] == 9.0).all()
+    assert count_and_lowest(mask | 1 << 16) == (chosen.sum() + 1, np.flatnonzero([*chosen, True])[0])
+
+
+@FEW
+@given(SEEDS, st.floats(0, 1), THRESHOLDS, THRESHOLDS)
+def test_sixteen_numbers_are_packed_if_they_are_above_the_threshold(seed, share, s, more):
+    v, now = sparse_numbers(np.random.default_rng(seed), 16, share), s + more
+    z = v + np.copysign(s, v)
+    kept = np.abs(z) > max(now, segments.TINY)
+    for compress in (instructions.compress16, instructions._compress16_in_a_loop):
+        w, out = np.full(48, 9.0, np.float32), np.full(48, 7.0, np.float32)
+        w[16:32] = v
+        mask = compress(w, 16, s, max(now, segments.TINY), now, out, 3)
+        assert [mask >> j & 1 for j in range(16)] == kept.tolist()
+        np.testing.assert_array_equal(out[3 : 3 + kept.sum()], z[kept])
+        np.testing.assert_allclose(w[16:32], soft(z, now), atol=1e-7)
+        assert (out[:3] == 7.0).all() and (out[19:] == 7.0).all()
+        assert (w[:16] == 9.0).all() and (w[32:] == 9.0).all()
+
+
+@FEW
+@given(SEEDS, st.integers(1, 700), st.floats(0, 1))
+def test_rows_of_any_level_give_back_what_was_written(seed, width, share):
+    rng = np.random.default_rng(seed)
+    W = csr_array(sparse_numbers(rng, (6, width), share))
+    rows = PairRows(W, rng.integers(0, len(PairRows(W).head_sizes), 6))
+    assert (rows.to_csr() != W).nnz == 0
+    assert rows.nonzeros == W.nnz
+    for i, row in enumerate(rows.rows):
+        block = rows.blocks[i % len(rows.blocks)]
+        scratch, columns, _, _ = block.buffers
+        segments.read_row(row, np.float32(0.0), rows.head_sizes, *block.memory, scratch, columns, 0)
+        np.testing.assert_array_equal(scratch[:width], W[[i]].toarray()[0])
+        assert not scratch[width:].any()
+        assert sorted(columns[: row["tail"]]) == [j for j in W[[i]].indices if j >= rows.head_sizes[row["level"]]]
+        scratch[:] = 0.0
+
+
+@pytest.mark.parametrize("features", ["", "+avx512f"])
+def test_a_chosen_processor_decides_which_instructions_there_are(monkeypatch, features):
+    monkeypatch.setattr(config, "DISABLE_JIT", 0)
+    monkeypatch.setattr(config, "CPU_NAME", "generic")
+    monkeypatch.setattr(config, "CPU_FEATURES", features)
+    assert instructions._has_vectors() == bool(features)
