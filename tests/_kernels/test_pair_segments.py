@@ -31,37 +31,34 @@ def count_and_lowest(mask):
     return instructions.popcount(mask), instructions.lowest_bit(mask)
 
 
-@FEW
-@given(SEEDS, st.floats(0, 1), THRESHOLDS)
-def test_sixteen_numbers_are_expanded_where_the_mask_has_bits(seed, share, s):
-    rng = np.random.default_rng(seed)
-    values, chosen = rng.standard_normal(40).astype(np.float32), rng.random(16) < share
-    mask = sum(1 << j for j in range(16) if chosen[j])
-    expected = np.zeros(16, np.float32)
-    expected[chosen] = soft(values[5 : 5 + chosen.sum()], s)
-    for expand in (instructions.expand16, instructions._expand16_in_a_loop):
-        out = np.full(48, 9.0, np.float32)
-        expand(values, 5, mask, s, out, 16)
-        np.testing.assert_allclose(out[16:32], expected, rtol=1e-6)
-        assert (out[:16] == 9.0).all() and (out[32:] == 9.0).all()
-    assert count_and_lowest(mask | 1 << 16) == (chosen.sum() + 1, np.flatnonzero([*chosen, True])[0])
+PACKINGS = [
+    (instructions.expand16, instructions.compress16),
+    (instructions._expand16_whole, instructions._compress16_whole),
+]
 
 
+@pytest.mark.parametrize(("expand", "compress"), PACKINGS)
 @FEW
 @given(SEEDS, st.floats(0, 1), THRESHOLDS, THRESHOLDS)
-def test_sixteen_numbers_are_packed_if_they_are_above_the_threshold(seed, share, s, more):
-    v, now = sparse_numbers(np.random.default_rng(seed), 16, share), s + more
+def test_sixteen_numbers_above_the_threshold_are_packed_and_expanded(expand, compress, seed, share, s, more):
+    v, now = sparse_numbers(np.random.default_rng(seed), 16, share), np.float32(s + more)
     z = v + np.copysign(s, v)
-    kept = np.abs(z) > max(now, segments.TINY)
-    for compress in (instructions.compress16, instructions._compress16_in_a_loop):
-        w, out = np.full(48, 9.0, np.float32), np.full(48, 7.0, np.float32)
-        w[16:32] = v
-        mask = compress(w, 16, s, max(now, segments.TINY), now, out, 3)
-        assert [mask >> j & 1 for j in range(16)] == kept.tolist()
-        np.testing.assert_array_equal(out[3 : 3 + kept.sum()], z[kept])
-        np.testing.assert_allclose(w[16:32], soft(z, now), atol=1e-7)
-        assert (out[:3] == 7.0).all() and (out[19:] == 7.0).all()
-        assert (w[:16] == 9.0).all() and (w[32:] == 9.0).all()
+    smallest = max(now, segments.TINY)
+    kept = np.abs(z) > smallest
+    w, packed, out = (np.full(48, 9.0, np.float32) for _ in range(3))
+    w[16:32] = v
+    found = compress(w, 16, s, smallest, now, packed, 3)
+    mask = found & 0xFFFF
+    assert found >> 16 == kept.sum()
+    assert all(mask >> j & 1 for j in np.flatnonzero(kept))
+    assert count_and_lowest(mask | 1 << 16)[0] == mask.bit_count() + 1
+    assert count_and_lowest(mask | 1 << 16)[1] == (mask & -mask).bit_length() - 1 if mask else 16
+    np.testing.assert_allclose(w[16:32], soft(z, now), atol=1e-7)
+    expand(packed, 3, mask, np.float32(0.0), out, 16)
+    np.testing.assert_array_equal(out[16:32], np.where(kept, z, 0.0))
+    expand(packed, 3, mask, s, out, 16)
+    np.testing.assert_allclose(out[16:32], soft(np.where(kept, z, 0.0), s), atol=1e-7)
+    assert all((array[:3] == 9.0).all() and (array[32:] == 9.0).all() for array in (w, packed, out))
 
 
 @FEW

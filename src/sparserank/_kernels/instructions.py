@@ -1,6 +1,7 @@
 """Processor instructions that Numba has no name for: counting bits, prefetching, and packing 16 numbers by a mask.
 
-With AVX-512, `expand16` and `compress16` are one instruction each; elsewhere, and as plain Python, they are loops.
+With AVX-512, `expand16` and `compress16` are about one instruction each. Without it, and as plain Python, 16 numbers are
+stored with their zeros unless all are zero: compilers make loops over them fast, and packing them would be slow.
 """
 
 import numpy as np
@@ -34,26 +35,26 @@ def soft(z, s):
 
 
 @njit(cache=True, nogil=True)
-def _expand16_in_a_loop(values, first, mask, s, out, at):
-    for j in range(16):
-        out[at + j] = np.float32(0.0)
-    while mask:
-        out[at + lowest_bit(mask)] = soft(values[first], s)
-        first += 1
-        mask &= mask - 1
+def _expand16_whole(values, first, mask, s, out, at):
+    first, at = np.uint64(first), np.uint64(at)  # unsigned: no check for negative indices in the loops
+    if mask:
+        for j in range(np.uint64(16)):
+            out[at + j] = soft(values[first + j], s)
+    else:
+        for j in range(np.uint64(16)):
+            out[at + j] = np.float32(0.0)
 
 
 @njit(cache=True, nogil=True)
-def _compress16_in_a_loop(w, at, s, smallest, now, out, first):
-    mask = 0
-    for j in range(16):
+def _compress16_whole(w, at, s, smallest, now, out, first):
+    first, at, count = np.uint64(first), np.uint64(at), 0
+    for j in range(np.uint64(16)):
         z = w[at + j] + np.copysign(s, w[at + j])
+        is_kept = abs(z) > smallest
+        count += is_kept
+        out[first + j] = z if is_kept else np.float32(0.0)
         w[at + j] = soft(z, now)
-        out[first] = z
-        is_kept = np.int64(abs(z) > smallest)
-        first += is_kept
-        mask |= is_kept << j
-    return mask
+    return (count << 16) + 0xFFFF if count else 0
 
 
 def _address(context, builder, type_, array, index):
@@ -171,20 +172,22 @@ else:
 def expand16(values, first, mask, s, out, at):
     """out[at:at + 16] = soft(the next numbers of values[first:], s) where `mask` has a bit, 0 elsewhere.
 
-    With AVX-512, 16 numbers from values[first] on are read.
+    16 numbers from values[first] on may be read. `mask` is one that `compress16` returned.
     """
     if PACKS_BY_VECTOR:
         _expand16(values, first, mask, s, out, at)
     else:
-        _expand16_in_a_loop(values, first, mask, s, out, at)
+        _expand16_whole(values, first, mask, s, out, at)
 
 
 @njit(cache=True, nogil=True)
 def compress16(w, at, s, smallest, now, out, first):
     """With z = v + sign(v) · s for the numbers v of w[at:at + 16]: write the z above `smallest` in size to out[first:].
 
-    The numbers become soft(z, now). Returns the mask of what was written; 16 numbers from out[first] on may change.
+    The numbers become soft(z, now). Returns the mask of what was written, and from bit 16 on how many are not zero; 16
+    numbers from out[first] on may change.
     """
     if PACKS_BY_VECTOR:
-        return _compress16(w, at, s, smallest, now, out, first)
-    return _compress16_in_a_loop(w, at, s, smallest, now, out, first)
+        mask = _compress16(w, at, s, smallest, now, out, first)
+        return mask + (popcount(mask) << 16)
+    return _compress16_whole(w, at, s, smallest, now, out, first)

@@ -147,7 +147,7 @@ def update_rows(
                 split, rptr, ridx, rval, front, front_level, head_sizes, scratch, columns,
             )  # fmt: skip
             prefetch_quarter(following, 2, head_sizes, values)
-            n_head = pack_head(length, s, now, scratch, bits, packed)
+            n_head, nonzeros = pack_head(length, s, now, scratch, bits, packed)
             need = words_of_bits(length) + n_head + 2 * n
             if need > row["capacity"]:
                 need += 2 * (_count_above(columns, n, scratch, s, max(now, TINY)) + 1 - n)
@@ -156,7 +156,10 @@ def update_rows(
                 break
             for slot in pending:
                 position[i, slot] = -1
-            write_row(row, head, n_head, n, s, now, head_sizes, words, chunks, values, scratch, columns, bits, packed)
+            write_row(
+                row, head, n_head, nonzeros, n, s, now, head_sizes, words, chunks, values,
+                scratch, columns, bits, packed,
+            )  # fmt: skip
         prefetch_quarter(following, 3, head_sizes, values)
         if new >= 0:
             r = position[i, new]

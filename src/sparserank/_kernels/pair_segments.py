@@ -1,13 +1,13 @@
 """The memory of rows of W: how a row is stored in a segment, is read, and finds a segment of another length.
 
 Columns are numbered by falling frequency. The *head* of row i is its first head_sizes[level] columns, none at level 0:
-a bit for each column, set where the entry is not zero, and the numbers that are not zero. The *tail* is a list of
-(column, number) in any order. A segment has them one after the other:
+a bit for each column, set where a number is stored, and these numbers. They are those that are not zero; without
+AVX-512 they are 16 at a time. The *tail* is a list of (column, number) in any order. A segment has them in this order:
 
     head_sizes[level] bits, in words of 32 | numbers of the head | column, number, column, number, …
 
 `values` are the segments of a block of rows, `words` the same memory as integers, `chunks` as integers of 16 bits.
-rows[i] has the level, the first word of the segment, its length, and how many entries the head and the tail have.
+rows[i] is a `ROW`.
 
 A row is read to `scratch`, which is zero outside the row that was read last, and the columns of its tail to `columns`;
 its head is packed again to `bits` and `packed`. A number z is stored where v = soft(z, s) is meant: scratch has v.
@@ -29,8 +29,8 @@ TINY = np.float32(1e-37)
 _ZERO = np.float32(0.0)
 _END = np.uint32(0xFFFFFFFF)
 
-ROW = np.dtype([(name, np.int64) for name in ("level", "start", "capacity", "head", "tail")])
-"""A row: the level and the number of entries of its head, the entries of its tail, and its segment."""
+ROW = np.dtype([(name, np.int64) for name in ("level", "start", "capacity", "head", "nonzeros", "tail")])
+"""A row: its level, its segment, the numbers stored for its head and how many are not zero, the entries of its tail."""
 SPARE = 16
 """Words after the last segment that may be read, and numbers after the packed ones that may be written."""
 
@@ -95,19 +95,22 @@ def change_threshold(length, n_tail, s, now, scratch, columns):
 def pack_head(length, s, now, scratch, bits, packed):
     """Pack the head, read or changed under the threshold s, without what is zero under the threshold `now`.
 
-    Returns how many numbers there are. In scratch they have the threshold `now` then.
+    Returns how many numbers are stored, and how many are not zero. In scratch they have the threshold `now` then.
     """
-    n, n_chunks, smallest = 0, (length + 15) >> 4, max(now, TINY)
+    n, nonzeros, n_chunks, smallest = 0, 0, (length + 15) >> 4, max(now, TINY)
     for k in range(n_chunks):
         mask = compress16(scratch, 16 * k, s, smallest, now, packed, n)
-        bits[k] = mask
-        n += popcount(mask)
+        bits[k] = mask & 0xFFFF
+        n += popcount(mask & 0xFFFF)
+        nonzeros += mask >> 16
     bits[n_chunks] = 0  # the other half of the last word
-    return n
+    return n, nonzeros
 
 
 @njit(cache=True, nogil=True, inline="always")
-def write_row(row, level, n_head, n_tail, s, now, head_sizes, words, chunks, values, scratch, columns, bits, packed):
+def write_row(
+    row, level, n_head, nonzeros, n_tail, s, now, head_sizes, words, chunks, values, scratch, columns, bits, packed
+):
     """Write a packed head, and the tail, which is packed in the same way, to the segment of a row."""
     length, start, smallest = head_sizes[level], row["start"], max(now, TINY)
     _copy(bits, 2 * words_of_bits(length), chunks, 2 * start)
@@ -120,7 +123,7 @@ def write_row(row, level, n_head, n_tail, s, now, head_sizes, words, chunks, val
         scratch[j] = soft(z, now)
         words[at], values[at + np.uint64(1)] = j, z
         at += np.uint64(abs(z) > smallest) << np.uint64(1)
-    row["level"], row["head"], row["tail"] = level, n_head, (np.int64(at) - first) >> 1
+    row["level"], row["head"], row["nonzeros"], row["tail"] = level, n_head, nonzeros, (np.int64(at) - first) >> 1
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -147,9 +150,9 @@ def load_rows(first, stride, ptr, idx, val, rows, head_sizes, words, chunks, val
             scratch[idx[k]] = val[k]
             columns[n] = idx[k]
             n += np.int64(idx[k] >= length)
-        n_head = pack_head(length, _ZERO, _ZERO, scratch, bits, packed)
+        n_head, nonzeros = pack_head(length, _ZERO, _ZERO, scratch, bits, packed)
         write_row(
-            rows[i], rows[i]["level"], n_head, n, _ZERO, _ZERO, head_sizes, words, chunks, values,
+            rows[i], rows[i]["level"], n_head, nonzeros, n, _ZERO, _ZERO, head_sizes, words, chunks, values,
             scratch, columns, bits, packed,
         )  # fmt: skip
         for k in range(ptr[i], ptr[i + 1]):

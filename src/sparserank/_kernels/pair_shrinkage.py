@@ -61,7 +61,7 @@ def apply_threshold(
             for k in range(n):
                 columns[kept] = columns[k]
                 kept += columns[k] >= dirty
-        n_head = pack_head(dirty, _ZERO, _ZERO, scratch, bits, packed)
+        n_head, nonzeros = pack_head(dirty, _ZERO, _ZERO, scratch, bits, packed)
         need = words_of_bits(dirty) + n_head + 2 * kept
         if need > row["capacity"] and not reserve(row, need, state, segment_sizes, free_segments, words):
             clear_tail(scratch, columns, kept)
@@ -70,7 +70,7 @@ def apply_threshold(
             position[i, slot] = -1
         prefetch_quarter(following, 3, head_sizes, values)
         write_row(
-            row, level, n_head, kept, _ZERO, _ZERO, head_sizes, words, chunks, values,
+            row, level, n_head, nonzeros, kept, _ZERO, _ZERO, head_sizes, words, chunks, values,
             scratch, columns, bits, packed,
         )  # fmt: skip
         clear_tail(scratch, columns, kept)

@@ -23,7 +23,7 @@ from .pair_batch import BLOCKS, Slots
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MIN_FILL = 0.1 if PACKS_BY_VECTOR else 0.2
+MIN_FILL = 0.1 if PACKS_BY_VECTOR else 0.25
 """A head grows to the columns that the tail fills to at least this share: there bits are faster than a list."""
 MIN_USED_SHARE = 0.85
 """Segments are compacted if less than this share of their memory is in use."""
@@ -128,7 +128,8 @@ class PairRows:
         length = self.head_sizes[self.rows["level"]]
         row = np.repeat(np.arange(n_rows), np.diff(start.indptr))
         heads = np.bincount(row[start.indices < length[row]], minlength=n_rows)
-        need = (length + 31) // 32 + 2 * np.diff(start.indptr) - heads + 2
+        stored = heads if PACKS_BY_VECTOR else np.minimum(16 * heads, length + 15)
+        need = (length + 31) // 32 + stored + 2 * (np.diff(start.indptr) - heads) + 2
         capacity = self.segment_sizes[np.searchsorted(self.segment_sizes, need + need // 8, side="right")]
         self.rows["capacity"] = capacity
         self.blocks, csr = [], (start.indptr, start.indices, start.data)
@@ -202,7 +203,7 @@ class PairRows:
     @property
     def nonzeros(self) -> int:
         """Nonzeros at the last `apply_threshold`, with the changes since of the rows that were updated."""
-        return int(self.rows["head"].sum() + self.rows["tail"].sum())
+        return int(self.rows["nonzeros"].sum() + self.rows["tail"].sum())
 
     @property
     def nbytes(self) -> int:
