@@ -1,7 +1,7 @@
 """Processor instructions that Numba has no name for: counting bits, prefetching, and packing 16 numbers by a mask.
 
-With AVX-512, `expand16` and `compress16` are about one instruction each. Without it, and as plain Python, 16 numbers are
-stored with their zeros unless all are zero: compilers make loops over them fast, and packing them would be slow.
+With AVX-512, `expand16` and `compress16` are about one instruction each. Without it, and as plain Python, 16 numbers
+are stored with their zeros unless all are zero: compilers make loops over them fast, and packing them would be slow.
 """
 
 import numpy as np
