@@ -48,7 +48,7 @@ def test_sixteen_numbers_above_the_threshold_are_packed_and_expanded(expand, com
     w, packed, out = (np.full(48, 9.0, np.float32) for _ in range(3))
     w[16:32] = v
     found = compress(w, 16, s, smallest, now, packed, 3)
-    mask = found & 0xFFFF
+    mask = int(found) & 0xFFFF
     assert found >> 16 == kept.sum()
     assert all(mask >> j & 1 for j in np.flatnonzero(kept))
     assert count_and_lowest(mask | 1 << 16)[0] == mask.bit_count() + 1

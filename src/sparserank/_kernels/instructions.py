@@ -1,7 +1,7 @@
 """Processor instructions that Numba has no name for: counting bits, prefetching, and packing 16 numbers by a mask.
 
 With AVX-512, `expand16` and `compress16` are about one instruction each. Without it, and as plain Python, 16 numbers
-are stored with their zeros unless all are zero: compilers make loops over them fast, and packing them would be slow.
+are stored with their zeros unless all are zero.
 """
 
 import numpy as np
@@ -24,6 +24,8 @@ def _has_vectors() -> bool:
     return bool(binding.get_host_cpu_features().get("avx512f", False))
 
 
+IS_PYTHON = bool(config.DISABLE_JIT)
+"""Whether the kernels run as plain Python."""
 PACKS_BY_VECTOR = _has_vectors()
 """Whether `expand16` and `compress16` are single instructions."""
 
@@ -120,11 +122,15 @@ def _soft16(builder, z, s):
 def _expand16(typing, values, first, mask, s, out, at):
     def generate(context, builder, signature, arguments):
         packed = _load16(builder, _address(context, builder, signature.args[0], *arguments[:2]))
-        # an empty instruction keeps the numbers in a register: the form that reads memory is many times slower
-        packed = builder.asm(ir.FunctionType(_FLOATS, [_FLOATS]), "", "=v,0", [packed], False)
-        mask = builder.bitcast(builder.trunc(arguments[2], _INT16), _MASK)
-        expand = _declare(builder, "llvm.x86.avx512.mask.expand.v16f32", _FLOATS, _FLOATS, _FLOATS, _MASK)
-        numbers = _soft16(builder, builder.call(expand, [packed, _ZEROS, mask]), arguments[3])
+        if PACKS_BY_VECTOR:
+            # an empty instruction keeps the numbers in a register: the form that reads memory is many times slower
+            packed = builder.asm(ir.FunctionType(_FLOATS, [_FLOATS]), "", "=v,0", [packed], False)
+            mask = builder.bitcast(builder.trunc(arguments[2], _INT16), _MASK)
+            expand = _declare(builder, "llvm.x86.avx512.mask.expand.v16f32", _FLOATS, _FLOATS, _FLOATS, _MASK)
+            numbers = builder.call(expand, [packed, _ZEROS, mask])
+        else:
+            numbers = builder.select(builder.icmp_signed("!=", arguments[2], _INT64(0)), packed, _ZEROS)
+        numbers = _soft16(builder, numbers, arguments[3])
         _store16(builder, numbers, _address(context, builder, signature.args[4], *arguments[4:]))
         return context.get_dummy_value()
 
@@ -141,8 +147,11 @@ def _compress16(typing, w, at, s, smallest, now, out, first):
         z = builder.fadd(numbers, builder.call(copysign, [_repeat16(builder, s), numbers]))
         size = builder.call(_declare(builder, "llvm.fabs.v16f32", _FLOATS, _FLOATS), [z])
         mask = builder.fcmp_ordered(">", size, _repeat16(builder, smallest))
-        compress = _declare(builder, "llvm.x86.avx512.mask.compress.v16f32", _FLOATS, _FLOATS, _FLOATS, _MASK)
-        packed = builder.call(compress, [z, _ZEROS, mask])
+        if PACKS_BY_VECTOR:
+            compress = _declare(builder, "llvm.x86.avx512.mask.compress.v16f32", _FLOATS, _FLOATS, _FLOATS, _MASK)
+            packed = builder.call(compress, [z, _ZEROS, mask])
+        else:
+            packed = builder.select(mask, z, _ZEROS)
         _store16(builder, packed, _address(context, builder, signature.args[5], *arguments[5:]))
         _store16(builder, _soft16(builder, z, now), place)
         return builder.zext(builder.bitcast(mask, _INT16), _INT64)
@@ -151,7 +160,7 @@ def _compress16(typing, w, at, s, smallest, now, out, first):
     return types.int64(w, types.int64, number, number, number, out, types.int64), generate
 
 
-if config.DISABLE_JIT:
+if IS_PYTHON:
 
     def popcount(mask):
         """The number of bits set in `mask`."""
@@ -172,12 +181,12 @@ else:
 def expand16(values, first, mask, s, out, at):
     """out[at:at + 16] = soft(the next numbers of values[first:], s) where `mask` has a bit, 0 elsewhere.
 
-    16 numbers from values[first] on may be read. `mask` is one that `compress16` returned.
+    16 numbers from values[first] on are read. `mask` is one that `compress16` returned.
     """
-    if PACKS_BY_VECTOR:
-        _expand16(values, first, mask, s, out, at)
-    else:
+    if IS_PYTHON:
         _expand16_whole(values, first, mask, s, out, at)
+    else:
+        _expand16(values, first, mask, s, out, at)
 
 
 @njit(cache=True, nogil=True)
@@ -187,7 +196,9 @@ def compress16(w, at, s, smallest, now, out, first):
     The numbers become soft(z, now). Returns the mask of what was written, and from bit 16 on how many are not zero; 16
     numbers from out[first] on may change.
     """
-    if PACKS_BY_VECTOR:
-        mask = _compress16(w, at, s, smallest, now, out, first)
+    if IS_PYTHON:
+        return _compress16_whole(w, at, s, smallest, now, out, first)
+    mask = _compress16(w, at, s, smallest, now, out, first)
+    if PACKS_BY_VECTOR or mask == 0:
         return mask + (popcount(mask) << 16)
-    return _compress16_whole(w, at, s, smallest, now, out, first)
+    return 0xFFFF + (popcount(mask) << 16)

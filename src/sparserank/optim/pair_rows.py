@@ -23,7 +23,7 @@ from .pair_batch import BLOCKS, Slots
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MIN_FILL = 0.1 if PACKS_BY_VECTOR else 0.25
+MIN_FILL = 0.1 if PACKS_BY_VECTOR else 0.4
 """A head grows to the columns that the tail fills to at least this share: there bits are faster than a list."""
 MIN_USED_SHARE = 0.85
 """Segments are compacted if less than this share of their memory is in use."""
