@@ -282,7 +282,7 @@ def test_a_cut_keeps_the_largest_and_breaks_ties_by_place():
 
 
 def test_a_store_gives_back_what_it_was_given():
-    W = csr_array(random_array((50, 700), density=0.3, rng=np.random.default_rng(0), dtype=np.float32))
+    W = csr_array(random_array((50, 700), density=0.5, rng=np.random.default_rng(0), dtype=np.float32))
     rows = PairRows(W)
     rows.apply_threshold(
         Pool(1), Slots(Sides(to_arrays(W.T.tocsr()), to_arrays(W), *W.shape), 1, 1, rows.head_sizes), []

@@ -40,7 +40,7 @@ def head_sizes(n_columns: int) -> NDArray[np.int64]:
 def segment_sizes(n_columns: int) -> NDArray[np.int64]:
     """The lengths of segments: 8, 10, 12, 14, 16, 20, … (four from a power of two to the next)."""
     lengths = [k << p for p in range(1, 40) for k in (4, 5, 6, 7)]
-    return np.array([n for n in lengths if n <= 4 * n_columns + 16], np.int64)
+    return np.array([n for n in lengths if n <= 4 * n_columns + 64], np.int64)
 
 
 class Pool:
