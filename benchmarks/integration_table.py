@@ -4,8 +4,9 @@
     python -m benchmarks.integration_table model.safetensors nfcorpus --split dev --queries 100
 
 A row has the library and its version, the lines of our module, and the figure that shows equality: on how many queries
-the ids and scores of the best ten documents equal those of `TextRanker.search`; of runs and judgments, how many
-numbers come back; of trees, the largest difference between the exported trees and the library's own predictions.
+the ids and scores of the best ten documents equal those of `TextRanker.search`; of runs and judgments, the difference
+of nDCG@10; of documentation sites, on how many queries Chromium finds the same; of trees, the largest difference
+between the exported trees and the library's own predictions.
 Without arguments a model is trained on Cranfield. A library that is missing has its error in the row.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -22,6 +24,7 @@ from typing import Any
 
 from sparserank import integrations
 from sparserank.data import open_data
+from sparserank.export import export
 from sparserank.text_ranker import TextRanker, load_text
 
 from .markdown import table
@@ -130,6 +133,52 @@ def measures(model: Path, texts: Sequence[str]) -> str:
     return f"nDCG@10 of {len(qrels)} queries differs by {abs(ours - theirs):.1e}"
 
 
+def trec_measures(model: Path, texts: Sequence[str]) -> str:
+    """Compare nDCG@10 of a run with that of trec_eval's code."""
+    import pytrec_eval
+
+    from sparserank.evaluation import evaluate_run
+    from sparserank.integrations.runs import as_run
+
+    run = load_text(model).run({str(n): text for n, text in enumerate(texts)}, K)
+    qrels = {query: dict.fromkeys(list(found)[:2], 1) for query, found in run.items() if found}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut_10"}).evaluate(run)
+    ours = evaluate_run(as_run(run), qrels, "nDCG@10").mean()
+    mean = sum(one["ndcg_cut_10"] for one in theirs.values()) / len(theirs)
+    return f"nDCG@10 of {len(qrels)} queries differs by {abs(ours - mean):.1e}"
+
+
+def browser(model: Path, texts: Sequence[str]) -> str:
+    """Compare the results of the static bundle, by which MkDocs and Sphinx sites search, in Chromium and in Python."""
+    from playwright.sync_api import sync_playwright
+
+    from .static_search import serve
+
+    ranker = load_text(model)
+    with TemporaryDirectory() as folder:
+        export(ranker, "static", Path(folder, "site"))
+        with sync_playwright() as playwright, serve(Path(folder, "site"), []) as base:
+            chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            page = chromium.new_page()
+            page.goto(base)
+            answers = page.evaluate(SEARCH, [base, list(texts)])
+            chromium.close()
+    equal, difference = 0, 0.0
+    for text, found in zip(texts, answers, strict=True):
+        hits = ranker.search(text, K)
+        equal += [hit.id for hit in hits] == [one for one, _ in found]
+        difference = max(0.0, difference, *(abs(hit.score - b) for hit, (_, b) in zip(hits, found, strict=True)))
+    return f"{equal} of {len(texts)} queries; scores differ by at most {difference:.1e}"
+
+
+SEARCH = """async ([base, queries]) => {
+  const { open } = await import(base + "search.js");
+  const search = await open(base);
+  const answers = await Promise.all(queries.map((query) => search(query)));
+  return answers.map(({ results }) => results.map(({ id, score }) => [id, score]));
+}"""
+
+
 PACKAGES: dict[Callable[[Path, Sequence[str]], Rankings], str] = {
     langchain: "langchain-core",
     llamaindex: "llama-index-core",
@@ -142,6 +191,9 @@ PACKAGES: dict[Callable[[Path, Sequence[str]], Rankings], str] = {
 
 OTHERS: dict[str, tuple[str, Callable[[Path, Sequence[str]], str]]] = {
     "ir-measures": ("runs", measures),
+    "pytrec-eval-terrier": ("runs", trec_measures),
+    "mkdocs": ("mkdocs", browser),
+    "sphinx": ("sphinx", browser),
     "lightgbm": ("ltr_trees", partial(trees, "lightgbm")),
     "xgboost-cpu": ("ltr_trees", partial(trees, "xgboost")),
 }
