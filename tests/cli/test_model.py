@@ -33,6 +33,15 @@ def test_list_names_every_version_and_the_one_that_is_served(capsys, model):
     out = capsys.readouterr().out
     assert "* 2" in out
     assert "someone likes sails" in out
+    assert found["trial"] is None
+
+
+def test_list_marks_the_version_on_trial(capsys, model):
+    assert printed(capsys, "model", "candidate", model, "--version", 1, "--share", 0.25)["candidate"] == 1
+    trial = printed(capsys, "model", "list", model)["trial"]
+    assert (trial["version"], trial["share"]) == (1, 0.25)
+    assert call("model", "list", model) == 0
+    assert "+ 1" in capsys.readouterr().out
 
 
 def test_diff_shows_what_was_learned_since_the_parent(capsys, model):

@@ -170,6 +170,16 @@ def test_a_file_holds_the_requirement_and_a_mapped_file_the_vectors(dtype, tmp_p
     assert sr.load(path).embed(D).search("word1", dense=Q[0])
 
 
+def test_a_model_saved_without_vectors_does_not_get_those_of_the_model_it_replaces(fitted, tmp_path):
+    ranker, docs, _, _, Q, _ = fitted
+    path = tmp_path / "model.safetensors"
+    ranker.save(path)
+    ranker.over(dict.fromkeys(docs, "other text")).save(path)
+    assert not dense_path(path).exists()
+    with pytest.raises(NotFitted, match="no vectors of documents"):
+        sr.load(path).search("text", dense=Q[0])
+
+
 def test_vectors_of_another_model_are_an_error(fitted, tmp_path):
     ranker = fitted[0]
     path = tmp_path / "model.safetensors"

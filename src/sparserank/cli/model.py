@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,18 +20,21 @@ model = typer.Typer(
 
 @model.command("list")
 def list_versions(file: ModelFile, as_json: Json = False) -> None:
-    """List the versions of MODEL with the time and reason of each; a star marks the served one.
+    """List the versions of MODEL with the time and reason of each; a star marks the served one, a + one on trial.
 
     Example: sparserank model list model.safetensors
     """
+    from ..versions.trials import current_trial
     from .output import print_json, print_table
 
     versions = _open(file)
-    current = versions.current().number
+    current, trial = versions.current().number, current_trial(versions)
     if as_json:
-        print_json({"current": current, "versions": [one.to_dict() for one in versions.list()]})
+        on_trial = None if trial is None else asdict(trial)
+        print_json({"current": current, "trial": on_trial, "versions": [one.to_dict() for one in versions.list()]})
         return
-    rows = [_row(one, one.number == current) for one in versions.list()]
+    marks = {current: "* "} if trial is None else {current: "* ", trial.version: "+ "}
+    rows = [_row(one, marks.get(one.number, "")) for one in versions.list()]
     print_table("", ("version", "made", "from", "pairs", "why"), rows, right=(0, 2, 3))
 
 
@@ -205,9 +209,8 @@ def _open(file: ModelFile) -> VersionRegistry:
     return VersionRegistry.open(file, register=False)  # do not serve a model that was trained since
 
 
-def _row(one: Version, served: bool) -> tuple[str, str, str, str, str]:
-    number = f"* {one.number}" if served else str(one.number)
-    return number, _time(one), "" if one.parent is None else str(one.parent), f"{one.pairs:,}", one.why
+def _row(one: Version, mark: str) -> tuple[str, str, str, str, str]:
+    return f"{mark}{one.number}", _time(one), "" if one.parent is None else str(one.parent), f"{one.pairs:,}", one.why
 
 
 def _time(one: Version) -> str:

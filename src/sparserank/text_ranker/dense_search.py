@@ -114,8 +114,12 @@ class DenseSearch(IndexedModel):
 
     def _save_vectors(self, path: Path) -> None:
         score = self._dense_score()
-        if score is not None and hasattr(self, "dense_"):
+        if score is None:
+            return
+        if hasattr(self, "dense_"):
             self.dense_.save(path, score.name)
+        else:
+            path.unlink(missing_ok=True)  # vectors of the model that this one replaces
 
     def _load_vectors(self, path: Path) -> None:
         score = self._dense_score()
