@@ -29,9 +29,6 @@ ATTACKS: tuple[tuple[int, dict[str, Any]], ...] = (
     (8, {"k": 50, "explain": True, "pairs": 20}),
 )
 """Common words in a query, and its options: the search that once took 2 s, and some that are nearest to the limits."""
-MAX_FACTOR = 2.0
-"""The p99 latency of others under attack, as a multiple of that before."""
-
 
 async def attacked(service: Service, users: Users, rate: float, seconds: float, report: Reporter) -> dict[str, Any]:
     """Requests at one rate, alone and beside attackers."""
