@@ -5,8 +5,8 @@
 
 A row has the library and its version, the lines of our module, and the figure that shows equality: on how many queries
 the ids and scores of the best ten documents equal those of `TextRanker.search`; of runs and judgments, the difference
-of nDCG@10; of documentation sites, on how many queries Chromium finds the same; of trees, the largest difference
-between the exported trees and the library's own predictions.
+of nDCG@10; of ir_datasets, whether a collection is read as it was written; of documentation sites, on how many queries
+Chromium finds the same; of trees, the largest difference between the exported trees and the library's own predictions.
 Without arguments a model is trained on Cranfield. A library that is missing has its error in the row.
 """
 
@@ -148,6 +148,29 @@ def trec_measures(model: Path, texts: Sequence[str]) -> str:
     return f"nDCG@10 of {len(qrels)} queries differs by {abs(ours - mean):.1e}"
 
 
+def catalog(model: Path, texts: Sequence[str]) -> str:
+    """Compare a collection with what is read of it through ir_datasets."""
+    import ir_datasets
+
+    from sparserank.integrations.ir_datasets import read_ir_datasets
+
+    hits = {f"q{n}": load_text(model).search(text, K) for n, text in enumerate(texts)}
+    queries = {query: " ".join(text.split()) for query, text in zip(hits, texts, strict=True)}
+    docs = {hit.id: " ".join(hit.title.split()) for found in hits.values() for hit in found}
+    qrels = {query: {hit.id: 1 for hit in found} for query, found in hits.items() if found}
+    with TemporaryDirectory() as folder:
+        files = [Path(folder, name) for name in ("docs.tsv", "queries.tsv", "qrels.txt")]
+        for file, fields in zip(files, (docs, queries), strict=False):
+            file.write_text("".join(f"{name}\t{text}\n" for name, text in fields.items()))
+        files[2].write_text("".join(f"{query} 0 {doc} 1\n" for query, of in qrels.items() for doc in of))
+        paths = dict(zip(("docs_tsv", "queries_tsv", "qrels_trec"), map(str, files), strict=True))
+        read = read_ir_datasets(ir_datasets.create_dataset(**paths))
+    same = dict(zip(read.documents.ids, read.documents.texts, strict=True)) == docs and read.queries == queries
+    judgments = sum(map(len, qrels.values()))
+    different = "" if same and read.split("train") == qrels else "not "
+    return f"{different}the same {len(docs):,} documents, {len(queries):,} queries and {judgments:,} judgments"
+
+
 def browser(model: Path, texts: Sequence[str]) -> str:
     """Compare the results of the static bundle, by which MkDocs and Sphinx sites search, in Chromium and in Python."""
     from playwright.sync_api import sync_playwright
@@ -190,6 +213,7 @@ PACKAGES: dict[Callable[[Path, Sequence[str]], Rankings], str] = {
 
 
 OTHERS: dict[str, tuple[str, Callable[[Path, Sequence[str]], str]]] = {
+    "ir-datasets": ("ir_datasets", catalog),
     "ir-measures": ("runs", measures),
     "pytrec-eval-terrier": ("runs", trec_measures),
     "mkdocs": ("mkdocs", browser),
