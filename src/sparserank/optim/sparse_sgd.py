@@ -328,7 +328,7 @@ class Training(TrainingState):
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the state from which `resume` continues exactly; call `settle` before."""
         ptr, idx, val = to_arrays(self.rows.to_csr())
-        return self.summary(), {"ptr": ptr, "idx": idx.astype(np.int32), "val": val, "level": self.rows.rows["level"]}
+        return self.summary(), {"ptr": ptr, "idx": idx.astype(np.int32), "val": val, "level": self.rows.rows["level"].copy()}
 
     def resume(self, summary: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a state of the same training."""
