@@ -160,38 +160,60 @@ def load_rows(first, stride, ptr, idx, val, rows, head_sizes, words, chunks, val
 
 
 @njit(cache=True, nogil=True)
-def copy_rows(first, stride, s, rows, head_sizes, words, chunks, values, ptr, out_idx, out_val):
-    """Copy the nonzeros of W[i], shrunk by s, to out[ptr[i]:]; returns their number by row.
+def count_entries(first, stride, s, rows, head_sizes, values, counts):
+    """counts[i] = the number of nonzeros of W[i], shrunk by s."""
+    for i in range(first, len(rows), stride):
+        row, n = rows[i], 0
+        at = row["start"] + words_of_bits(head_sizes[row["level"]])
+        end = at + row["head"]
+        for k in range(at, end):
+            n += abs(values[k]) > s
+        for k in range(end + 1, end + 2 * row["tail"], 2):
+            n += abs(values[k]) > s
+        counts[i] = n
 
-    With an empty `out_idx` they are only counted.
+
+@njit(cache=True, nogil=True)
+def copy_rows(
+    first, stride, s, order, rows, head_sizes, words, chunks, values, scratch, marks, summary, ptr, out_idx, out_val
+):
+    """Copy the nonzeros of W[i], shrunk by s, to out[ptr[i]:] as columns order[j], which rise.
+
+    `marks` has a bit for each column of the row that is copied, 32 in a number, and `summary` a bit for each number of
+    `marks` that is not 0; both are 0 on entry and on return, and `scratch` has any numbers.
     """
-    counting, counts = len(out_idx) == 0, np.zeros(len(rows), np.int64)
     for i in range(first, len(rows), stride):
         row, n = rows[i], ptr[i]
-        length = head_sizes[row["level"]]
-        at = row["start"] + words_of_bits(length)
-        if counting:
-            for k in range(at, at + row["head"]):
-                n += soft(values[k], s) != _ZERO
-            at += row["head"]
-        else:
-            for chunk in range((length + 15) >> 4):
-                mask = np.int64(chunks[2 * row["start"] + chunk])
-                while mask:
-                    v = soft(values[at], s)
-                    if v != _ZERO:
-                        out_idx[n], out_val[n] = 16 * chunk + lowest_bit(mask), v
-                        n += 1
-                    at += 1
-                    mask &= mask - 1
+        at = row["start"] + words_of_bits(head_sizes[row["level"]])
+        for chunk in range((head_sizes[row["level"]] + 15) >> 4):
+            mask = np.int64(chunks[2 * row["start"] + chunk])
+            while mask:
+                _mark(order[16 * chunk + lowest_bit(mask)], values[at], s, scratch, marks, summary)
+                at += 1
+                mask &= mask - 1
         for k in range(at, at + 2 * row["tail"], 2):
-            v = soft(values[k + 1], s)
-            if v != _ZERO:
-                if not counting:
-                    out_idx[n], out_val[n] = words[k], v
-                n += 1
-        counts[i] = n - ptr[i]
-    return counts
+            _mark(order[words[k]], values[k + 1], s, scratch, marks, summary)
+        for m in range(len(summary)):
+            group = summary[m]
+            summary[m] = 0
+            while group:
+                k = 32 * m + lowest_bit(group)
+                mask = marks[k]
+                marks[k] = 0
+                while mask:
+                    j = 32 * k + lowest_bit(mask)
+                    out_idx[n], out_val[n] = j, scratch[j]
+                    n += 1
+                    mask &= mask - 1
+                group &= group - 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _mark(j, z, s, scratch, marks, summary):
+    if abs(z) > s:
+        scratch[j] = soft(z, s)
+        marks[j >> 5] |= 1 << (j & 31)
+        summary[j >> 10] |= 1 << ((j >> 5) & 31)
 
 
 @njit(cache=True, nogil=True)

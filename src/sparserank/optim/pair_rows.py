@@ -210,24 +210,28 @@ class PairRows:
         """Bytes of W, its row arrays and scratch memory."""
         return sum(block.nbytes for block in self.blocks) + self.rows.nbytes
 
-    def to_csr(self, pool: Pool | None = None) -> csr_array:
-        """W, with the pending threshold applied."""
+    def to_csr(self, pool: Pool | None = None, order: NDArray[np.int64] | None = None) -> csr_array:
+        """W, with the pending threshold applied; column j becomes order[j]."""
         from scipy.sparse import csr_array
 
-        ptr, pool = np.zeros(self.shape[0] + 1, np.int64), pool or Pool(1)
+        ptr, pool, s = np.zeros(self.shape[0] + 1, np.int64), pool or Pool(1), np.float32(self.pending_threshold)
+        order = np.arange(self.shape[1]) if order is None else order
 
-        def copy(b: int) -> NDArray[np.int64]:
-            counts: NDArray[np.int64] = segments.copy_rows(
-                b, BLOCKS, np.float32(self.pending_threshold), self.rows, self.head_sizes, *self.blocks[b].memory,
+        def count(b: int) -> None:
+            segments.count_entries(b, BLOCKS, s, self.rows, self.head_sizes, self.blocks[b].values, ptr[1:])
+
+        def copy(b: int) -> None:
+            scratch = np.empty(self.shape[1], np.float32)
+            marks, summary = (np.zeros((self.shape[1] >> shift) + 1, np.int64) for shift in (5, 10))
+            segments.copy_rows(
+                b, BLOCKS, s, order, self.rows, self.head_sizes, *self.blocks[b].memory, scratch, marks, summary,
                 ptr, indices, values,
             )  # fmt: skip
-            return counts
 
-        indices, values = np.empty(0, np.uint32), np.empty(0, np.float32)
-        ptr[1:] = np.cumsum(sum(pool.each(copy)))
+        pool.each(count)
+        ptr = np.cumsum(ptr)
         indices, values = np.empty(int(ptr[-1]), np.uint32), np.empty(int(ptr[-1]), np.float32)
-        if len(values):
-            pool.each(copy)
+        pool.each(copy)
         if ptr[-1] < 2**31:
             return csr_array((values, indices.view(np.int32), ptr.astype(np.int32)), shape=self.shape)
         return csr_array((values, indices.astype(np.int64), ptr), shape=self.shape)

@@ -328,7 +328,12 @@ class Training(TrainingState):
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the state from which `resume` continues exactly; call `settle` before."""
         ptr, idx, val = to_arrays(self.rows.to_csr())
-        return self.summary(), {"ptr": ptr, "idx": idx.astype(np.int32), "val": val, "level": self.rows.rows["level"].copy()}
+        return self.summary(), {
+            "ptr": ptr,
+            "idx": idx.astype(np.int32),
+            "val": val,
+            "level": self.rows.rows["level"].copy(),
+        }
 
     def resume(self, summary: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a state of the same training."""
@@ -347,7 +352,7 @@ class Training(TrainingState):
     def weights(self) -> csr_array:
         """Return the current W, with columns in their original order."""
         pool = Pool(validation.threads(self.solver.n_jobs))
-        stored = renumber_columns(self.rows.to_csr(pool), self._order)
+        stored = self.rows.to_csr(pool, self._order)
         pool.close()
         W = stored.T.tocsr() if self.transposed else stored
         if self.centre is not None:
