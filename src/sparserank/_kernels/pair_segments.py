@@ -15,8 +15,7 @@ its head is packed again to `bits` and `packed`. A number z is stored where v = 
 Segments have the lengths `segment_sizes`. free_segments[c] is the first free segment of length segment_sizes[c], or -1,
 and its first word is the next one. state[0] is the end of the segments in use.
 
-The kernels get every array as an argument: Numba counts references to arrays in tuples and to slices, and threads that
-count the same references wait for each other.
+The kernels get every array as an argument: Numba counts references to arrays in tuples and to slices, atomically.
 """
 
 import numpy as np
