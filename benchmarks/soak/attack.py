@@ -30,6 +30,7 @@ ATTACKS: tuple[tuple[int, dict[str, Any]], ...] = (
 )
 """Common words in a query, and its options: the search that once took 2 s, and some that are nearest to the limits."""
 
+
 async def attacked(service: Service, users: Users, rate: float, seconds: float, report: Reporter) -> dict[str, Any]:
     """Requests at one rate, alone and beside attackers."""
     bodies = [{"query": " ".join(users.common_words(words)), **options} for words, options in ATTACKS]
