@@ -209,8 +209,7 @@ class VersionRegistry:
         learned_through : int, default=0
             Number of the last feedback that it takes into account.
         parent : int, optional
-            The version it was learned from. If another version is served by now, or a candidate is on trial beside it,
-            DataError is raised.
+            The version it was learned from. DataError if another one is served by now, or a candidate is on trial.
         """
         self._require_writable()
         with self._locked():
@@ -244,7 +243,6 @@ class VersionRegistry:
             return self._serve(self._manifest(), self._copy_files(model, why))
 
     def _copy_files(self, model: PathLike, why: str) -> Version:
-        """Copy a model file and its index as a new version."""
         ranker, content = load_text(model), read_bytes(model)
         if not hasattr(ranker, "index_"):
             raise ModelError(f"{model}: has no index; build one with `sparserank index MODEL DATA -o MODEL.index`")
