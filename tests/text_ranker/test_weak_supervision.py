@@ -140,6 +140,11 @@ def test_a_log_has_the_queries_without_judgments(docs):
 def test_a_log_without_queries_is_an_error(docs):
     with pytest.raises(DataError, match="learn_from='log' needs queries without judgments; there are none"):
         sr.TextRanker().fit(docs, learn_from="log")
+    phases: list[str] = []
+    with pytest.raises(DataError, match="learn_from='log' needs queries without judgments; there are none"):
+        queries, qrels = {"a": "name1"}, {"a": {docs.ids[0]: 1}}
+        sr.TextRanker().fit(docs, queries, qrels, learn_from="judgments,log", callback=phases.append)
+    assert phases == [], "the mistake is found before the training"
     with pytest.raises(DataError, match="there are no typed queries with results to learn from"):
         sr.TextRanker().fit(docs, {"a": "unheard"}, learn_from="log")
     with pytest.raises(DataError, match="query 'b' must be text; got None"):

@@ -6,7 +6,7 @@ with the words of a query in its best pages; it cannot teach a page that the lex
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,8 +34,18 @@ def unjudged_queries(queries: Mapping[str, str] | None, qrels: Any) -> dict[str,
     """
     if not isinstance(queries, Mapping | None):
         raise DataError(f"queries must be {{id: text}}; got {type(queries).__name__}")
-    judged = set(qrels.query) if isinstance(qrels, Triples) else set(qrels or ())
+    judged = set(qrels.query) if isinstance(qrels, Triples) else set(qrels) if isinstance(qrels, Mapping) else set()
     return {name: text for name, text in (queries or {}).items() if name not in judged}
+
+
+def typed_queries(sources: Sequence[str], queries: Mapping[str, str] | None, qrels: Any) -> dict[str, str]:
+    """Return the queries of the source "log", those without judgments; DataError if it is named and there are none."""
+    if "log" not in sources:
+        return {}
+    typed = unjudged_queries(queries, qrels)
+    if not typed:
+        raise DataError("learn_from='log' needs queries without judgments; there are none")
+    return typed
 
 
 def log_queries(

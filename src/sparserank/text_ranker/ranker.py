@@ -36,7 +36,7 @@ from .pair_editor import PairEditor
 from .pair_learner import PairLearner
 from .parameters_of_0_1 import flat_parameters, nest_parameters
 from .progress import Callback
-from .query_log import unjudged_queries
+from .query_log import typed_queries
 from .size_path import TextPath, sorted_sizes, text_path
 from .synonyms import Synonyms, as_synonyms
 from .training import Trainer
@@ -200,7 +200,7 @@ class TextRanker(PairEditor, Ranker):
         documents = Documents.of(docs, fields)
         sources = as_sources(learn_from)
         weak, queries, qrels = [one for one in sources if one in WEAK_SOURCES], as_queries(queries), as_qrels(qrels)
-        given = queries
+        typed = typed_queries(weak, queries, qrels)
         if len(weak) == len(sources):
             queries = qrels = None
         trainer = replace(self.trainer(callback, solver), checkpoint=checkpoint)
@@ -228,7 +228,7 @@ class TextRanker(PairEditor, Ranker):
             model = TextModel(trainer.lexical, constraints=trainer.constraints)
         score = None if vectors is None else tune_dense(trainer, model, data, vectors)
         if weak:
-            model = WeakSupervision.of(trainer, model, data, weak, unjudged_queries(given, qrels)).train()
+            model = WeakSupervision.of(trainer, model, data, weak, typed).train()
         self.model_ = model if score is None else replace(model, dense=score)
         self.__dict__.pop("dense_", None)
         if vectors is not None:

@@ -67,14 +67,12 @@ class WeakSupervision:
         model: TextModel,
         data: TrainingData,
         sources: Sequence[str],
-        log: Mapping[str, str] | None,
+        typed: Mapping[str, str],
     ) -> WeakSupervision:
-        """Make the queries of sources; `log` has those that people typed."""
+        """Make the queries of sources; those of "log" are what people typed."""
         made = training_queries(data.documents, [source for source in sources if source in SOURCES])
         if "log" in sources:
-            if not log:
-                raise DataError("learn_from='log' needs queries without judgments; there are none")
-            made["log"] = log_queries(log, data.documents, model.lexical, data.lexical_rows)
+            made["log"] = log_queries(typed, data.documents, model.lexical, data.lexical_rows)
         return cls(trainer, model, data, made)
 
     @cached_property
