@@ -106,5 +106,5 @@ def test_a_model_that_cannot_be_loaded_is_found(model):
     assert model_faults(model) == []
     for path in (f"{model}.index", f"{model}.versions/000001.index"):
         os.truncate(path, 100)
-    (told,) = model_faults(model)
-    assert f"{model}.versions/000001.index" in told
+    (fault,) = model_faults(model)
+    assert f"{model}.versions/000001.index" in fault
