@@ -1,5 +1,6 @@
-"""Numba kernels: arrays and integers in, arrays out. Each file imports only numpy, numba and math.
+"""Numba kernels: arrays and integers in, arrays out. A file imports only numpy, numba, math and other kernels.
 
+A file that imports other kernels has a line with their digest, so that Numba's cache notices when they change.
 `instructions` also imports llvmlite, which Numba is built on.
 
 Numba caches compiled kernels beside the source or in the user's cache folder, and raises an error if it can write to

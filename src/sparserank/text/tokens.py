@@ -166,16 +166,16 @@ class WordTable:
     def __init__(self, marks: bool, characters: int = 0) -> None:
         self._is_word = word_characters(marks)
         size = min(1 << 16, max(16, 1 << characters.bit_length()))
-        self._slots, self._hashes = np.full(size, -1, np.int32), np.empty(size // 2, np.uint64)
-        self._starts, self._pool = np.zeros(size // 2 + 1, np.int64), np.empty(max(4 * size, 256), np.uint32)
-        self._n_words = 0
+        self._hashes, self._starts = np.empty(size // 2, np.uint64), np.zeros(size // 2 + 1, np.int64)
+        self._pool, self._n_words = np.empty(max(4 * size, 256), np.uint32), 0
+        self._slots = self._place_words(size)
 
     def __len__(self) -> int:
         return self._n_words
 
     def find(self, texts: list[str], shortest: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the words of the texts as numbers, and where each text ends among them."""
-        from .._kernels.words import find_words, rehash
+        from .._kernels.words import find_words
 
         codes, ends = code_points(texts)
         tokens, stops = np.empty(len(codes), np.int32), np.zeros(len(texts), np.int64)
@@ -190,8 +190,15 @@ class WordTable:
             size = 2 * len(self._hashes)
             self._hashes, self._starts = np.resize(self._hashes, size), np.resize(self._starts, size + 1)
             self._pool = np.resize(self._pool, max(2 * len(self._pool), len(self._pool) + len(texts[doc])))
-            self._slots = np.full(2 * size, -1, np.int32)
-            rehash(self._hashes, self._n_words, self._slots)
+            self._slots = self._place_words(2 * size)
+
+    def _place_words(self, size: int) -> NDArray[np.int32]:
+        """Return a hash table of this size with the numbers of the words."""
+        from .._kernels.words import rehash
+
+        slots = np.full(size, -1, np.int32)
+        rehash(self._hashes, self._n_words, slots)
+        return slots
 
     def find_in(self, text: str, shortest: int) -> tuple[NDArray[np.int32], NDArray[np.intc], NDArray[np.intc]]:
         """Return the words of one text as numbers, and where each of them starts and ends."""
