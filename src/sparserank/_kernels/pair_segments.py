@@ -189,11 +189,11 @@ def copy_rows(
         for chunk in range((head_sizes[row["level"]] + 15) >> 4):
             mask = np.int64(chunks[2 * row["start"] + chunk])
             while mask:
-                _mark(order[16 * chunk + lowest_bit(mask)], values[at], s, scratch, marks, summary)
+                _mark(order, 16 * chunk + lowest_bit(mask), values[at], s, scratch, marks, summary)
                 at += 1
                 mask &= mask - 1
         for k in range(at, at + 2 * row["tail"], 2):
-            _mark(order[words[k]], values[k + 1], s, scratch, marks, summary)
+            _mark(order, words[k], values[k + 1], s, scratch, marks, summary)
         for m in range(len(summary)):
             group = summary[m]
             summary[m] = 0
@@ -210,8 +210,9 @@ def copy_rows(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _mark(j, z, s, scratch, marks, summary):
-    if abs(z) > s:
+def _mark(order, k, z, s, scratch, marks, summary):
+    if abs(z) > s:  # a head that stores 16 numbers at a time has zeros behind the last column
+        j = order[k]
         scratch[j] = soft(z, s)
         marks[j >> 5] |= 1 << (j & 31)
         summary[j >> 10] |= 1 << ((j >> 5) & 31)
