@@ -157,10 +157,10 @@ def try_bm25(registry: VersionRegistry, folder: Path, address: str) -> None:
     for number, (query, grades) in enumerate(list(pydocs.qrels["dev"].items())[:VISITS]):
         found = post("search", {"query": pydocs.queries[query]})
         shown = [result["id"] for result in found["results"]]
-        wanted = next((one for one in shown if one in grades and one != query), None)
-        if wanted is not None:
+        relevant = next((one for one in shown if one in grades and one != query), None)
+        if relevant is not None:
             click = {"id": f"visit-{number}", "kind": "click", "visitor": f"visitor-{number}", "shown": shown}
-            text = {"query": pydocs.queries[query], "document": wanted, "impression": found["impression"]}
+            text = {"query": pydocs.queries[query], "document": relevant, "impression": found["impression"]}
             post("feedback", click | text)
 
 
