@@ -40,6 +40,19 @@ def test_the_ranking_is_near_that_of_the_model(ranker):
     assert figures[0] > figures[1] - 0.02
 
 
+def test_a_word_in_any_searched_field_is_found():
+    docs = {
+        "d1": {"title": "Apples", "text": "red and sweet", "tags": ["malus", "orchard tree"], "notes": "a draft"},
+        "d2": {"title": "Pears", "text": "green and sour", "tags": ["pyrus"], "notes": "a final text"},
+    }
+    weights = {"title": 2.0, "tags": 1.5, "notes": 0.0}
+    ranker = sr.TextRanker("bm25", lexical=sr.BM25(field_weights=weights)).fit(docs)
+    search = TantivySearch(ranker)
+    for text, wanted in (("malus", ["d1"]), ("orchard", ["d1"]), ("pyrus", ["d2"]), ("pears", ["d2"]), ("draft", [])):
+        assert [doc_id for doc_id, _ in search.search(text)] == wanted
+        assert [hit.id for hit in ranker.search(text)] == wanted
+
+
 def test_the_index_may_be_a_folder(ranker, tmp_path):
     search = TantivySearch(ranker, tmp_path)
     assert any(tmp_path.iterdir())

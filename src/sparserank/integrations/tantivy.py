@@ -1,6 +1,7 @@
 """Tantivy: documents as an index of stems, and queries that learned pairs expand.
 
-Tantivy ranks by its own BM25. A query is a sum of boosted words: its own, and the words that its pairs look for. The
+Tantivy ranks by its own BM25 over the words of all searched fields; a field of weight 0 is left out, other weights do
+not count. A query is a sum of boosted words: its own, and the words that its pairs look for. The
 boost of such a word is the weight of its pairs times the mean ratio of its learned weight to its BM25 weight in the
 documents. Negative weights are left out.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +60,12 @@ class TantivySearch:
         self.schema = builder.build()
         self.index = tantivy.Index(self.schema, path=None if path is None else str(path))
         writer, documents = self.index.writer(WRITER_BYTES, 1), self.vectors.index.documents
-        tokens = self.vectors.model.lexical.analyzer.tokens
-        for doc_id, title, text in zip(documents.ids, documents.titles, documents.texts, strict=True):
-            words = [word.replace(" ", "+") for word in tokens(f"{title}\n{text}")]
+        lexical = self.vectors.model.lexical
+        columns = zip(*lexical.columns(documents).values(), strict=True)
+        searched = [weight > 0.0 for weight in lexical.weight_of_field.values()]
+        for doc_id, texts in zip(documents.ids, columns, strict=True):
+            tokens = (word for text in compress(texts, searched) for word in lexical.analyzer.tokens(text))
+            words = [word.replace(" ", "+") for word in tokens]
             writer.add_document(tantivy.Document(id=doc_id, content=" ".join(words)))
         writer.commit()
         writer.wait_merging_threads()

@@ -200,7 +200,7 @@ class LexicalModel:
         for name in self.fields:
             if name not in documents.fields and not any(documents.column(name)):
                 raise DataError(f"no document has the field {name!r} of field_weights")
-        columns = self._columns(documents)
+        columns = list(self.columns(documents).values())
         if isinstance(self.scoring, Cosine) or not (self.fields or self.scoring.field_weights is not None):
             counts: Any = self.features.fit_counts(*columns, field_weights=self.field_weights)
         else:
@@ -243,17 +243,17 @@ class LexicalModel:
 
     def documents(self, documents: Documents) -> csr_array:
         """Return rows of other documents, with the fitted vocabulary and frequencies."""
-        columns = self._columns(documents)
+        columns = list(self.columns(documents).values())
         if self.bm25f is not None:
             return self.weigh([self.features.counts(column).matrix for column in columns])
         counts = self.features.field_counts(*columns, field_weights=self.field_weights)
         return self.features.apply_weights(counts)
 
-    def _columns(self, documents: Documents) -> list[tuple[str, ...]]:
-        """Return the texts of the searched fields; an index holds the text under the name "text"."""
+    def columns(self, documents: Documents) -> dict[str, tuple[str, ...]]:
+        """Return {searched field: its text in every document}; the second is "text", whatever its name was."""
         is_other = documents.text_field != self.text_field and any(documents.column(self.text_field))
         text = documents.column(self.text_field) if is_other else documents.texts
-        return [documents.titles, text, *map(documents.column, self.fields)]
+        return {"title": documents.titles, "text": text} | {name: documents.column(name) for name in self.fields}
 
     def queries(self, texts: Iterable[str]) -> csr_array:
         """Return rows of queries: counts for BM25, tf-idf vectors of unit length for cosine."""
