@@ -11,8 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
+import numpy as np
 import pytest
 
+import sparserank as sr
 from tests.motors import QRELS, QUERIES
 from tests.test_docstrings import faults
 
@@ -20,7 +22,7 @@ hub = pytest.importorskip(
     "huggingface_hub", reason="huggingface_hub is not installed: pip install 'sparserank[integrations]'"
 )
 
-from sparserank.errors import DataError  # noqa: E402
+from sparserank.errors import DataError, ModelError, NotFitted  # noqa: E402
 from sparserank.evaluation import evaluate_run  # noqa: E402
 from sparserank.integrations import huggingface  # noqa: E402
 from sparserank.integrations.huggingface import (  # noqa: E402
@@ -45,6 +47,8 @@ class Hub(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         repos, path = self.server.repos, self.path.partition("?")[0]
         self.server.tokens.add(self.headers.get("Authorization"))
+        if self.headers.get("Authorization") == "Bearer hf_wrong":
+            return self.send_json({"error": "Invalid username or password."}, 401)
         if path == "/api/repos/create":
             repos.setdefault("me/" + json.loads(body)["name"], {})
             return self.send_json({"url": "https://huggingface.co/me/motors"})
@@ -136,6 +140,49 @@ def test_a_folder_is_loaded_without_the_hub_and_may_leave_the_texts_out(ranker, 
     assert not hasattr(from_pretrained(tmp_path / "new/folder"), "index_")
 
 
+@pytest.fixture(scope="module")
+def dense_ranker() -> sr.TextRanker:
+    """Latin names that no document has; only the vectors lead from them to the documents."""
+    fruits = ("malus", "pyrus", "vitis", "ficus", "rubus", "citrus", "prunus", "musa")
+    docs = {f"{name}-{i}": f"fruit {i} of shelf {n}" for n, name in enumerate(fruits) for i in range(6)}
+    qrels = {name: {f"{name}-{i}": 1.0 for i in range(6)} for name in fruits}
+    unit = np.eye(8)
+    dense = sr.Dense(unit, np.repeat(unit, 6, axis=0), name="latin-8")
+    ranker = sr.TextRanker("bm25").fit(docs, {name: f"a fruit {name}" for name in fruits}, qrels, dense=dense)
+    assert ranker.model_.dense.weight > 0.0
+    return ranker
+
+
+def test_a_model_with_embeddings_takes_its_vectors_along_and_says_what_it_needs(endpoint, dense_ranker, tmp_path):
+    push_to_hub(dense_ranker, "me/dense", endpoint=endpoint.address)
+    assert "model.safetensors.dense" in endpoint.repos["me/dense"]
+    card = endpoint.repos["me/dense"]["README.md"].decode()
+    assert "embeddings of latin-8 (8 dimensions)" in card
+    assert "k=10, dense=vector)" in card
+    vector = [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    wanted = [(hit.id, hit.score) for hit in dense_ranker.search("a fruit", 6, dense=vector)]
+    assert {doc_id for doc_id, _ in wanted} == {f"vitis-{i}" for i in range(6)}
+    save_pretrained(dense_ranker, tmp_path / "folder")
+    for loaded in (
+        from_pretrained("me/dense", cache_dir=tmp_path / "cache", endpoint=endpoint.address),
+        from_pretrained(tmp_path / "folder"),
+    ):
+        assert [(hit.id, hit.score) for hit in loaded.search("a fruit", 6, dense=vector)] == wanted
+        with pytest.raises(DataError, match=r"ranks with vectors of latin-8 \(8 dimensions\)"):
+            loaded.search("a fruit")
+
+
+def test_without_the_index_no_vector_of_a_document_is_written(endpoint, dense_ranker, tmp_path):
+    save_pretrained(dense_ranker, tmp_path)  # the files of an earlier call are removed
+    save_pretrained(dense_ranker, tmp_path, index=False)
+    assert {file.name for file in tmp_path.iterdir()} == {"model.safetensors", "README.md"}
+    push_to_hub(dense_ranker, "me/private", index=False, endpoint=endpoint.address)
+    assert set(endpoint.repos["me/private"]) == {"model.safetensors", "README.md"}
+    other = from_pretrained(tmp_path).over({"d1": "a fruit", "d2": "a fruit"})
+    with pytest.raises(NotFitted, match=r"no vectors of documents, of latin-8 \(8 dimensions\); set them with embed"):
+        other.search("a fruit", dense=[1.0] * 8)
+
+
 def test_the_card_has_data_figures_with_intervals_pairs_and_licence(ranker):
     model, lexical = (
         evaluate_run({q: {h.id: h.score for h in search(text)} for q, text in QUERIES.items()}, QRELS, "nDCG@10 RR")
@@ -154,7 +201,7 @@ def test_the_card_has_data_figures_with_intervals_pairs_and_licence(ranker):
     assert "did not say" in model_card(ranker)
 
 
-def test_what_is_not_there_is_one_line(endpoint, tmp_path):
+def test_what_is_not_there_is_one_line(endpoint, ranker, tmp_path):
     options = {"cache_dir": tmp_path, "endpoint": endpoint.address}
     with pytest.raises(DataError, match="me/none: no folder, and no model that the Hub gives") as error:
         from_pretrained("me/none", **options)
@@ -163,7 +210,17 @@ def test_what_is_not_there_is_one_line(endpoint, tmp_path):
         from_pretrained("me/none", local_files_only=True, **options)
     with pytest.raises(DataError, match="no folder"):
         from_pretrained("not a/repo/id", **options)
+    with pytest.raises(DataError, match=r"me/other: the Hub does not take the upload: .*401") as error:
+        push_to_hub(ranker, "me/other", token="hf_wrong", endpoint=endpoint.address)
+    assert "\n" not in str(error.value)
+    with pytest.raises(DataError, match="not a repo: the Hub does not take the upload"):
+        push_to_hub(ranker, "not a repo", endpoint=endpoint.address)
+    with pytest.raises(DataError, match=r"the Hub does not take the upload: .*refused"):
+        push_to_hub(ranker, "me/other", endpoint="http://127.0.0.1:9")
     with pytest.raises(DataError, match=r"contains no model\.safetensors"):
+        from_pretrained(tmp_path)
+    sr.RankSVM().fit([[1.0], [0.0]], [1, 0]).save(tmp_path / "model.safetensors")
+    with pytest.raises(ModelError, match="expected a text ranker, found RankSVM"):
         from_pretrained(tmp_path)
 
 

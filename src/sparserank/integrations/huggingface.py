@@ -6,10 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from .. import __version__
+from ..base.registry import load
 from ..data.files import PathLike
-from ..errors import DataError
+from ..errors import DataError, ModelError
 from ..evaluation import Evaluation
-from ..text_ranker import TextRanker, index_path, load_text
+from ..text_ranker import TextRanker, index_path
+from ..text_ranker.dense_search import dense_path
 from .requirement import require
 
 MODEL_FILE = "model.safetensors"
@@ -20,8 +22,11 @@ _LOADING = """\
 from sparserank.integrations.huggingface import from_pretrained
 
 ranker = from_pretrained({name!r})
-ranker.search("your words", k=10)
+ranker.search("your words", k=10{vector})
 ```"""
+_NEEDS_VECTORS = """\
+This model ranks with embeddings of {dense}, which are no part of it: `vector` is the vector of the query, by the \
+model that made those of the documents. `ranker.words_only()` ranks without."""
 
 
 def model_card(
@@ -61,11 +66,13 @@ def model_card(
     model = ranker.fitted_model()
     size = f"{model.lexical.kind} over {len(model.lexical.words):,} words and {model.n_pairs:,} learned word pairs"
     about = f"A text ranker of [SparseRank](https://pypi.org/project/sparserank/) {__version__}: {size}."
+    dense = model.dense if model.dense is not None and model.dense.weight else None
     parts = [
         f"---\n{header.to_yaml()}\n---",
         f"# {name}",
         f"{about} Loading the files can run no code.",
-        _LOADING.format(name=name),
+        _LOADING.format(name=name, vector="" if dense is None else ", dense=vector"),
+        *([] if dense is None else ["## Requirement", _NEEDS_VECTORS.format(dense=dense)]),
         "## Data",
         data or "The author did not say what the model was trained on.",
     ]
@@ -96,7 +103,7 @@ def _figures(evaluation: Evaluation, baseline: Evaluation | None) -> str:
 
 
 def save_pretrained(ranker: TextRanker, folder: PathLike, *, card: str | None = None, index: bool = True) -> None:
-    """Write a folder as it lies on the Hub: model.safetensors, its index and README.md.
+    """Write a folder as it lies on the Hub: model.safetensors, its index, vectors of documents and README.md.
 
     Parameters
     ----------
@@ -107,8 +114,8 @@ def save_pretrained(ranker: TextRanker, folder: PathLike, *, card: str | None = 
     card : str or None, default=None
         The model card; None is `model_card(ranker)`.
     index : bool, default=True
-        Whether to write the index, which holds the texts of the documents. Without it, the model ranks other documents
-        with `TextRanker.over`.
+        Whether to write the index, which holds the texts of the documents, and vectors of documents. Without them, the
+        model ranks other documents with `TextRanker.over`.
 
     Examples
     --------
@@ -122,7 +129,8 @@ def save_pretrained(ranker: TextRanker, folder: PathLike, *, card: str | None = 
     Path(folder).mkdir(parents=True, exist_ok=True)
     ranker.save(Path(folder, MODEL_FILE))
     if not index:
-        index_path(Path(folder, MODEL_FILE)).unlink(missing_ok=True)
+        for path_of in (index_path, dense_path):
+            path_of(Path(folder, MODEL_FILE)).unlink(missing_ok=True)
     Path(folder, CARD_FILE).write_text(text, encoding="utf-8")
 
 
@@ -148,7 +156,7 @@ def push_to_hub(
     card : str or None, default=None
         The model card; None is `model_card(ranker, name=repo_id)`.
     index : bool, default=True
-        Whether to upload the index, which holds the texts of the documents.
+        Whether to upload the index, which holds the texts of the documents, and vectors of documents.
     private : bool or None, default=None
         Whether a new repository is private; None is the default of the owner.
     revision : str or None, default=None
@@ -165,14 +173,18 @@ def push_to_hub(
     """
     require("huggingface-hub", "0.30")
     from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
 
     hub = HfApi(endpoint=endpoint, token=token)
     text = model_card(ranker, name=repo_id) if card is None else card
     with TemporaryDirectory() as folder:
         save_pretrained(ranker, folder, card=text, index=index)
-        hub.create_repo(repo_id, private=private, exist_ok=True)
         message = f"Text ranker of SparseRank {__version__}"
-        commit = hub.upload_folder(repo_id=repo_id, folder_path=folder, revision=revision, commit_message=message)
+        try:
+            hub.create_repo(repo_id, private=private, exist_ok=True)
+            commit = hub.upload_folder(repo_id=repo_id, folder_path=folder, revision=revision, commit_message=message)
+        except (*HfHubHTTPError.__bases__, OSError, ValueError) as error:  # with those of the HTTP library
+            raise DataError(f"{repo_id}: the Hub does not take the upload: {_one_line(error)}") from None
     return str(commit.commit_url)
 
 
@@ -186,6 +198,9 @@ def from_pretrained(
     endpoint: str | None = None,
 ) -> TextRanker:
     """Load a ranker from a folder, or from a repository of the Hub, which is downloaded once.
+
+    Like `sr.load`, it returns a ranker that needs the vector of a query if the model has a dense score; the card names
+    the embeddings.
 
     Parameters
     ----------
@@ -208,14 +223,20 @@ def from_pretrained(
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-        files = [MODEL_FILE, index_path(MODEL_FILE).name, CARD_FILE]
+        files = [MODEL_FILE, index_path(MODEL_FILE).name, dense_path(MODEL_FILE).name, CARD_FILE]
         options = {"revision": revision, "token": token, "cache_dir": cache_dir, "endpoint": endpoint}
         try:
             found = snapshot_download(str(name), allow_patterns=files, local_files_only=local_files_only, **options)
         except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise DataError(f"{name}: no folder, and no model that the Hub gives: {reason}") from None
+            raise DataError(f"{name}: no folder, and no model that the Hub gives: {_one_line(error)}") from None
         folder = Path(found)
     if not Path(folder, MODEL_FILE).exists():
         raise DataError(f"{name}: contains no {MODEL_FILE}, which `push_to_hub` and `save_pretrained` write")
-    return load_text(Path(folder, MODEL_FILE))
+    ranker = load(Path(folder, MODEL_FILE))
+    if not isinstance(ranker, TextRanker):
+        raise ModelError(f"{name}: expected a text ranker, found {type(ranker).__name__}")
+    return ranker
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
