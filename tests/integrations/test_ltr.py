@@ -1,4 +1,4 @@
-"""LambdaMART on the features of a ranker, with the real LightGBM and XGBoost, and Elasticsearch's plugin."""
+"""LambdaMART on the features of a ranker, with the real LightGBM and XGBoost, and the plugins of two engines."""
 
 from __future__ import annotations
 
@@ -71,6 +71,29 @@ def test_features_are_the_parts_of_the_score(ranker):
     assert features.rows("apple", ["d5"])[0, 1] == pytest.approx(titles.scores(["apple"], ["d5"])[0, 0])
 
 
+def test_every_searched_field_has_a_feature_and_its_text_in_the_engine(tmp_path):
+    docs = {
+        "d1": {"title": "Apples", "body": "red and sweet", "tags": ["malus", "orchard tree"], "year": 1999},
+        "d2": {"title": "Pears", "body": "green and sour", "tags": ["pyrus"], "year": 2000},
+        "d3": {"title": "Figs", "body": "a sweet fruit", "year": 2001},
+    }
+    features = ltr.Features(sr.TextRanker("bm25").fit(docs))
+    assert features.names[:4] == ("bm25", "bm25_title", "bm25_text", "bm25_tags")
+    tags = sr.TextRanker("bm25").fit({"d1": "malus orchard tree", "d2": "pyrus", "d3": ""})
+    for doc_id in docs:
+        assert features.rows("malus", [doc_id])[0, 3] == pytest.approx(tags.scores(["malus"], [doc_id])[0, 0])
+    assert features.lengths.tolist() == [1 + 3 + 3, 1 + 3 + 1, 1 + 3]
+    model = ltr.LambdaMART(features, [{"nodeid": 0, "leaf": 1.0}], 10, {})
+    stored = {one["name"]: one for one in ltr_export.feature_set(model)["featureset"]["features"]}
+    assert stored["bm25_text"]["template"] == {"match": {"text": "{{keywords}}"}}
+    assert stored["bm25_tags"]["template"] == {"match": {"sparserank_field_tags": "{{keywords}}"}}
+    folder = ltr_export.export_ltr(model, tmp_path / "ltr", {"q": "malus"})
+    mapping = json.loads((folder / "mapping.json").read_text())["properties"]
+    assert mapping["sparserank_field_tags"] == {"type": "text"}
+    added = json.loads((folder / "updates-00000.ndjson").read_text().splitlines()[1])["doc"]
+    assert added == {"sparserank_length": 7, "sparserank_clicks": 0.0, "sparserank_field_tags": "malus orchard tree"}
+
+
 def test_the_exported_trees_score_as_the_library_does(ranker, monkeypatch):
     rng = np.random.default_rng(0)
     X = np.round(rng.normal(size=(400, 3)), 1).astype(np.float32)  # many values are thresholds
@@ -114,26 +137,42 @@ def test_search_ranks_the_best_documents_again(model):
     assert model.info["rounds"] == len(model.trees)
 
 
-def test_the_feature_set_has_a_query_for_every_feature_and_the_request_its_parameters(model):
+@pytest.mark.parametrize("engine", ["elasticsearch", "opensearch"])
+def test_the_feature_set_has_a_query_for_every_feature_and_the_request_its_parameters(model, engine):
     stored = ltr_export.feature_set(model)["featureset"]["features"]
-    request = ltr_export.request(model, "malus red")
+    request = ltr_export.request(model, "malus red", engine=engine)
     (params,) = [one["query"]["rescore_query"]["sltr"]["params"] for one in request["rescore"][-1:]]
     assert [one["name"] for one in stored if one["name"] in model.features.names] == list(model.features.names)
     assert {name for one in stored for name in one["params"]} == set(params)
     assert all(set(one) == {"name", "params", "template_language", "template"} for one in stored)
-    terms = params["pairs_for"]["sparse_vector"]["query_vector"]
+    if engine == "elasticsearch":
+        terms = params["pairs_for"]["sparse_vector"]["query_vector"]
+        assert request["query"]["sparse_vector"]["field"] == "sparserank"
+    else:
+        terms = params["pairs_for"]["neural_sparse"]["sparserank"]["query_tokens"]
+        assert set(request["query"]["neural_sparse"]) == {"sparserank"}
+        assert "sparse_vector" not in json.dumps(request)
     assert terms
     assert all(name.endswith("~") and 0.0 < weight <= 64.0 for name, weight in terms.items())
 
 
-def test_the_folder_has_what_the_plugin_needs(model, tmp_path):
-    folder = ltr_export.export_ltr(model, tmp_path / "ltr", {"q": "malus red"}, name="fruit")
+@pytest.mark.parametrize("engine", ["elasticsearch", "opensearch"])
+def test_the_folder_has_what_the_plugin_needs(model, tmp_path, engine):
+    folder = ltr_export.export_ltr(model, tmp_path / "ltr", {"q": "malus red"}, name="fruit", engine=engine)
     names = {"mapping.json", "updates-00000.ndjson", "featureset.json", "model.json", "query.json", "queries.jsonl"}
     assert names | {"README.md", "export.json"} == {path.name for path in folder.iterdir()}
     lines = (folder / "updates-00000.ndjson").read_text().splitlines()
     assert json.loads(lines[0]) == {"update": {"_id": "d0"}}
     assert json.loads(lines[1]) == {"doc": {"sparserank_length": 3, "sparserank_clicks": 0.0}}
-    assert "_ltr/_featureset/fruit/_createmodel" in (folder / "README.md").read_text()
+    readme = (folder / "README.md").read_text()
+    assert "_ltr/_featureset/fruit/_createmodel" in readme
+    assert f"sparserank export --to {engine}`" in readme
+    assert json.loads((folder / "export.json").read_text())["target"] == f"{engine}-ltr"
+    assert json.loads((folder / "query.json").read_text()) == ltr_export.request(
+        model, "malus red", name="fruit", engine=engine
+    )
+    with pytest.raises(ConfigError, match="engine"):
+        ltr_export.export_ltr(model, tmp_path / "other", {"q": "malus"}, engine="solr")
     with pytest.raises(DataError, match="at least one"):
         ltr_export.export_ltr(model, tmp_path / "other", {})
 

@@ -1,7 +1,7 @@
 """Learning to rank with a text ranker: LambdaMART on the scores of words and pairs, by LightGBM or XGBoost.
 
-The features of a query and a document: `bm25` (the lexical score of the model), `bm25_FIELD` of the title and of the
-text alone, `pair_score` (what learned pairs add), `coverage` (the share of the query's known words that it has),
+The features of a query and a document: `bm25` (the lexical score of the model), `bm25_FIELD` of each searched field
+alone, `pair_score` (what learned pairs add), `coverage` (the share of the query's known words that it has),
 `length` and `clicks` (logarithms of the number of words and of prior clicks).
 
 LambdaMART learns from held-out queries, whose pair scores come from pairs of the other queries: pairs fit the queries
@@ -25,7 +25,7 @@ from ..data.records import Qrels
 from ..errors import DataError, NotFitted
 from ..evaluation.ndcg import ndcg
 from ..export import vectors_of
-from ..export.vectors import Vectors
+from ..export.vectors import Vectors, term_name
 from ..search.hit import Hit
 from ..search.results import SearchResults
 from ..text_ranker import TextRanker
@@ -79,7 +79,14 @@ class Features:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the features."""
-        return ("bm25", *(f"bm25_{name}" for name in self.fields), "pair_score", "coverage", "length", "clicks")
+        return (
+            "bm25",
+            *(f"bm25_{term_name(name)}" for name in self.fields),
+            "pair_score",
+            "coverage",
+            "length",
+            "clicks",
+        )
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -87,15 +94,18 @@ class Features:
         return tuple(self.ranker.index_.input_ids)
 
     @cached_property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """The text of every document in each searched field that documents have."""
+        columns = self.ranker.lexical_.columns(self.ranker.index_.input_documents)
+        return {name: texts for name, texts in columns.items() if any(texts)}
+
+    @cached_property
     def fields(self) -> dict[str, TextRanker]:
-        """BM25 of the title alone and of the text alone, for those that documents have."""
-        documents = self.ranker.index_.input_documents
-        columns = {"title": documents.titles, "text": documents.texts}
+        """BM25 of each searched field alone."""
         analyzer = self.ranker.lexical_.analyzer
         return {
-            name: TextRanker("bm25", analyzer=analyzer).fit(dict(zip(documents.ids, texts, strict=True)))
-            for name, texts in columns.items()
-            if any(texts)
+            name: TextRanker("bm25", analyzer=analyzer).fit(dict(zip(self.ids, texts, strict=True)))
+            for name, texts in self.columns.items()
         }
 
     @cached_property
@@ -118,10 +128,9 @@ class Features:
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """The number of words of each document."""
-        documents = self.ranker.index_.input_documents
-        pairs = zip(documents.titles, documents.texts, strict=True)
-        return np.array([len(title.split()) + len(text.split()) for title, text in pairs], np.int64)
+        """The number of words of each document in its searched fields."""
+        rows = zip(*self.columns.values(), strict=True)
+        return np.array([sum(len(text.split()) for text in texts) for texts in rows], np.int64)
 
     @cached_property
     def click_counts(self) -> NDArray[np.float64]:
