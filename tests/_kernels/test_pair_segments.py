@@ -85,3 +85,18 @@ def test_a_chosen_processor_decides_which_instructions_there_are(monkeypatch, fe
     monkeypatch.setattr(config, "CPU_NAME", "generic")
     monkeypatch.setattr(config, "CPU_FEATURES", features)
     assert instructions._has_vectors() == bool(features)
+
+
+@FEW
+@given(SEEDS, st.sampled_from((40, 700, 3_000)), st.sampled_from((0.0, 0.002, 0.05, 0.6)), st.floats(0, 0.5))
+def test_rows_short_and_long_are_copied_in_any_order_of_columns(seed, width, share, threshold):
+    rng = np.random.default_rng(seed)
+    W = csr_array(sparse_numbers(rng, (6, width), share))
+    rows, order = PairRows(W, rng.integers(0, len(PairRows(W).head_sizes), 6)), rng.permutation(width)
+    rows.pending_threshold = threshold
+    dense, expected = W.toarray(), np.zeros(W.shape, np.float32)
+    expected[:, order] = np.sign(dense) * np.maximum(np.abs(dense) - np.float32(threshold), 0)
+    copied = rows.to_csr(order=order)
+    np.testing.assert_allclose(copied.toarray(), expected, rtol=1e-6, atol=1e-7)
+    assert copied.has_canonical_format
+    assert (copied.data != 0).all()

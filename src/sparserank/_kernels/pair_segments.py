@@ -32,6 +32,8 @@ _END = np.uint32(0xFFFFFFFF)
 
 ROW = np.dtype([(name, np.int64) for name in ("level", "start", "capacity", "head", "nonzeros", "tail")])
 """A row: its level, its segment, the numbers stored for its head and how many are not zero, the entries of its tail."""
+SHORT = 128
+"""A row in which at most one of so many columns is not zero is copied by sorting its columns."""
 SPARE = 16
 """Words after the last segment that may be read, and numbers after the packed ones that may be written."""
 
@@ -175,47 +177,56 @@ def count_entries(first, stride, s, rows, head_sizes, values, counts):
 
 
 @njit(cache=True, nogil=True)
-def copy_rows(
-    first, stride, s, order, rows, head_sizes, words, chunks, values, scratch, marks, summary, ptr, out_idx, out_val
-):
-    """Copy the nonzeros of W[i], shrunk by s, to out[ptr[i]:] as columns order[j], which rise.
+def copy_rows(first, stride, s, order, rows, head_sizes, words, chunks, values, scratch, packed, ptr, out_idx, out_val):
+    """Copy the nonzeros of W[i], shrunk by s, to out[ptr[i]:ptr[i + 1]] as columns order[j], which rise.
 
-    `marks` has a bit for each column of the row that is copied, 32 in a number, and `summary` a bit for each number of
-    `marks` that is not 0; both are 0 on entry and on return, and `scratch` has any numbers.
+    `scratch` is 0 for every column, on entry and on return; `packed` has room for 16 numbers. The columns of a short
+    row are sorted. The others are found in `scratch`, 16 at a time.
     """
+    n_chunks = np.uint64((len(order) + 15) >> 4)
     for i in range(first, len(rows), stride):
-        row, n = rows[i], ptr[i]
-        at = row["start"] + words_of_bits(head_sizes[row["level"]])
+        row = rows[i]
+        is_short = SHORT * (ptr[i + 1] - ptr[i]) < len(order)
+        at, n = row["start"] + words_of_bits(head_sizes[row["level"]]), np.uint64(ptr[i])
         for chunk in range((head_sizes[row["level"]] + 15) >> 4):
             mask = np.int64(chunks[2 * row["start"] + chunk])
             while mask:
-                _mark(order, 16 * chunk + lowest_bit(mask), values[at], s, scratch, marks, summary)
+                k = 16 * chunk + lowest_bit(mask)
+                z = soft(values[at], s)
+                if z != _ZERO:  # a head that stores 16 numbers at a time has zeros behind the last column
+                    scratch[order[k]] = z
+                    if is_short:
+                        out_idx[n] = order[k]
+                        n += np.uint64(1)
                 at += 1
                 mask &= mask - 1
         for k in range(at, at + 2 * row["tail"], 2):
-            _mark(order, words[k], values[k + 1], s, scratch, marks, summary)
-        for m in range(len(summary)):
-            group = summary[m]
-            summary[m] = 0
-            while group:
-                k = 32 * m + lowest_bit(group)
-                mask = marks[k]
-                marks[k] = 0
-                while mask:
-                    j = 32 * k + lowest_bit(mask)
+            z = soft(values[k + 1], s)
+            scratch[order[words[k]]] = z
+            if is_short and z != _ZERO:
+                out_idx[n] = order[words[k]]
+                n += np.uint64(1)
+        if is_short:
+            _move_sorted(ptr[i], ptr[i + 1], scratch, out_idx, out_val)
+            continue
+        for chunk in range(n_chunks):
+            mask = compress16(scratch, 16 * chunk, _ZERO, _ZERO, _ZERO, packed, 0) & 0xFFFF
+            while mask:
+                j = np.uint64(16 * chunk + lowest_bit(mask))
+                if scratch[j] != _ZERO:
                     out_idx[n], out_val[n] = j, scratch[j]
-                    n += 1
-                    mask &= mask - 1
-                group &= group - 1
+                    n += np.uint64(1)
+                scratch[j] = _ZERO
+                mask &= mask - 1
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _mark(order, k, z, s, scratch, marks, summary):
-    if abs(z) > s:  # a head that stores 16 numbers at a time has zeros behind the last column
-        j = order[k]
-        scratch[j] = soft(z, s)
-        marks[j >> 5] |= 1 << (j & 31)
-        summary[j >> 10] |= 1 << ((j >> 5) & 31)
+@njit(cache=True, nogil=True)
+def _move_sorted(begin, end, scratch, out_idx, out_val):
+    """Sort out_idx[begin:end], and move the numbers of these columns from scratch to out_val."""
+    out_idx[begin:end].sort()
+    for k in range(begin, end):
+        out_val[k] = scratch[out_idx[k]]
+        scratch[out_idx[k]] = _ZERO
 
 
 @njit(cache=True, nogil=True)

@@ -1,4 +1,4 @@
-"""W during training: rows with a dense head and a sparse tail, in blocks that threads work on.
+"""W during training: rows with a packed head and a sparse tail, in blocks that threads work on.
 
 `_kernels.pair_rows` describes the format and updates rows, `_kernels.pair_shrinkage` has the passes over all rows. This
 module allocates the arrays, decides when to enlarge or compact them, and measures their memory. The number of threads
@@ -221,10 +221,9 @@ class PairRows:
             segments.count_entries(b, BLOCKS, s, self.rows, self.head_sizes, self.blocks[b].values, ptr[1:])
 
         def copy(b: int) -> None:
-            scratch = np.empty(self.shape[1], np.float32)
-            marks, summary = (np.zeros((self.shape[1] >> shift) + 1, np.int64) for shift in (5, 10))
+            scratch, packed = np.zeros(self.shape[1] + segments.SPARE, np.float32), np.empty(16, np.float32)
             segments.copy_rows(
-                b, BLOCKS, s, order, self.rows, self.head_sizes, *self.blocks[b].memory, scratch, marks, summary,
+                b, BLOCKS, s, order, self.rows, self.head_sizes, *self.blocks[b].memory, scratch, packed,
                 ptr, indices, values,
             )  # fmt: skip
 
