@@ -5,6 +5,7 @@ A page asks for one of them with a line of its own, `{{ commands }}` or `{{ http
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import os
@@ -18,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 import sparserank
+from sparserank.errors import NotInstalled
 
 DOCS = Path(__file__).parent
 GALLERY = Path(os.environ.get("SPARSERANK_GALLERY", DOCS.parent / "build/gallery"))
@@ -27,20 +29,34 @@ NOT_IN_PYTHON = {"cli", "service", "experiments", "deprecated"}
 
 
 def public_packages() -> list[str]:
-    """The package, every public package in it that has `__all__`, and the modules that `__all__` names."""
+    """The package, its public packages and integrations that have `__all__`, and the modules that `__all__` names."""
     found = ["sparserank", "sparserank.errors"]
     for module in pkgutil.iter_modules(sparserank.__path__):
         public = module.ispkg and not module.name.startswith("_") and module.name not in NOT_IN_PYTHON
         if public and "__all__" in Path(sparserank.__path__[0], module.name, "__init__.py").read_text():
             found.append(f"sparserank.{module.name}")
+    integrations = sorted(Path(sparserank.__path__[0], "integrations").glob("*.py"))
+    found += [f"sparserank.integrations.{file.stem}" for file in integrations if offered_names(file)]
     modules = [getattr(sparserank, name) for name in sparserank.__all__]
     named = [module.__name__ for module in modules if isinstance(module, ModuleType)]
     return [*found, *(name for name in named if name not in found)]
 
 
+def offered_names(file: Path) -> list[str]:
+    """`__all__` of a file, which may need a library that is not installed."""
+    found = re.search(r"(?m)^__all__ = (\[.*\])$", file.read_text())
+    return ast.literal_eval(found[1]) if found else []
+
+
 def public_names(package: str) -> dict[str, Any]:
-    """What a package or module offers: `__all__`, or what it defines; no modules and no dunder names."""
-    module = importlib.import_module(package)
+    """What a package or module offers: `__all__`, or what it defines; no modules and no dunder names.
+
+    The values are None if the module needs a library that is not installed.
+    """
+    try:
+        module = importlib.import_module(package)
+    except NotInstalled:
+        return dict.fromkeys(offered_names(Path(sparserank.__path__[0], *package.split(".")[1:]).with_suffix(".py")))
     own = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == package]
     offered = getattr(module, "__all__", [name for name in own if hasattr(getattr(module, name), "__qualname__")])
     names = {name: getattr(module, name) for name in offered if not name.startswith("_")}

@@ -116,6 +116,27 @@ def test_every_page_is_in_the_navigation():
         assert f" {page.relative_to(DOCS).as_posix()}\n" in navigation, page
 
 
+def test_every_integration_that_the_pages_import_is_in_the_reference():
+    made, imported = hooks(), set()
+    for page in PAGES:
+        line = r"(?m)^(?:>>> )?from (sparserank\.integrations\.\w+) import (.*)$"
+        imported |= {(where, name) for where, names in re.findall(line, page.read_text()) for name in names.split(", ")}
+    assert len(imported) > 10
+    packages = made.public_packages()
+    assert len({made.page(package) for package in packages}) == len(packages)
+    assert not {
+        (where, name) for where, name in imported if where not in packages or name not in made.public_names(where)
+    }
+
+
+def test_a_reference_lists_an_integration_whose_library_is_missing(monkeypatch):
+    monkeypatch.delitem(sys.modules, "sparserank.integrations.tantivy", raising=False)
+    monkeypatch.setattr("sparserank.integrations.requirement.version", lambda name: "0.1")
+    made = hooks()
+    assert made.public_names("sparserank.integrations.tantivy") == {"TantivySearch": None}
+    assert made.names("sparserank.integrations.tantivy", set()) == "::: sparserank.integrations.tantivy.TantivySearch"
+
+
 def test_the_reference_of_commands_and_of_http_comes_from_the_program():
     made = hooks()
     commands = made.commands()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import re
@@ -132,3 +133,29 @@ def test_the_guide_for_contributors_shows_every_package_in_the_order_of_imports(
     assert there - {"__init__", "__main__", "__pycache__", "py"} <= set(tree)
     known = [depth[name] for name in tree if name in depth]
     assert known == sorted(known)
+
+
+def test_no_package_touches_another_packages_private_names():
+    """Neither imported nor as attributes of other objects than `self`; named tuples have public names with a `_`."""
+    src = ROOT / "src/sparserank"
+    imports, uses, defined = [], [], {}
+    for file in src.rglob("*.py"):
+        package, *_ = file.relative_to(src).parts
+        for node in ast.walk(ast.parse(file.read_text())):
+            place = f"{file.relative_to(src)}:{getattr(node, 'lineno', 0)}"
+            if isinstance(node, ast.ImportFrom) and node.level:
+                base = [*file.relative_to(src).parts[: -node.level], *(node.module or "").split(".")]
+                imports += [(place, package, [part for part in [*base, one.name] if part]) for one in node.names]
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                if ast.unparse(node.value) in ("self", "cls"):  # a subclass may be in another package
+                    continue
+                uses.append((place, package, node.attr))
+            name = next((getattr(node, kind) for kind in ("name", "attr", "id") if hasattr(node, kind)), None)
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) or isinstance(getattr(node, "ctx", None), ast.Store):
+                defined.setdefault(name, set()).add(package)
+    private = re.compile("_[^_]").match
+    for place, package, path in imports:
+        assert path[0] == package or not any(map(private, path[1:])), f"{place}: {'.'.join(path)}"
+    for place, package, name in uses:
+        if private(name) and name in defined and name not in ("_asdict", "_fields", "_replace"):
+            assert package in defined[name], f"{place}: {name} of {defined[name]}"

@@ -10,6 +10,8 @@ from ..data.files import PathLike
 from ..data.records import Documents
 from ..text_ranker import TextRanker, load_text
 
+__all__ = ["BeirSearch", "MtebSearch"]
+
 
 class BeirSearch:
     """A text ranker as a model of BEIR: `EvaluateRetrieval(BeirSearch.from_model(path)).retrieve(corpus, queries)`.

@@ -12,6 +12,7 @@ from ..data.records import Qrels, Run
 from ..errors import ConfigError, DataError
 from ..evaluation import evaluate_run
 
+__all__ = ["Fusion", "tune_fusion"]
 METHODS = ("reciprocal-rank", "weighted")
 WEIGHT_STEPS = 11
 """Weights that `tune` tries: 0, 0.1, …, 1 for the first of two rankings."""

@@ -15,6 +15,8 @@ require("haystack-ai", "2.0")
 
 from haystack import Document, component, default_from_dict, default_to_dict  # noqa: E402
 
+__all__ = ["SparseRankRetriever", "haystack_filter"]
+
 
 @component
 class SparseRankRetriever:

@@ -14,6 +14,7 @@ from ..text_ranker import TextRanker, index_path
 from ..text_ranker.dense_search import dense_path
 from .requirement import require
 
+__all__ = ["from_pretrained", "model_card", "push_to_hub", "save_pretrained"]
 MODEL_FILE = "model.safetensors"
 CARD_FILE = "README.md"
 MAX_CARD_PAIRS = 20
@@ -170,6 +171,12 @@ def push_to_hub(
     -------
     str
         The address of the commit.
+
+    Examples
+    --------
+    >>> ranker = TextRanker("bm25").fit({"d1": "red apples"})
+    >>> push_to_hub(ranker, "me/apples", private=True)  # doctest: +SKIP
+    'https://huggingface.co/me/apples/commit/…'
     """
     require("huggingface-hub", "0.30")
     from huggingface_hub import HfApi
@@ -216,6 +223,14 @@ def from_pretrained(
         Whether to use what is in the cache, without the network.
     endpoint : str or None, default=None
         The address of the Hub; None is the public one, or $HF_ENDPOINT.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_pretrained(TextRanker("bm25").fit({"d1": "red apples"}), folder)
+    ...     from_pretrained(folder).search("apple")[0].id
+    'd1'
     """
     folder = Path(name)
     if not folder.is_dir():

@@ -10,6 +10,8 @@ from ..errors import DataError
 from .requirement import require
 from .runs import as_qrels
 
+__all__ = ["read_ir_datasets"]
+
 
 def read_ir_datasets(datasets: str | Any | Mapping[str, str | Any]) -> Collection:
     """Read a data set of ir_datasets; one that is not on this machine is downloaded by ir_datasets.
@@ -25,6 +27,15 @@ def read_ir_datasets(datasets: str | Any | Mapping[str, str | Any]) -> Collectio
     Collection
         Documents, queries and judgments, which `TextRanker.fit` and `write_beir` take. A single data set is the split
         that its id ends with, or else "train".
+
+    Examples
+    --------
+    >>> import ir_datasets
+    >>> from tempfile import NamedTemporaryFile
+    >>> with NamedTemporaryFile("w", suffix=".tsv") as file:
+    ...     print("d1\\tred apples", file=file, flush=True)
+    ...     read_ir_datasets(ir_datasets.create_dataset(docs_tsv=file.name)).documents.texts
+    ('red apples',)
     """
     require("ir-datasets", "0.5")
     if not isinstance(datasets, Mapping):

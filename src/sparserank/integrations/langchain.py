@@ -19,6 +19,8 @@ from langchain_core.callbacks import CallbackManagerForRetrieverRun  # noqa: E40
 from langchain_core.documents import Document  # noqa: E402
 from langchain_core.retrievers import BaseRetriever  # noqa: E402
 
+__all__ = ["HybridRetriever", "SparseRankRetriever"]
+
 
 class SparseRankRetriever(FromModel, BaseRetriever):
     """A text ranker as a LangChain retriever: `invoke`, `ainvoke`, `batch`, and a step of any chain.

@@ -19,6 +19,7 @@ from llama_index.core.base.base_retriever import BaseRetriever  # noqa: E402
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode  # noqa: E402
 from llama_index.core.vector_stores import MetadataFilters  # noqa: E402
 
+__all__ = ["SparseRankRetriever", "metadata_filter"]
 _HIDDEN = ["id", "score", "explanation"]
 """Metadata that neither a language model nor an embedding reads."""
 _OPERATORS = {"nin": "not in", "any": "in", "contains": "=="}

@@ -39,6 +39,7 @@ from .requirement import require
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+__all__ = ["Features", "LambdaMART", "fit_lambdamart"]
 LIBRARIES = {"lightgbm": ("lightgbm", "4.5"), "xgboost": ("xgboost-cpu", "2.1")}
 LEAVES, RATES, ROUNDS = (4, 8, 16), (0.05, 0.1), (25, 50, 100, 200)
 """Leaves of a tree, learning rates and numbers of trees to choose from."""
@@ -296,6 +297,15 @@ def fit_lambdamart(
     -------
     LambdaMART
         The trees. `info` says whether they help: compare `ndcg` with `ndcg_of_ranker`.
+
+    Examples
+    --------
+    >>> fruits = ("apple", "pear", "plum", "fig", "lime", "kiwi", "date", "grape")
+    >>> docs = {fruit: f"{fruit} juice" for fruit in fruits}
+    >>> queries, qrels = docs, {fruit: {fruit: 1} for fruit in fruits}
+    >>> model = fit_lambdamart(TextRanker("bm25").fit(docs, queries, qrels), queries, qrels)
+    >>> model.search("plum juice", k=1)[0].id, model.info["queries"]
+    ('plum', 8)
     """
     validation.choice("library", library, tuple(LIBRARIES))
     require(*LIBRARIES[library])

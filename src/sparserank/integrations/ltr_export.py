@@ -23,6 +23,7 @@ from ..export.vectors import LEARNED, term_name
 from .ltr import LambdaMART
 from .ltr_trees import smallest_sum
 
+__all__ = ["export_ltr"]
 NAME = "sparserank"
 LENGTH, CLICKS = "sparserank_length", "sparserank_clicks"
 PLUGINS = {
@@ -195,6 +196,17 @@ def export_ltr(
     -------
     Path
         The folder.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sparserank import TextRanker
+    >>> from sparserank.integrations.ltr import Features, LambdaMART
+    >>> features = Features(TextRanker("bm25").fit({"d1": "red apples", "d2": "a pear"}))
+    >>> model = LambdaMART(features, [{"nodeid": 0, "leaf": 1.0}], depth=100, info={})
+    >>> with TemporaryDirectory() as folder:
+    ...     sorted(path.name for path in export_ltr(model, f"{folder}/ltr", {"q1": "apple"}).glob("*.json"))
+    ['export.json', 'featureset.json', 'mapping.json', 'model.json', 'query.json']
     """
     if not queries:
         raise DataError("there are no queries: give at least one")

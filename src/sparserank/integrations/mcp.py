@@ -18,6 +18,7 @@ require("mcp", "2.0")
 from mcp.server.mcpserver import MCPServer  # noqa: E402
 from mcp.server.mcpserver.exceptions import ToolError  # noqa: E402
 
+__all__ = ["create_server"]
 MAX_RESULTS = 100
 INSTRUCTIONS = (
     "Search a collection of documents. `search` finds documents, `document` returns the whole text of one, `explain` "

@@ -20,6 +20,8 @@ from mkdocs.plugins import BasePlugin  # noqa: E402
 
 from .static_docs import LEARN_FROM, MAX_PAIRS, SCRIPT, Page, build_search  # noqa: E402
 
+__all__ = ["SparseRankPlugin"]
+
 
 class SparseRankConfig(Config):
     """The options of the plugin in mkdocs.yml."""

@@ -17,6 +17,8 @@ require("pyterrier", "1.0")
 import pandas as pd  # noqa: E402
 import pyterrier as pt  # noqa: E402
 
+__all__ = ["SparseRankTransformer"]
+
 
 class SparseRankTransformer(FromModel, pt.Transformer):
     """A text ranker as a stage of PyTerrier pipelines.

@@ -12,6 +12,8 @@ from ..data.formats.lines import qrels_from_rows
 from ..data.frames import is_frame
 from ..errors import DataError
 
+__all__ = ["as_qrels", "as_run"]
+
 
 def as_run(run: Any) -> dict[str, dict[str, float]]:
     """Return a run of another tool as {query id: {document id: score}}.

@@ -19,6 +19,7 @@ from ..errors import DataError
 from ..export import export
 from ..text_ranker import TextRanker
 
+__all__ = ["Page", "build_search"]
 LEARN_FROM = ("titles", "openings", "headings", "links")
 MAX_PAIRS = 30_000
 SCRIPT, HOME = "site.mjs", "index.html"
@@ -149,6 +150,14 @@ def build_search(
     -------
     mapping
         The summary of the export.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> pages = [Page("a/", "Apples", "<p>Red and sweet.</p>"), Page("b/", "Pears", "<p>Green.</p>")]
+    >>> with TemporaryDirectory() as folder:
+    ...     build_search(pages, folder, learn_from=())["documents"]
+    2
     """
     documents = {page.id: page.record() for page in pages}
     if not any(one["text"] for one in documents.values()):

@@ -29,6 +29,7 @@ require("tantivy", "0.22")
 
 import tantivy  # noqa: E402
 
+__all__ = ["TantivySearch"]
 FIELD = "content"
 WRITER_BYTES = 64 << 20
 
