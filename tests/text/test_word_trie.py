@@ -47,6 +47,24 @@ def test_a_prefix_finds_the_words_that_start_with_it(words, prefix):
     assert [ordered[i] for i in WordTrie(ordered).with_prefix(prefix)] == [w for w in ordered if w.startswith(prefix)]
 
 
+@given(words=st.sets(LETTERS, max_size=40), prefix=LETTERS, errors=st.integers(0, 2))
+@example(words={"strawberry"}, prefix="starwb", errors=1)
+@example(words={"abc", "bca"}, prefix="a", errors=1)
+@example(words={"b" * (MAX_LETTERS + 1), "b" * MAX_LETTERS}, prefix="cb", errors=1)
+def test_beginnings_within_a_distance_have_the_words_of_the_definition(words, prefix, errors):
+    ordered = sorted(words)
+    trie = WordTrie(ordered)
+    found = trie.beginnings(prefix, errors)
+    wanted = {
+        word
+        for word in words
+        if any(oracles.edit_distance(prefix, word[:n]) <= errors for n in range(1, len(word) + 1))
+    }
+    covered = [ordered[i] for one in found for i in trie.with_prefix(one)]
+    assert sorted(covered) == (sorted(wanted) if prefix else []), "each word once"
+    assert all(oracles.edit_distance(prefix, one) <= errors for one in found)
+
+
 def test_more_words_than_there_is_room_for_are_all_found():
     words = sorted(a + b + c for a in "abcdefgh" for b in "abcdefgh" for c in "abcdefgh")
     assert len(WordTrie(words).within("xyz", 2)) == 0
@@ -76,6 +94,9 @@ def test_spellings_are_searched_and_stems_only_for_a_stem():
     assert [one.spelling for one in forms.within("studj", 1, stems=True)] == ["studies"]
     assert forms.within("hors", 0) == []
     assert len(forms.with_prefix("hors")[0]) == 1
+    for typed, column, letters in (("hsors", 0, 4 / 6), ("sthdyi", columns[0], 6 / 8)):
+        near, share = forms.with_prefix(*forms.beginnings(typed, errors=1))
+        assert (near.tolist(), share.tolist()) == ([column], [letters]), "of horses, of studying"
 
 
 @pytest.mark.parametrize("typed", ["élephnt", "elephnt"])

@@ -11,7 +11,7 @@ from sparserank.search.results import Correction
 from sparserank.text_ranker.query_rewriting import rewrite
 from sparserank.text_ranker.searcher import TextSearcher
 
-from .. import motors
+from .. import motors, oracles
 from ..motors import learned_anyway
 
 DOCS = {
@@ -163,23 +163,78 @@ def test_a_stored_model_forgives_as_before(ranker, tmp_path):
         assert loaded.search(text, typos=True, prefix=True) == ranker.search(text, typos=True, prefix=True)
 
 
-def test_results_never_disappear_while_a_query_is_typed(real):
+def test_an_unfinished_word_with_a_typing_error_is_completed_if_nothing_begins_with_it():
+    ranker = sr.TextRanker("bm25").fit({"a": "strawberry cake", "b": "strap", "c": "a long road", "d": "Zürich"})
+    texts = ["strw", "stt", "roaf", "starwbe", "strswbxr", "lonk", "xong", "z\u00fcrj"]
+    found = [ids(ranker.search(text, typos=True, prefix=True)) for text in texts]
+    assert found == [["b", "a"], ["b", "a"], ["c"], ["a"], ["a"], ["c"], ["c"], ["d"]]
+    assert ranker.search("starwbe", prefix=True) == ranker.search("starwbe", typos=True) == []
+    pair = ranker.explain("starwbe", "a", typos=True, prefix=True).pairs[0]
+    assert (pair.query, pair.document, pair.note) == ("starwbe", "strawberri", "begins with starwbe, 1 typo")
+    assert ranker.explain("strswbxr", "a", typos=True, prefix=True).pairs[0].note == "begins with strswbxr, 2 typos"
+    assert ranker.search("starwbe", typos=True, prefix=True).corrections == ()
+
+
+@pytest.mark.parametrize("text", ["starwbe ", "starwbe the", "q", "201", "strxxx"])
+def test_finished_words_numbers_single_letters_and_more_errors_are_not_completed(text):
+    assert sr.TextRanker("bm25").fit({"a": "strawberry", "b": "210"}).search(text, typos=True, prefix=True) == []
+
+
+def test_words_that_are_known_or_corrected_are_not_completed_with_errors():
+    docs = {"a": "strawberry", "b": "straw", "c": "the strand"}
+    ranker = sr.TextRanker("bm25").fit(docs)
+    assert ids(ranker.search("strnad", typos=True, prefix=True)) == ["c"], "corrected"
+    assert ids(ranker.search("strawberry", typos=True, prefix=True)) == ["a"]
+    assert ids(ranker.search("strand the", typos=True, prefix=True)) == ["c"], "a stop word adds nothing"
+    assert set(ids(ranker.search("stw", typos=True, prefix=True))) == {"a", "b", "c"}
+
+
+def test_completions_with_errors_are_those_of_the_definition():
+    """The fewest errors; the same first letter if it is possible; all words that documents have."""
+    rng, letters = np.random.default_rng(0), list("abc")
+    for _ in range(15):
+        words = sorted({"".join(rng.choice(letters, rng.integers(2, 11))) for _ in range(12)})
+        ranker = sr.TextRanker("bm25", analyzer=None).fit({f"{word}-d": word for word in words})
+        for _ in range(30):
+            typed = "".join(rng.choice([*letters, "d"], rng.integers(1, 11)))
+            found = {hit.id[:-2] for hit in ranker.search(typed, 20, typos=True, prefix=True)}
+            if ranker.search(typed, 20, prefix=True) or ranker.search(typed, 20, typos=True):
+                continue
+            beginnings = [(word, word[:n]) for word in words for n in range(1, len(word) + 1)]
+            wanted = set()
+            for errors in range(1, (len(typed) >= 2) + (len(typed) >= 8) + 1):
+                near = [one for one in beginnings if oracles.edit_distance(typed, one[1]) == errors]
+                near = [one for one in near if one[1][0] == typed[0]] or near
+                if near:
+                    wanted = {word for word, _ in near}
+                    break
+            assert found == wanted, typed
+
+
+def mistyped(word, rng):
+    """A letter is left out, doubled, replaced, or swapped with the next."""
+    at = int(rng.integers(len(word) - 1))
+    changed = (word[at + 1 :], word[at] + word[at:], chr(97 + rng.integers(26)) + word[at + 1 :])
+    swapped = word[at + 1] + word[at] + word[at + 2 :]
+    return word[:at] + (*changed, swapped)[rng.integers(4)]
+
+
+def test_results_never_disappear_while_a_query_is_typed_even_with_an_error(real):
     real("nfcorpus")
     collection = load("nfcorpus")
     ranker = sr.TextRanker("bm25").fit(collection.documents)
-    forms = ranker.lexical_.spelling_index
-    steps = 0
-    for text in list(collection.queries.values())[::400]:
+    rng, without_exact = np.random.default_rng(0), 0
+    words = [word for word in ranker.lexical_.spelling_index.words if word.isalpha() and len(word) > 3]
+    texts = [mistyped(str(word), rng) for word in rng.choice(words, 200, replace=False)]
+    for text in [*texts, *list(collection.queries.values())[::400]]:
         existed = False
         for end in range(1, len(text) + 1):
             typed = text[:end]
-            found = ranker.search(typed, 1, prefix=True)
-            last = typed.lower().rpartition(" ")[2]
-            if existed and last.isalnum() and len(forms.with_prefix(last)[0]):
-                steps += 1
-                assert found, typed
+            found = ranker.search(typed, 1, typos=True, prefix=True)
+            assert found or not existed or typed.endswith(" "), typed  # a blank ends a stop word
             existed |= bool(found)
-    assert steps > 100
+            without_exact += bool(found) and not ranker.search(typed, 1, prefix=True)
+    assert without_exact > 200
 
 
 def test_rewriting_needs_no_words():

@@ -49,8 +49,11 @@ def build_trie(codes, starts, longest):
 
 
 @njit(cache=True, nogil=True)
-def words_within(letter, child, word, masks, n, allowed, words, errors):
+def words_within(letter, child, word, masks, n, allowed, beginnings, words, numbers):
     """Write the words with at most len(allowed) - 1 errors and their numbers of errors; return how many there are.
+
+    With `beginnings`, the words may go on: write the first word of each node whose letters have at most so many errors
+    and whose parents have more, and the number of its letters.
 
     An error is an insertion, a deletion, a substitution or a transposition of neighbours, and no letter is changed
     twice (optimal string alignment). The query has n < 62 letters; bit i of masks[c] says that its letter i - 1 is c.
@@ -80,10 +83,15 @@ def words_within(letter, child, word, masks, n, allowed, words, errors):
             alive |= bits & allowed[j]
             if distance < 0 and bits & end:
                 distance = j
-        if distance >= 0 and word[node] >= 0:
+        if distance >= 0 and (beginnings or word[node] >= 0):
             if found < len(words):
-                words[found], errors[found] = word[node], distance
+                first = node
+                while word[first] < 0:
+                    first = child[first]
+                words[found], numbers[found] = word[first], d if beginnings else distance
             found += 1
+            if beginnings:
+                continue
         if alive and d < n + k:
             path[d] = mask
             d += 1

@@ -28,6 +28,8 @@ class SurfaceForms:
     [Candidate(column=0, spelling='apples', errors=1)]
     >>> forms.with_prefix("app")
     (array([0], dtype=int32), array([0.6]))
+    >>> forms.beginnings("ppl", errors=1)
+    ['appl']
     """
 
     def __init__(self, features: TextFeatures) -> None:
@@ -54,15 +56,25 @@ class SurfaceForms:
         """Return a word without accents if its stem has none."""
         return strip_accents(word) if self._folds_accents else word
 
-    def with_prefix(self, prefix: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the columns with a spelling that starts with these letters, and the share of letters that they are."""
-        found = self._trie.with_prefix(self.fold(prefix))
-        at = np.arange(self._starts[found.start], self._starts[found.stop])
-        at = at[~self._is_stem[at]]
+    def with_prefix(self, *prefixes: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the columns with a spelling that starts with these letters, and the share of letters that they are.
+
+        No prefix is the beginning of another one.
+        """
+        found = [(len(prefix), self._trie.with_prefix(self.fold(prefix))) for prefix in prefixes]
+        ranges = [np.arange(self._starts[words.start], self._starts[words.stop]) for _, words in found]
+        at = np.concatenate([np.zeros(0, np.int64), *ranges])
+        letters = np.repeat([n for n, _ in found], [len(entries) for entries in ranges])
+        kept = ~self._is_stem[at]
+        at = at[kept]
         columns, place = np.unique(self._columns[at], return_inverse=True)
         share = np.zeros(len(columns))
-        np.maximum.at(share, place, len(prefix) / self._lengths[at])
+        np.maximum.at(share, place, letters[kept] / self._lengths[at])
         return columns, share
+
+    def beginnings(self, prefix: str, errors: int) -> list[str]:
+        """Return the shortest beginnings of words that differ from these letters by at most so many errors."""
+        return self._trie.beginnings(self.fold(prefix), errors)
 
     def within(self, word: str, errors: int, *, stems: bool = False) -> list[Candidate]:
         """Return the columns with a spelling that has at most so many errors; of several spellings the nearest.

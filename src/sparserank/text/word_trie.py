@@ -85,7 +85,28 @@ class WordTrie:
         last = sum(1 << i for i in range(n - half + 1))
         return out | self._search(self._backward, word[::-1], [every] + [every & ~last] * errors)
 
-    def _search(self, trie: _Trie, word: str, allowed: list[int]) -> dict[int, int]:
+    def beginnings(self, prefix: str, errors: int) -> list[str]:
+        """Return the shortest beginnings of words that differ from these letters by at most so many errors.
+
+        Parameters
+        ----------
+        prefix : str
+            The first letters.
+        errors : int
+            The largest number of errors.
+
+        Examples
+        --------
+        >>> WordTrie(["apple", "dishwasher", "dishwater", "maple"]).beginnings("dixhwa", errors=1)
+        ['dishwa']
+        """
+        if not 0 < len(prefix) <= MAX_LETTERS:
+            return []
+        every = (1 << (len(prefix) + 1)) - 1
+        found = self._search(self._forward, prefix, [every] * (errors + 1), beginnings=True)
+        return [self._words[word][:n_letters] for word, n_letters in found.items()]
+
+    def _search(self, trie: _Trie, word: str, allowed: list[int], beginnings: bool = False) -> dict[int, int]:
         from .._kernels.word_trie import words_within
 
         masks = np.zeros(len(self._alphabet) + 1, np.uint64)
@@ -95,10 +116,10 @@ class WordTrie:
                 masks[letter] |= np.uint64(2 << i)
         room, limits = 256, np.array(allowed, np.uint64)
         while True:
-            found, errors = np.empty(room, np.int32), np.empty(room, np.int8)
-            n = words_within(*trie[1:], masks, len(word), limits, found, errors)
+            found, numbers = np.empty(room, np.int32), np.empty(room, np.int8)
+            n = words_within(*trie[1:], masks, len(word), limits, beginnings, found, numbers)
             if n <= room:
-                return dict(zip(trie.words[found[:n]].tolist(), errors[:n].tolist(), strict=True))
+                return dict(zip(trie.words[found[:n]].tolist(), numbers[:n].tolist(), strict=True))
             room = n
 
 

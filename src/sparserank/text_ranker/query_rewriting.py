@@ -2,7 +2,8 @@
 
 A word that no document has is replaced by the nearest word that documents have, and a rare word gets a much more
 frequent neighbour beside it. An unfinished word stands for all words that begin with it; together they weigh as much as
-one word that is as frequent as all of them. Words that are added beside a word which documents have are scaled down, so
+one word that is as frequent as all of them. If no word begins with it and none is near, it stands for those that begin
+with it but for the fewest typing errors. Words that are added beside a word which documents have are scaled down, so
 that no document scores more through them than any document scores through the word itself.
 """
 
@@ -27,6 +28,8 @@ from .model import TextModel
 
 MIN_LETTERS = {1: 4, 2: 8}
 """The letters that a word needs for so many errors."""
+MIN_LETTERS_UNFINISHED = {1: 2, 2: 8}
+"""The letters that an unfinished word needs for so many errors."""
 RARE_DOCUMENTS = 2
 """A word of at most so many documents may be a typing error of the documents themselves."""
 FREQUENCY_RATIO = 20
@@ -95,14 +98,18 @@ def rewrite(model: TextModel, index: Index, text: str, typos: bool, prefix: bool
     frequency, lexical = _Frequencies(index), model.lexical
     words = list(_words(lexical.features, text))
     start = _unfinished(lexical.features, text) if prefix else None
-    completions = _completions(model, frequency, text[start:], words) if start is not None else {}
+    unfinished = "" if start is None else text[start:]
+    completions, n_typos = _completions(model, frequency, unfinished, words), 0
+    finished = [word for word in words if not completions or word.end < len(text)]
+    nearest = {word: _best_correction(model, frequency, word) for word in finished} if typos else {}
+    if typos and not completions and _is_unknown(model, frequency, text, words) and not (words and nearest[words[-1]]):
+        completions, n_typos = _near_completions(model, frequency, unfinished)
     added = [completions] if completions else []
-    notes = dict.fromkeys(completions, Note(text[start:], f"{BEGINS_WITH} {text[start:]}"))
+    completed = f"{BEGINS_WITH} {unfinished}" + (f", {n_typos} typo{'s' * (n_typos > 1)}" if n_typos else "")
+    notes = dict.fromkeys(completions, Note(unfinished, completed))
     corrected, corrections, word_notes = text, [], {}
-    for word in reversed(words) if typos else ():  # from the end, so that positions before a change stay valid
-        if completions and word.end == len(text):
-            continue
-        best = _best_correction(model, frequency, word)
+    for word in reversed(nearest):  # from the end, so that positions before a change stay valid
+        best = nearest[word]
         if best is None:
             continue
         spelling, stem = text[word.start : word.end], lexical.words[best.column]
@@ -180,10 +187,41 @@ def _unfinished(features: TextFeatures, text: str) -> int | None:
 
 def _completions(model: TextModel, frequency: _Frequencies, typed: str, words: list[_Word]) -> dict[int, float]:
     """Return the columns of words that begin with the typed letters and are not the typed word, with their weights."""
+    letters = fold(typed, model.lexical.features.analyzer_.lowercase)
+    exact = words[-1].column if words and words[-1].spelling == letters else -1
+    return _weights(model, frequency, [letters] if letters else [], exact)
+
+
+def _near_completions(model: TextModel, frequency: _Frequencies, typed: str) -> tuple[dict[int, float], int]:
+    """Return the columns of words that begin with the typed letters but for the fewest errors, and their number.
+
+    Words with the same first letter are enough. Digits and scripts without blanks have no errors, as in corrections.
+    """
+    forms = model.lexical.spelling_index
+    letters = forms.fold(fold(typed, model.lexical.features.analyzer_.lowercase))
+    if SEGMENTED.search(letters) or not letters.isalpha():
+        return {}, 0
+    for errors, least in MIN_LETTERS_UNFINISHED.items():
+        found = forms.beginnings(letters, errors) if len(letters) >= least else []
+        for prefixes in ([one for one in found if one[0] == letters[0]], found):
+            if completions := _weights(model, frequency, prefixes):
+                return completions, errors
+    return {}, 0
+
+
+def _is_unknown(model: TextModel, frequency: _Frequencies, text: str, words: list[_Word]) -> bool:
+    """Return whether the end of a text is a word without documents and pairs, or the text has stop words only."""
+    if not words:
+        return True
+    last = words[-1]
+    return last.end == len(text) and not frequency.of(last.column) and not model.has_pairs(last.stem)
+
+
+def _weights(model: TextModel, frequency: _Frequencies, prefixes: list[str], exact: int = -1) -> dict[int, float]:
+    """Return the columns of words that begin with one of the prefixes, without one column, with their weights."""
     features = model.lexical.features
-    columns, share = model.lexical.spelling_index.with_prefix(fold(typed, features.analyzer_.lowercase))
+    columns, share = model.lexical.spelling_index.with_prefix(*prefixes)
     found = frequency.of_all(columns)
-    exact = words[-1].column if words and words[-1].spelling == fold(typed, features.analyzer_.lowercase) else -1
     kept = (found > 0) & (columns != exact)
     columns, share, found = columns[kept], share[kept], found[kept]
     frequency_of_all = np.minimum(found.sum(keepdims=True), features.documents_)
