@@ -3,7 +3,7 @@
 import { exactSearch } from "./api.js";
 import { button, element, failure, loading, pluralize, roving, screenReaderText } from "./elements.js";
 import { beirQrels, beirQueries, download, loadGrades, normalized, trecQrels } from "./qrels.js";
-import { foundWords, linkOf, marked, wordMarks } from "./results.js";
+import { linkOf, passage } from "./results.js";
 import { tokenForm } from "./token.js";
 
 const KEY = "sparserank.queries";
@@ -156,7 +156,7 @@ function judgedResult(result, place, answer, queue, redraw) {
   }));
   const item = element("li", { class: "card" },
     element("fieldset", {}, element("legend", {}, url ? element("a", { href: url.href, target: "_blank", rel: "noreferrer noopener" }, name, screenReaderText(" (in a new tab)")) : name),
-      result.passage.text && element("p", { class: "passage" }, ...marked(result.passage.text, wordMarks(result.passage.text, foundWords(result)))),
+      result.passage.text && passage(result),
       element("div", { class: "grades" }, ...GRADES.map(([label], number) => element("label", { for: inputs[number].id }, inputs[number], `${number} ${label}`)))));
   item.addEventListener("keydown", (event) => {
     const input = inputs[Number(event.key)];

@@ -16,27 +16,43 @@ export function marked(text, marks) {
   return out;
 }
 
-/** The marks of some words in a text, whole words only. */
+// Han, kana, Thai, Lao, Khmer and Myanmar write no blanks: there, words are found by pairs of neighbouring characters.
+const SEGMENTED = "(?:(?=[\\p{L}\\p{N}])[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}]|[\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}])";
+const RUNS = new RegExp(`(${SEGMENTED}+|(?:(?!${SEGMENTED})[\\p{L}\\p{N}_])+)`, "u");
+const IS_SEGMENTED = new RegExp(`^${SEGMENTED}{2,}$`, "u");
+const folded = (text) => text.normalize("NFKC").toLowerCase();
+
+/** The words of a run with their places: the run, or its pairs of characters if its script writes no blanks. */
+function wordsOf(run) {
+  const letters = Array.from(run);
+  if (!IS_SEGMENTED.test(run)) return [{ word: folded(run), start: 0, end: letters.length }];
+  return letters.slice(1).map((letter, at) => ({ word: folded(letters[at] + letter), start: at, end: at + 2 }));
+}
+
+/** The marks of some words in a text, whole words only; pairs of characters that overlap share a mark. */
 export function wordMarks(text, words) {
   const marks = [];
   let at = 0;
-  for (const part of text.split(/([\p{L}\p{N}_]+)/u)) {
-    const length = Array.from(part).length;
-    const kind = words.get(part.toLowerCase());
-    if (kind) marks.push({ start: at, end: at + length, class: kind });
-    at += length;
+  for (const part of text.split(RUNS)) {
+    for (const { word, start, end } of wordsOf(part)) {
+      const [kind, last] = [words.get(word), marks.at(-1)];
+      if (kind && last && last.end > at + start) last.end = at + end;
+      else if (kind) marks.push({ start: at + start, end: at + end, class: kind });
+    }
+    at += Array.from(part).length;
   }
   return marks;
 }
 
-/** Marked words of a passage in lower case, with their kind, for the title and the whole text. */
+/** Marked words of a passage, folded, with their kind, for the title and the whole text. */
 export function foundWords(result) {
   const letters = Array.from(result.passage?.text ?? "");
-  return new Map((result.passage?.marks ?? []).map((mark) =>
-    [letters.slice(mark.start, mark.end).join("").toLowerCase(), kindOf(mark)]));
+  return new Map((result.passage?.marks ?? []).flatMap((mark) =>
+    wordsOf(letters.slice(mark.start, mark.end).join("")).map(({ word }) => [word, kindOf(mark)])));
 }
 
-function passage(result) {
+/** The passage of a result with its marks. */
+export function passage(result) {
   const marks = result.passage.marks.map((mark) => ({ start: mark.start, end: mark.end, class: kindOf(mark) }));
   return element("p", { class: "passage" }, ...marked(result.passage.text, marks));
 }
