@@ -43,7 +43,7 @@ def results(page: Any) -> None:
 
 
 def why(page: Any) -> None:
-    """The five pairs that matter."""
+    """Same words, and the groups of learned pairs that matter."""
     results(page)
     page.locator(".why").first.click()
 

@@ -123,6 +123,21 @@ def test_an_explanation_is_the_rankers(service, ranker):
     assert found["version"] == 1
 
 
+@pytest.mark.parametrize("pairs", [None, 0, 1])
+def test_an_explanation_has_the_learned_pairs_in_groups(service, ranker, pairs):
+    query = "red blue green car ship"
+    found = post(service, "/explain", query=query, document="automobile-red", pairs=pairs)
+    why = ranker.explain(query, "automobile-red")
+    assert len(why.learned_groups) > 1
+    expected = [group._asdict() for group in why.learned_groups][:pairs]
+    assert found["groups"] == json.loads(json.dumps(expected))
+    assert found["explained_share"] == why.explained_share
+    named = {word for group in expected for word in group["documents"]} | {one["document"] for one in found["pairs"]}
+    assert ("automobil" in found["display"]) == ("automobil" in named)
+    stop_words = post(service, "/explain", query="the", document="automobile-red")
+    assert (stop_words["groups"], stop_words["explained_share"]) == ([], None)
+
+
 def test_two_documents_are_compared(service, ranker):
     found = post(service, "/compare", query="red car", first="automobile-red", second="boat-red")
     expected = ranker.compare("red car", "automobile-red", "boat-red").to_dict()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,7 +164,7 @@ class Explanation:
         """The contributions by document word: one line for all query words that look for it. They sum to the score."""
         return _lines(self.pairs)
 
-    @property
+    @cached_property
     def learned_groups(self) -> tuple[WordGroup, ...]:
         """The contributions of learned pairs: query words with the document words that they find."""
         return group_words(self.learned)

@@ -205,8 +205,13 @@ async def explain(body: schemas.ExplainRequest, request: Request) -> Response:
     work.explain(explainer.n_terms, 1)
     with service_of(request).telemetry.span("explain", documents=1):
         explanation = _explanation(model, explainer, body.document, body.pairs, with_score=True)
+        learned = explainer.learned(body.document)
     work.add_pairs(len(explanation["pairs"]))
-    display = spellings(model, explanation["pairs"])
+    groups = learned.learned_groups[: body.pairs]
+    explanation["groups"] = [group._asdict() for group in groups]
+    explanation["explained_share"] = learned.explained_share
+    grouped = [{"query": group.query, "document": word} for group in groups for word in group.documents]
+    display = spellings(model, [*explanation["pairs"], *grouped])
     return json_response({"version": model.version.number, **explanation, "display": display})
 
 

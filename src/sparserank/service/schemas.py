@@ -257,6 +257,14 @@ class DocumentResponse(BaseModel):
     metadata: dict[str, Any]
 
 
+class Group(BaseModel):
+    """A query word, at most six document words that it finds, and what they add to the score together."""
+
+    query: str
+    documents: list[str]
+    contribution: float
+
+
 class ExplainResponse(BaseModel):
     """A score and the pairs that sum to it."""
 
@@ -264,6 +272,13 @@ class ExplainResponse(BaseModel):
     version: int
     pairs: list[Pair]
     rest: Rest | None = None
+    split: Split
+    groups: Annotated[
+        list[Group], Field(description="The learned pairs in groups, largest first; at most as many as `pairs`.")
+    ]
+    explained_share: Annotated[
+        float | None, Field(description="The share of the learned part that the five largest groups are.")
+    ]
     passage: Passage
     display: Display
 

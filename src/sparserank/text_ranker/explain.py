@@ -93,12 +93,17 @@ class QueryExplainer:
         words, own = self.model.lexical.words, self._lexical.indices.astype(np.int64)
         value = self._lexical.data.astype(np.float64) * self.index.weights_of(doc_id, own).astype(np.float64)
         lexical = _explanation(value, own, own, self._lexical_word, words)
+        return lexical, self.learned(doc_id)
+
+    def learned(self, doc_id: str) -> Explanation:
+        """Explain the score of learned pairs."""
         if self._pairs is None or self.model.vocabulary is None:
-            return lexical, Explanation(0.0, ())
+            return Explanation(0.0, ())
         rows, columns, weight = self._pairs
         terms = columns + len(self.model.lexical.words)
         value = weight * self.index.weights_of(doc_id, terms).astype(np.float64)
-        return lexical, _explanation(value, rows, columns, self._learned_word, words)
+        found = _explanation(value, rows, columns, self._learned_word, self.model.lexical.words)
+        return replace(found, learned=found.pairs)
 
     def _lexical_word(self, column: int) -> tuple[str, str]:
         """The query word of a column and its note."""

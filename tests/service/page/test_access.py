@@ -208,9 +208,9 @@ def test_an_opened_result_has_few_tab_stops_and_arrows_reach_its_pairs(service, 
     places = walk(page, "#result-1")
     assert [name for name, _ in places] == ["pair-words", "", "", "title"]
     page.locator(".pair-words").first.focus()
-    for _ in range(4):
+    for _ in range(page.locator(".pair-words").count() - 1):
         page.keyboard.press("ArrowDown")
-    expect(page.locator(".pair-words").nth(4)).to_be_focused()
+    expect(page.locator(".pair-words").last).to_be_focused()
     page.keyboard.press("ArrowDown")
     expect(page.locator(".pair-words").first).to_be_focused()
 

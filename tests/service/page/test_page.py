@@ -40,20 +40,30 @@ def test_results_appear_while_typing_with_same_and_learned_words_marked(service,
     picture(page, "search")
 
 
-def test_why_is_a_bar_the_five_pairs_that_matter_with_their_share_and_the_rest_in_groups(service, visits):
+def test_why_is_a_bar_the_same_words_and_five_groups_of_learned_pairs_with_their_share(service, visits):
     page = visits.open(service.url)
     search(page, "red green car ship")
     panel = open_why(page)
+    place = page.locator(".title").first.get_attribute("data-document")
+    asked = {"query": "red green car ship", "document": place, "typos": True, "prefix": True}
+    found = page.request.post(f"{service.url}explain", data=asked).json()
+    lexical = [pair["contribution"] for pair in found["pairs"] if not pair["learned"]][:5]
+    groups = found["groups"][:5]
+    expect(panel.locator(".pair.lexical")).to_have_count(len(lexical))
+    expect(panel.locator(".pair.learned")).to_have_count(len(groups))
     values = [number(text) for text in panel.locator(".pair .value").all_inner_texts()]
-    assert len(values) == 5
-    assert values == sorted(values, key=abs, reverse=True)
-    score = number(re.search(r"Score ([\d.]+)", panel.inner_text())[1])
-    rest = [number(text) for text in re.findall(r"[+−]\d+\.\d+", panel.locator(".rest").inner_text())]
-    assert sum(values) + sum(rest) == pytest.approx(score, abs=0.05)
-    share = int(re.search(r"These 5 are (\d+) % of the score", panel.inner_text())[1])
-    away = re.search(r"take ([\d.]+) away", panel.inner_text())
-    total = score + 2 * (number(away[1]) if away else 0.0)
-    assert share == pytest.approx(100 * sum(map(abs, values)) / total, abs=2)
+    assert values == pytest.approx([*lexical, *(group["contribution"] for group in groups)], abs=0.006)
+    for text, (query, documents, _) in zip(
+        panel.locator(".pair.learned .words").all_inner_texts(), map(dict.values, groups), strict=True
+    ):
+        words = ", ".join(found["display"].get(word, word) for word in documents)
+        assert re.split(r"→\s*looks for\s*", text) == ([f"{query} learned"] if documents == [query] else [query, words])
+    assert any(len(group["documents"]) > 1 for group in groups)
+    share = int(re.search(r"(?:These \d groups are|This group is) (\d+) % of the learned part", panel.inner_text())[1])
+    assert share == pytest.approx(100 * found["explained_share"], abs=0.5)
+    rest = panel.locator(".rest")
+    others = [number(text) for text in re.findall(r"[+−]\d+\.\d+", rest.inner_text() if rest.count() else "")]
+    assert sum(values) + sum(others) == pytest.approx(found["score"], abs=0.05)
     parts = re.search(r"(\d+) % same words, (\d+) % learned pairs", panel.inner_text())
     assert int(parts[1]) + int(parts[2]) in (99, 100, 101)
     picture(page, "why")

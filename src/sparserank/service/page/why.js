@@ -1,4 +1,5 @@
-// Why a result is there: how much same words and learned pairs add, the five pairs that matter, and the rest in groups.
+// Why a result is there: how much same words and learned pairs add, the largest of both, and the rest in two sums.
+// Learned pairs are in groups: a query word with the document words that it finds.
 
 import { explain } from "./api.js";
 import { asTyped, button, byId, element, failure, loading, openSheet, percent, pluralize, roving, screenReaderText, signed, spelled, sum } from "./elements.js";
@@ -17,6 +18,12 @@ export function pairText(pair) {
   if (pair.query === pair.document) return element("span", { class: "words" }, asTyped(pair.query), kindOf(pair) === "learned" && element("small", {}, " learned"));
   return element("span", { class: "words" }, asTyped(pair.query), element("span", { class: "arrow", "aria-hidden": "true" }, "→"),
     screenReaderText(" looks for "), spelled(pair.document));
+}
+
+/** A query word as the user spelled it, and the document words that it finds. */
+function groupText({ query, documents }) {
+  if (documents.length === 1) return pairText({ query, document: documents[0], learned: true });
+  return element("span", { class: "words" }, asTyped(query), element("span", { class: "arrow", "aria-hidden": "true" }, "→"), screenReaderText(" looks for "), documents.map(spelled).join(", "));
 }
 
 /** A bar of `value` in a track from `low` (≤ 0) to `high`. The CSP allows widths in the style object only. */
@@ -44,25 +51,12 @@ export function splitBar(result) {
   return { segments, text: `${percent(found.lexical / total)} same words, ${percent(found.learned / total)} learned pairs`, away: found.away };
 }
 
-/** The largest pairs by size, with their share of all that words and pairs add or take away. */
-function largest(result) {
-  const shown = [...result.pairs].sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution)).slice(0, SHOWN);
-  const all = sum(Object.values(parts(result))) || 1;
-  return { shown, share: sum(shown.map((pair) => Math.abs(pair.contribution))) / all };
-}
-
-function restText(result, shown) {
-  const others = result.pairs.filter((pair) => !shown.includes(pair));
-  const number = others.length + result.rest.pairs;
-  if (!number) return null;
-  const add = (chosen) => sum(others.filter(chosen).map((pair) => pair.contribution));
-  const groups = [
-    ["same words", add((pair) => !pair.learned && pair.contribution > 0) + result.rest.lexical],
-    ["learned pairs", add((pair) => pair.learned && pair.contribution > 0) + result.rest.learned],
-    ["pairs that lower it", add((pair) => pair.contribution < 0) + result.rest.away],
-  ].filter(([, value]) => Math.abs(value) >= 0.00005);
-  return element("span", { class: "rest" }, ` The other ${number === 1 ? "one adds" : `${number.toLocaleString("en")} add`}: `,
-    groups.map(([name, value]) => `${name} ${signed(value)}`).join(", ") || "0.00", ".");
+/** What the words and groups that are not shown add, by the sums of both parts. */
+function restText(result, lexical, groups) {
+  const add = (shown) => sum(shown.map((one) => one.contribution));
+  const words = result.split.lexical - add(lexical);
+  const rest = [["same words", words], ["learned pairs", result.score - add([...lexical, ...groups]) - words]].filter(([, value]) => Math.abs(value) >= 0.005);
+  return rest.length > 0 && element("span", { class: "rest" }, ` All others add: ${rest.map(([name, value]) => `${name} ${signed(value)}`).join(", ")}.`);
 }
 
 /** The panel under a result; its pairs are loaded when it opens. act: {word(word), compare()}; compare is null for the only result. */
@@ -83,22 +77,24 @@ export function whyPanel(result, answer, act) {
 
 function whyContent(result, answer, act) {
   const name = result.title || result.id;
-  const { shown, share } = largest(result);
-  const values = shown.map((pair) => pair.contribution);
+  const lexical = result.pairs.filter((pair) => !pair.learned).slice(0, SHOWN);
+  const groups = result.groups.slice(0, SHOWN);
+  const shown = [...lexical.map((pair) => [pair, "lexical", pairText(pair)]), ...groups.map((group) => [group, "learned", groupText(group)])];
+  const values = shown.map(([one]) => one.contribution);
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
-  const row = (pair) => element("li", { class: `pair ${kindOf(pair)}` },
-    element("button", { type: "button", class: "pair-words", title: "What does this word look for?", onclick: () => act.word(asTyped(pair.query)) }, pairText(pair)),
-    bar(pair.contribution, low, high), element("span", { class: "value" }, signed(pair.contribution)));
+  const row = ([one, kind, text]) => element("li", { class: `pair ${kind}` },
+    element("button", { type: "button", class: "pair-words", title: "What does this word look for?", onclick: () => act.word(asTyped(one.query)) }, text),
+    bar(one.contribution, low, high), element("span", { class: "value" }, signed(one.contribution)));
   const split = splitBar(result);
-  const count = shown.length === 1 ? "This pair is" : `These ${shown.length} are`;
+  const count = groups.length === 1 ? "This group is" : `These ${groups.length} groups are`;
   return [
     element("p", { class: "split-text" }, `Score ${result.score.toFixed(2)}: `, split.text,
       split.away > 0.005 ? `; other pairs take ${split.away.toFixed(2)} away.` : "."),
-    shown.length > 0 && roving(element("ol", { class: "pairs", "aria-label": "The pairs that matter most" }, ...shown.map(row)), ".pair-words"),
-    shown.length > 0 && element("p", { class: "share" }, `${count} ${percent(share)} of the score.`, restText(result, shown)),
+    shown.length > 0 && roving(element("ol", { class: "pairs", "aria-label": "Same words, and the largest groups of learned pairs" }, ...shown.map(row)), ".pair-words"),
+    shown.length > 0 && element("p", { class: "share" }, groups.length > 0 && `${count} ${percent(result.explained_share)} of the learned part.`, restText(result, lexical, groups)),
     element("div", { class: "why-more" },
       act.compare && button(`Compare ${name} with another result`, { onclick: act.compare }, "Compare with another result"),
-      result.pairs.length + result.rest.pairs > SHOWN && button(`All pairs of ${name}`, { onclick: () => openAllPairs(result, answer) }, "All pairs"))].filter(Boolean);
+      result.pairs.length + result.rest.pairs > lexical.length && button(`All pairs of ${name}`, { onclick: () => openAllPairs(result, answer) }, "All pairs"))].filter(Boolean);
 }
 
 /** Every pair of a score, as a table without controls. */
