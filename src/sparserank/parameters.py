@@ -105,6 +105,20 @@ class Parameters:
         return BaseEstimator().__sklearn_tags__()
 
 
+class Summary:
+    """Base class of fitted parts: a readable `repr` and an HTML table of the counts and settings in `_summary`."""
+
+    def _summary(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """Show counts and settings, no arrays."""
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._summary().items())})"
+
+    def _repr_html_(self) -> str:
+        return html_table(("part", "value"), self._summary().items(), type(self).__name__)
+
+
 def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
     """Return an HTML table for notebooks; every cell is escaped.
 

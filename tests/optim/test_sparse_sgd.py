@@ -16,7 +16,8 @@ from sparserank.optim import SparseSGD
 from sparserank.optim.losses import Hinge
 from sparserank.optim.pair_batch import Sides, Slots, to_arrays
 from sparserank.optim.pair_rows import PairRows, Pool, head_sizes
-from sparserank.optim.penalties import L1, GroupL1, NoPenalty
+from sparserank.optim.penalties import L1, L2, GroupL1, NoPenalty
+from sparserank.optim.problems import BilinearProblem
 from sparserank.optim.pruning import DensityController, keep_largest
 from sparserank.optim.scores import Bilinear
 from sparserank.preferences import Triples
@@ -185,6 +186,16 @@ def test_many_small_pieces_are_added_as_well_as_few_large_ones(square):
     whole = learned(square, L1(2e-4), 100)
     broken = learned(square, L1(2e-4), 100, pieces=range(3, 600, 3))
     assert np.abs(whole - broken).max() <= 1e-5 * np.abs(whole).max()
+
+
+def test_solve_is_a_training_over_all_triples(square):
+    solution = SparseSGD(5.0, "decay", 20, n_jobs=1).solve(
+        BilinearProblem(square.score, square.triples), L1(2e-4), square.start
+    )
+    assert np.array_equal(solution.weights.toarray(), learned(square, L1(2e-4), 20))
+    assert (solution.info["n_iter"], solution.history[-1].steps) == (600, 600)
+    with pytest.raises(ConfigError, match="SparseSGD needs the penalty NoPenalty or L1 or GroupL1; got L2"):
+        SparseSGD().solve(BilinearProblem(square.score, square.triples), L2(0.1), square.start)
 
 
 def test_watching_changes_no_bit_and_tells_the_truth(square):

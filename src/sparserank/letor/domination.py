@@ -53,27 +53,27 @@ class DominationSolver:
     descent: CoordinateDescent
     n_jobs: int | None = None
 
-    def solve(self, score: Linear, queries: Queries, max_features: int | None) -> Solution:
+    def fit_one(self, score: Linear, queries: Queries, max_features: int | None) -> Solution:
         """One w."""
         problem = LinearProblem(score, queries, self.loss)
         return self.descent.solve(problem, self.penalty, max_features=max_features)
 
-    def solve_topic(self, score: Linear, queries: Queries, max_features: int | None) -> Solution | None:
+    def fit_topic(self, score: Linear, queries: Queries, max_features: int | None) -> Solution | None:
         """The w of one topic; None if all its grades are equal."""
         if select_windows(self.loss, queries).skipped == len(queries):
             return None
-        return DominationSolver.solve(self, score, queries, max_features)
+        return DominationSolver.fit_one(self, score, queries, max_features)
 
-    def solve_topics(
+    def fit_topics(
         self, score: Linear, grades: Any, rows: TopicRows, max_features: int | None
     ) -> list[Solution | None]:
         """The w of every column of grades."""
 
-        def solve(topic: int) -> Solution | None:
-            return self.solve_topic(score, rows.by_query(grades, topic), max_features)
+        def fit(topic: int) -> Solution | None:
+            return self.fit_topic(score, rows.by_query(grades, topic), max_features)
 
         with ThreadPoolExecutor(validation.threads(self.n_jobs)) as pool:
-            return list(pool.map(solve, range(grades.shape[1])))
+            return list(pool.map(fit, range(grades.shape[1])))
 
 
 @dataclass(eq=False, repr=False)
@@ -202,7 +202,7 @@ class DominationRanker(LinearRanker):
     def _train(self, X: Any, queries: Queries, solver: DominationSolver | None = None) -> None:
         solver = solver or self._make_solver(DominationSolver)
         self.skipped_queries_ = select_windows(solver.loss, queries).skipped
-        solution = solver.solve(Linear.of(X), queries, self.max_features)
+        solution = solver.fit_one(Linear.of(X), queries, self.max_features)
         self.coef_, self.solution_, info = solution.weights, solution, solution.info
         self.n_iter_, self.alpha_, self.objective_ = info["epochs"], info["penalty"].alpha, info["objective"]
         self.violation_, self.converged_ = info["relative_violation"], info["converged"]
@@ -216,10 +216,10 @@ class DominationRanker(LinearRanker):
         score, scale = Linear.of(X), np.ones(X.shape[1])
         rows = TopicRows(qid, weights.get("sample_weight"), margins)
         if self.share > 0.0:
-            first = [one.weights for one in solver.solve_topics(score, grades, rows, None) if one is not None]
+            first = [one.weights for one in solver.fit_topics(score, grades, rows, None) if one is not None]
             scale = shared_scale(np.stack(first), self.share) if first else scale
             score = score.scaled(scale)
-        solutions = solver.solve_topics(score, grades, rows, self.max_features)
+        solutions = solver.fit_topics(score, grades, rows, self.max_features)
         rescaled = [None if one is None else replace(one, weights=one.weights * scale) for one in solutions]
         self._set_topics(rescaled, len(scale), solver.penalty.alpha)
 

@@ -131,7 +131,7 @@ class ClosedForm:
         left, M = self._solve(problem, ridge, Y)
         return iterate_rows(left, self.documents, M, problem.shape[1])
 
-    def solve(self, problem: ListProblem, ridge: Ridge, prune: RowPruning) -> csr_array:
+    def compute_weights(self, problem: ListProblem, ridge: Ridge, prune: RowPruning) -> csr_array:
         """W, pruned block by block."""
         left, M = self._solve(problem, ridge)
         D = self.documents.X

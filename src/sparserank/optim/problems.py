@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..preferences import Triples
 from ..preferences.queries import Queries
 from .document_source import DocumentSource
-from .losses import Domination, Squared
-from .scores import Linear
+from .losses import Domination, Hinge, Squared
+from .scores import Bilinear, Linear
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -144,6 +145,15 @@ class LabelProblem:
     X: csr_array
     labels: NDArray[np.int64]
     loss: ClassVar[None] = None
+
+
+@dataclass(frozen=True)
+class BilinearProblem:
+    """The hinge loss of triples, in their order, by the score qᵀWd."""
+
+    score: Bilinear
+    triples: Triples
+    loss: ClassVar[Hinge] = Hinge()
 
 
 @dataclass(frozen=True)

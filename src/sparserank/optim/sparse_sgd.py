@@ -29,9 +29,10 @@ from .pair_batch import Grams, Sides, Slots, compute_center_margins, renumber_co
 from .pair_rows import PairRows, Pool
 from .pattern_sgd import PatternTraining
 from .penalties import L1, GroupL1, NoPenalty, Penalty
+from .problems import BilinearProblem
 from .pruning import DensityController
 from .scores import Bilinear
-from .solver import Solver, TrainingState
+from .solver import Solution, Solver, TrainingState
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -91,12 +92,28 @@ class SparseSGD(Solver):
             return self.eta0 * np.maximum(0.0, 1.0 - (step - 1.0) / float(self.horizon or 1))
         return self.eta0 / np.sqrt(step)
 
+    def solve(self, problem: BilinearProblem, penalty: Penalty, init: csr_array) -> Solution:
+        """Take the triples of a problem once, in their order.
+
+        Parameters
+        ----------
+        problem : BilinearProblem
+            The score, the triples and their loss.
+        penalty : Penalty
+            The penalty of W.
+        init : csr_array
+            W before the first step.
+        """
+        training = self.training(problem.score, problem.loss, penalty, init)
+        training.advance(problem.triples, every=max(len(problem.triples.query), 1))
+        return Solution(training.weights(), tuple(training.curve.points), {"n_iter": training.steps})
+
     @renamed_parameters({"wanted": "max_pairs"})
     def training(
         self, score: Bilinear, loss: Hinge, penalty: Penalty, start: csr_array, centre: csr_array | None = None,
         *, pattern: bool = False, max_pairs: int | None = None, slack: float = 1.0,
     ) -> Training | PatternTraining:  # fmt: skip
-        """Return a training before its first step. It takes triples as they come, so it has no `solve`.
+        """Return a training before its first step, for triples that come piece by piece.
 
         Parameters
         ----------

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation
 from ..deprecated import renamed_parameters
 from ..errors import DataError
+from ..parameters import Summary
 from .columns import Floats, Ints, factorize, freeze_arrays, judgments, numbers, positions, triples, weights
 from .windows import EACH, grade_windows, label_windows, triple_windows
 
@@ -37,8 +38,8 @@ class Triples(NamedTuple):
     worse: Ints
 
 
-@dataclass(frozen=True)
-class Preferences:
+@dataclass(frozen=True, repr=False)
+class Preferences(Summary):
     """Preferences over items 0 … n_items - 1; made by one of the `from_…` constructors.
 
     Attributes
@@ -86,6 +87,9 @@ class Preferences:
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
+
+    def _summary(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("n_pairs", "n_items", "n_queries", "skipped")}
 
     @classmethod
     def from_labels(cls, y: ArrayLike) -> Preferences:

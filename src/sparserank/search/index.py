@@ -21,6 +21,7 @@ from ..data.formats.tensors import map_tensors, write_tensors
 from ..data.records import Documents
 from ..deprecated import renamed_parameters
 from ..errors import DataError, ModelError
+from ..parameters import Summary
 from .encoded_query import EncodedQuery
 from .expansion import Expansion
 from .filters import FilterLike, parse_filter
@@ -43,8 +44,8 @@ MAX_DELETED_SHARE = 0.5
 """A segment with a larger share of deleted documents is rebuilt."""
 
 
-@dataclass(frozen=True)
-class Index(StoredDocuments):
+@dataclass(frozen=True, repr=False)
+class Index(Summary, StoredDocuments):
     """Documents and their postings by term. Documents have numbers; those of the first segment come first.
 
     Parameters
@@ -68,6 +69,9 @@ class Index(StoredDocuments):
     segments: tuple[Segment, ...]
     made_for: str = ""
     expansion: Expansion | None = None
+
+    def _summary(self) -> dict[str, Any]:
+        return {"n_documents": len(self), "n_terms": self.n_terms, "n_segments": len(self.segments)}
 
     @classmethod
     def build(cls, matrix: csr_array, documents: Documents, made_for: str = "") -> Index:

@@ -21,6 +21,7 @@ from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
 from ..optim.penalties import GroupL1
 from ..optim.scores import Bilinear
+from ..parameters import Parameters
 from ..preferences import Preferences
 from .errors import check_settings, executor_errors
 from .mixing import PartitionTraining, StepPlan
@@ -36,7 +37,7 @@ DEFAULT_ROUNDS = 10
 """docs/explanation/cluster-figures.md shows the effect of more or fewer rounds."""
 
 
-class SparkBilinearRanker:
+class SparkBilinearRanker(Parameters):
     """Learns a `BilinearRanker` on a cluster.
 
     Parameters

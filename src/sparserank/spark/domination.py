@@ -25,6 +25,7 @@ from ..optim.penalties import Separable
 from ..optim.problems import LinearProblem, select_windows
 from ..optim.scores import Linear
 from ..optim.solver import Solution
+from ..parameters import Parameters
 from ..preferences.queries import Queries
 from .blocks import ordered_sum
 from .broadcast import BroadcastParts
@@ -39,7 +40,7 @@ LBFGS_MEMORY = 20
 """Steps that L-BFGS remembers."""
 
 
-class SparkDominationRanker:
+class SparkDominationRanker(Parameters):
     """Learns a `DominationRanker` on a cluster.
 
     Parameters
@@ -96,7 +97,7 @@ class SparkDominationSolver(DominationSolver):
     spark: Any = None
     partitions: int = 1
 
-    def solve_topics(
+    def fit_topics(
         self, score: Linear, grades: Any, rows: TopicRows, max_features: int | None
     ) -> list[Solution | None]:
         """The w of every column of grades, each on one executor."""
@@ -104,19 +105,19 @@ class SparkDominationSolver(DominationSolver):
         local = DominationSolver(self.loss, self.penalty, self.descent)
         broadcast = context.broadcast((local, score, rows, grades))
 
-        def solve(topic: int) -> Solution | None:
+        def fit(topic: int) -> Solution | None:
             solver: DominationSolver
             solver, columns, by_row, graded = broadcast.value
-            return solver.solve_topic(columns, by_row.by_query(graded, topic), max_features)
+            return solver.fit_topic(columns, by_row.by_query(graded, topic), max_features)
 
         try:
             solutions: list[Solution | None]
-            solutions = context.parallelize(range(grades.shape[1]), self.partitions).map(solve).collect()
+            solutions = context.parallelize(range(grades.shape[1]), self.partitions).map(fit).collect()
             return solutions
         finally:
             broadcast.destroy()
 
-    def solve(self, score: Linear, queries: Queries, max_features: int | None) -> Solution:
+    def fit_one(self, score: Linear, queries: Queries, max_features: int | None) -> Solution:
         """One w over all queries."""
         from scipy.sparse import csc_array
 

@@ -15,6 +15,7 @@ from ..data.files import PathLike
 from ..data.records import Documents, Qrels
 from ..deprecated import renamed_parameters
 from ..errors import ConfigError, DataError
+from ..parameters import Parameters
 from ..search import Index
 from ..text_ranker.document_names import DocumentNames
 from ..text_ranker.indexed_model import Docs
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class SparkTextRanker:
+class SparkTextRanker(Parameters):
     """Learns a `TextRanker` from documents on a cluster.
 
     The driver holds the queries, the judgments and W, and matrices of words; no document is sent to it.

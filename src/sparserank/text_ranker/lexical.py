@@ -20,6 +20,7 @@ from ..base.parameters_file import storable
 from ..data.formats.tensors import Tensors, pack_strings
 from ..data.records import Documents
 from ..errors import ConfigError, DataError, ModelError, NotInstalled, SparseRankError
+from ..parameters import Summary
 from ..text import Analyzer, TextFeatures
 from ..text.analyzer import as_analyzer
 from ..text.segmentation import segmenter_version
@@ -121,7 +122,7 @@ def as_lexical(value: Any) -> BM25 | Cosine:
     return BM25() if validation.choice("lexical", value, LEXICAL) == "bm25" else Cosine()
 
 
-class LexicalModel:
+class LexicalModel(Summary):
     """A fitted lexical scoring: `fit` returns the rows of documents, `queries` those of queries.
 
     >>> model = LexicalModel()
@@ -145,6 +146,10 @@ class LexicalModel:
         else:
             self.features = TextFeatures("sublinear", unit=True, analyzer=analyzer)
         self.segmenter_version = segmenter_version(analyzer.segmenter)
+
+    def _summary(self) -> dict[str, Any]:
+        n_words = len(getattr(self.features, "words_", ()))  # none before the fit
+        return {"scoring": self.scoring, "analyzer": self.analyzer, "n_words": n_words}
 
     @property
     def kind(self) -> str:

@@ -24,6 +24,7 @@ from ..data.formats.tensors import Tensors, pack_csr
 from ..data.records import Documents
 from ..deprecated import renamed_attribute
 from ..errors import ModelError
+from ..parameters import Summary
 from ..search.encoded_query import EncodedQuery, KernelRows
 from ..text.tokens import with_grams
 from .analyzer_file import pack_spellings, stored_spellings
@@ -64,8 +65,8 @@ class PairTable(WordPairs):
         return [(self._word(self.document_words_, i), float(total[i])) for i in best]
 
 
-@dataclass(frozen=True)
-class TextModel:
+@dataclass(frozen=True, repr=False)
+class TextModel(Summary):
     """The fitted model; `vocabulary` and `W` are None if it has the lexical part alone.
 
     info : facts about the training, such as the chosen hyperparameters and held-out nDCG.
@@ -85,6 +86,9 @@ class TextModel:
     gain = renamed_attribute("gain", "pair_weight")
     edits = renamed_attribute("edits", "constraints")
     told = renamed_attribute("told", "info")
+
+    def _summary(self) -> dict[str, Any]:
+        return {"lexical": self.lexical, "n_pairs": self.n_pairs, "pair_weight": self.pair_weight}
 
     @property
     def n_terms(self) -> int:

@@ -139,7 +139,7 @@ class PairLearner:
         problem, limits = replace(lists, query_normalization=query_normalization), self.constraints
         importance, budget = Importance.of(problem, ridge), self.budget.times(FIRST_FACTOR if refit else 1)
         pruning = RowPruning(problem.shape, importance, budget, limits.forbidden, limits.barred, self.n_jobs)
-        return closed_form.solve(problem, ridge, pruning)
+        return closed_form.compute_weights(problem, ridge, pruning)
 
     def fit_residual(
         self,
