@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from ..errors import DataError
+
+T = TypeVar("T")
 
 UNIT_S = 0.0005
 MAX_EXPLAINED_TERMS = 500_000
@@ -89,6 +92,21 @@ class Work:
             self._seconds += now - self._start
             await asyncio.sleep(0)
             self._start = time.thread_time()
+
+    async def in_thread(self, function: Callable[..., T], *args: object) -> T:
+        """Run a function in a thread, and count what it computes."""
+        self._seconds += time.thread_time() - self._start
+        try:
+            return await asyncio.to_thread(self._measured, function, *args)
+        finally:
+            self._start = time.thread_time()
+
+    def _measured(self, function: Callable[..., T], *args: object) -> T:
+        start = time.thread_time()
+        try:
+            return function(*args)
+        finally:
+            self._seconds += time.thread_time() - start
 
     def units(self) -> float:
         """Return what the request costs beyond the unit that every request costs."""

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from ..errors import DataError, FilterError
 from .cost import TooExpensive
 from .impressions import InvalidImpression
+from .reloader import Busy
 from .schemas import Problem
 from .store import Conflict, NotStored
 
@@ -61,14 +62,18 @@ def add_exception_handlers(app: FastAPI) -> None:
         (FilterError, 422),
         (InvalidImpression, 422),
         (TooExpensive, 422),
+        (Busy, 429),
         (NotStored, 503),
     ):
         app.add_exception_handler(exception, _handler(status))
 
 
 def _handler(status: int) -> Any:
+    waits = {429: "1", 503: "5"}
+    headers = {"retry-after": waits[status]} if status in waits else None
+
     async def handle(request: Request, error: Exception) -> Response:
-        return problem(status, str(error), {"retry-after": "5"} if status == 503 else None)
+        return problem(status, str(error), headers)
 
     return handle
 

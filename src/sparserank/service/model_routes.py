@@ -12,7 +12,9 @@ from fastapi import APIRouter, Query, Request, Response
 from ..errors import SparseRankError
 from ..versions import Version
 from . import model_schemas, schemas
+from .cost import Work
 from .exception_handlers import NotFound, error_responses, problem
+from .reloader import Busy
 from .state import NEEDS_TOKEN, json_response, model_of, service_of, services_of, spellings
 
 router = APIRouter()
@@ -55,11 +57,16 @@ async def changes(
     reloader = service_of(request).reloader
     if version is not None and version not in {one.number for one in reloader.versions()}:
         raise NotFound(f"there is no version {version}; /model lists all versions")
-    since = datetime.now(UTC) - timedelta(days=days)
+    since, work = datetime.now(UTC) - timedelta(days=days), Work()
+    request.scope["work"] = work
     try:
-        compare = (reloader.changes_since, since, k) if version is None else (reloader.changes_of, version, k)
-        found = await asyncio.to_thread(*compare)
+        if version is None:
+            found = await work.in_thread(reloader.changes_since, since, k)
+        else:
+            found = await work.in_thread(reloader.changes_of, version, k)
         return json_response({**found, "display": spellings(model_of(request), found["changes"])})
+    except Busy:
+        raise
     except SparseRankError as error:  # for example a damaged old version
         return problem(409, str(error))
 

@@ -32,11 +32,16 @@ POLL_INTERVAL_S = 0.5
 """Time between two checks for a new version."""
 MAX_CHANGES = 1000
 """Changed pairs that are kept for a pair of versions."""
-
+MAX_COMPARISONS = 64
+"""Pairs of versions whose changes are kept; the first to come is the first to go."""
 MAX_EXAMPLES = 6
 """Example queries on the page."""
 
 Weights = list[tuple[str, float]]
+
+
+class Busy(SparseRankError):
+    """Two other versions are being compared; the same request may be sent again."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,7 @@ class ModelReloader:
         self._index_id = self._own_index_id(self._model.version)
         self._trial = self._load_trial()
         self._reloading, self._comparing = threading.Lock(), threading.Lock()
-        self._changes: tuple[tuple[int, int], list[dict[str, Any]]] | None = None
+        self._changes: dict[tuple[int, int], list[dict[str, Any]]] = {}
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -191,14 +196,25 @@ class ModelReloader:
         return self._compare(number if parent is None else parent, number, k)
 
     def _compare(self, before: int, after: int, k: int) -> dict[str, Any]:
-        with self._comparing:  # concurrent requests share one comparison
-            if self._changes is None or self._changes[0] != (before, after):
-                model = self.model()
-                same = before == after
-                new = model.ranker if same or after == model.version.number else load_model(self.registry.path(after))
-                changes = [] if same else diff(load_model(self.registry.path(before)), new, MAX_CHANGES)
-                self._changes = (before, after), [change._asdict() for change in changes]
-            return {"before": before, "after": after, "changes": self._changes[1][:k]}
+        """Return what is known, or compute it; versions never change. Only one computation at a time, else Busy."""
+        known = [] if before == after else self._changes.get((before, after))
+        if known is None:
+            if not self._comparing.acquire(blocking=False):
+                raise Busy("two other versions are being compared; try again in a moment")
+            try:
+                known = self._compute_changes(before, after)
+            finally:
+                self._comparing.release()
+        return {"before": before, "after": after, "changes": known[:k]}
+
+    def _compute_changes(self, before: int, after: int) -> list[dict[str, Any]]:
+        served = self.model()
+        new = served.ranker if after == served.version.number else load_model(self.registry.path(after))
+        changes = [one._asdict() for one in diff(load_model(self.registry.path(before)), new, MAX_CHANGES)]
+        self._changes[before, after] = changes
+        if len(self._changes) > MAX_COMPARISONS:
+            del self._changes[next(iter(self._changes))]
+        return changes
 
     def start(self) -> None:
         """Start to check for new versions."""

@@ -22,14 +22,16 @@ function changeText({ query, document, before, after }) {
 function changesOfVersion(version) {
   const body = element("div", {}, loading());
   const details = element("details", { class: "changed" }, element("summary", {}, "What it changed"), body);
-  details.addEventListener("toggle", async () => {
+  const load = async () => {
     try {
       const { changes } = await changesOf(version.number, CHANGES);
       body.replaceChildren(changes.length ? element("ul", { class: "changes" }, ...changes.map(changeText)) : element("p", {}, "No pair of words."));
     } catch (trouble) {
       body.replaceChildren(failure(trouble));
+      if (trouble.kind === "busy" && body.isConnected) setTimeout(load, 1000 * trouble.wait);
     }
-  }, { once: true });
+  };
+  details.addEventListener("toggle", load, { once: true });
   return details;
 }
 
@@ -44,7 +46,7 @@ function figures({ check }) {
     element("dt", {}, label), element("dd", {}, `${figure(check.before?.[name])} → ${figure(check.after[name])}`))));
 }
 
-function versionItem(version, current, serve) {
+function versionItem(version, { version: current, trial }, serve) {
   const own = version.number === current;
   const back = button(`Serve version ${version.number} again`, {
     class: "restore",
@@ -57,7 +59,8 @@ function versionItem(version, current, serve) {
   return element("li", { class: own ? "current" : null, "aria-current": own ? "true" : null },
     element("div", { class: "version-head" }, element("h3", {}, `Version ${version.number}`), own && element("span", { class: "badge" }, "served now"),
       element("time", { datetime: version.made, title: version.made }, ago(version.made))),
-    element("p", {}, `${version.why.charAt(0).toUpperCase()}${version.why.slice(1)}. ${pluralize(version.pairs, "word pair")}.`), figures(version), version.parent !== null && changesOfVersion(version), !own && back);
+    element("p", {}, `${version.why.charAt(0).toUpperCase()}${version.why.slice(1)}. ${pluralize(version.pairs, "word pair")}.`), figures(version), version.parent !== null && changesOfVersion(version),
+    !own && version.number !== trial?.candidate && back); // a candidate has buttons of its own
 }
 
 /** The outcome of the last learning round. */
@@ -96,7 +99,7 @@ export async function drawModel(view, act) {
         element("dl", { class: "facts" }, ...rows.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, Number(value ?? 0).toLocaleString("en"))))),
         learnerText(found.learner),
         trialItem(found.trial, { promote: (number) => change(promote, number), withdraw: (number) => change(withdraw, number) }),
-        element("ol", { class: "versions", reversed: true }, ...[...found.versions].reverse().map((one) => versionItem(one, found.version, serve)))].filter(Boolean));
+        element("ol", { class: "versions", reversed: true }, ...[...found.versions].reverse().map((one) => versionItem(one, found, serve)))].filter(Boolean));
     } catch (trouble) {
       body.replaceChildren(failure(trouble), button("Try again", { class: "again", onclick: draw }));
     }
