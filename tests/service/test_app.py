@@ -7,6 +7,7 @@ import json
 import pytest
 
 import sparserank as sr
+from sparserank.service import cost
 from sparserank.text_ranker import load_text
 
 
@@ -76,9 +77,22 @@ def test_a_document_is_returned_as_it_was_indexed(service):
         "title": "red boat",
         "text": "It has a sail number0.",
         "metadata": {"thing": "boat", "number": 0},
+        "next": None,
     }
     missing = service.client.get("/documents/no/such")
     assert (missing.status_code, missing.json()["detail"][:31]) == (404, "there is no document 'no/such';")
+
+
+def test_a_long_text_comes_in_parts(service, monkeypatch):
+    monkeypatch.setattr(cost, "MAX_TEXT_CHARACTERS", 8)
+    parts, offset = [], 0
+    while offset is not None:
+        answer = service.client.get("/documents/boat-red", params={"offset": offset}).json()
+        parts.append(answer["text"])
+        offset = answer["next"]
+    assert parts == ["It has a", " sail nu", "mber0."]
+    beyond = service.client.get("/documents/boat-red", params={"offset": 100}).json()
+    assert (beyond["text"], beyond["next"]) == ("", None)
 
 
 def test_a_search_explains_every_result_and_pairs_sum_to_its_score(service, ranker):

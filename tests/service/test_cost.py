@@ -162,6 +162,7 @@ def test_a_slow_client_that_does_read_gets_its_answer(serve, monkeypatch):
     monkeypatch.setattr(protocol, "MIN_WRITTEN_BYTES", 100)
     running = serve()
     content = running.app.state.service.reloader.model()
+    monkeypatch.setattr(cost, "MAX_TEXT_CHARACTERS", 4_000_000)
     monkeypatch.setattr(type(content.ranker.index_), "text_of", lambda self, id: "red " * 1_000_000)
     with socket.socket() as reader:
         reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -106,12 +106,13 @@ class WordCache:
 
     def words(self, analyzer: Analyzer, text: str) -> _Words:
         """Return the words of a text."""
+        text = text[:MAX_CHARACTERS]
         key = analyzer, text
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
                 return self._entries[key]
-        line = " ".join(text[:MAX_CHARACTERS].split())
+        line = " ".join(text.split())
         words = _Words(line, *_forms(analyzer).split(line))
         with self._lock:
             if key not in self._entries:

@@ -184,6 +184,17 @@ class StoredDocuments:
         segment, position = self._locate(number)
         return segment.texts[position]
 
+    def text_bytes(self, doc_id: str) -> int:
+        """Return the bytes of the text of a document in UTF-8, without reading it.
+
+        Parameters
+        ----------
+        doc_id : str
+            Its id.
+        """
+        segment, position = self._locate(self.number(doc_id))
+        return segment.texts.size(position)
+
     def has_term(self, term: int) -> bool:
         """Return whether any document, deleted ones included, has this term.
 

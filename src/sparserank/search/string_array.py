@@ -42,6 +42,14 @@ class StringArray:
         except UnicodeDecodeError:
             raise ModelError(f"the index is damaged: string {at} is not UTF-8; rebuild the index") from None
 
+    def size(self, at: int) -> int:
+        """Return the bytes of a string in UTF-8, without reading it.
+
+        >>> StringArray.from_strings(["red", "äpple"]).size(1)
+        6
+        """
+        return int(self.ends[at + 1]) - int(self.ends[at])
+
     def _bytes(self, at: int) -> bytes:
         begin, end = int(self.ends[at]), int(self.ends[at + 1])
         if not 0 <= begin <= end <= len(self.utf8):

@@ -23,6 +23,12 @@ MIN_HEAVY_TERMS = 50_000
 """Requests that explain more than so many run one after another, so that others wait for one slice at most."""
 MAX_LIGHT_CHARACTERS = 500
 """So do requests with a longer query, which have many words to expand."""
+MIN_HEAVY_BYTES = 200_000
+"""So do requests that read passages in more text than this."""
+SLICE_BYTES = 20_000
+"""Text of the documents whose passages are found without a pause; a longer document is read alone."""
+MAX_TEXT_CHARACTERS = 500_000
+"""Of the text of a document in one answer: at most 3 MB of JSON."""
 HEAVY_SHARE = 0.25
 """The share of a worker's time that heavy requests get at most."""
 MAX_ANSWER_PAIRS = 20_000
@@ -68,6 +74,15 @@ class Work:
             computed = self._seconds + time.thread_time() - self._start - before
             asyncio.get_running_loop().call_later(computed * (1.0 / HEAVY_SHARE - 1.0), heavy.release)
             self._has_turn = False
+
+    async def run(
+        self, heavy: asyncio.Semaphore, is_heavy: bool, function: Callable[..., T], *args: object
+    ) -> T:  # fmt: skip
+        """Call a function that cannot pause; a heavy one in its turn and in a thread, so that others run meanwhile."""
+        if not is_heavy:
+            return function(*args)
+        async with self.turn(heavy, True):
+            return await self.in_thread(function, *args)
 
     def explain(self, terms: int, documents: int) -> None:
         """Raise TooExpensive if an explanation of so many documents takes too long."""

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from ..search import Hit
-from ..search.snippets import Passage, passage
+from ..search.explanation import Explanation
+from ..search.snippets import MAX_CHARACTERS, Passage, passage
 from ..text_ranker.explain import QueryExplainer
-from . import impressions, schemas
+from . import cost, impressions, schemas
 from .access import may
 from .config import MAX_FACET_VALUES, MAX_ID_CHARACTERS, MAX_JUDGMENTS, MAX_RESULTS
-from .cost import MAX_LIGHT_CHARACTERS, MIN_HEAVY_TERMS, Work
+from .cost import MAX_LIGHT_CHARACTERS, MIN_HEAVY_BYTES, MIN_HEAVY_TERMS, SLICE_BYTES, Work
 from .exception_handlers import NotFound, error_responses, problem
 from .feedback import Feedback
 from .middleware import client_address
@@ -74,7 +76,9 @@ async def _search(body: schemas.SearchRequest, request: Request, work: Work) -> 
         for one in models:
             if one.version.number not in explainers:
                 explainers[one.version.number] = one.ranker.explainer(body.query, **forgiving)
-        is_heavy = max(one.n_terms for one in explainers.values()) * len(results) > MIN_HEAVY_TERMS
+        n_terms = max(one.n_terms for one in explainers.values())
+        read = sum(_bytes_read(one, hit.id) for one, hit in zip(models, hits, strict=True))
+        is_heavy = n_terms * len(results) > MIN_HEAVY_TERMS or read > MIN_HEAVY_BYTES
         with service.telemetry.span("explain", documents=len(results)):
             async with work.turn(service.heavy, is_heavy):
                 await _explain_results(models, explainers, results, body, work)
@@ -94,6 +98,11 @@ async def _search(body: schemas.SearchRequest, request: Request, work: Work) -> 
     return content
 
 
+def _bytes_read(model: LoadedModel, document: str) -> int:
+    """Return how much of a document is read for its passage."""
+    return min(model.ranker.index_.text_bytes(document), MAX_CHARACTERS)
+
+
 def _typed(model: LoadedModel, query: str) -> dict[str, str]:
     """Return how the user spelled the words of the query, by stem."""
     spans = model.ranker.lexical_.analyzer.spans(query)
@@ -110,10 +119,13 @@ async def _explain_results(
     """Add passages, and pairs if the request wants them; the model that found a result explains it."""
     if not body.explain:
         for number, explainer in explainers.items():
-            own = [result for model, result in zip(models, results, strict=True) if model.version.number == number]
-            size = max(1, MIN_HEAVY_TERMS // max(explainer.n_terms, 1))
-            for first in range(0, len(own), size):
-                _add_snippets(explainer, own[first : first + size], body.split)
+            own = [
+                (result, _bytes_read(model, result["id"]))
+                for model, result in zip(models, results, strict=True)
+                if model.version.number == number
+            ]
+            for part in _slices(own, max(1, MIN_HEAVY_TERMS // max(explainer.n_terms, 1))):
+                _add_snippets(explainer, part, body.split)
                 await work.pause()
         return
     for model, result in zip(models, results, strict=True):
@@ -123,6 +135,24 @@ async def _explain_results(
             del explanation["split"]
         result.update(explanation)
         await work.pause()
+
+
+def _slices(results: Iterable[tuple[dict[str, Any], int]], size: int) -> Iterator[list[dict[str, Any]]]:
+    """Split results with the bytes of their texts into slices of at most `size` results and about SLICE_BYTES.
+
+    >>> list(_slices([({"id": "a"}, 9_000), ({"id": "b"}, 9_000), ({"id": "c"}, 90_000), ({"id": "d"}, 10)], 10))
+    [[{'id': 'a'}, {'id': 'b'}], [{'id': 'c'}], [{'id': 'd'}]]
+    """
+    part: list[dict[str, Any]] = []
+    total = 0
+    for result, length in results:
+        if part and (len(part) == size or total + length > SLICE_BYTES):
+            yield part
+            part, total = [], 0
+        part.append(result)
+        total += length
+    if part:
+        yield part
 
 
 def _add_snippets(explainer: QueryExplainer, results: Sequence[dict[str, Any]], with_split: bool) -> None:
@@ -148,15 +178,21 @@ def _result(hit: Hit) -> dict[str, Any]:
 
 
 @router.get("/documents/{id:path}", response_model=schemas.DocumentResponse, responses=error_responses(404, 422))
-async def document(id: Annotated[str, Path(min_length=1, max_length=MAX_ID_CHARACTERS)], request: Request) -> Response:
-    """Return a document as it was indexed."""
+async def document(
+    id: Annotated[str, Path(min_length=1, max_length=MAX_ID_CHARACTERS)],
+    request: Request,
+    offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
+) -> Response:
+    """Return a document as it was indexed; the rest of a long text is at `offset=next`."""
+    request.scope["work"] = Work()
     model, trial = model_of(request), service_of(request).reloader.trial()
     if trial is not None and id not in model.ranker.index_:
         model = trial.model
     _require_documents(model, id)
     index = model.ranker.index_
-    texts = {"title": index.title_of(id), "text": index.text_of(id)}
-    return json_response({"id": id, **texts, "metadata": index.metadata_of(id)}, limited=False)
+    text, end = index.text_of(id), offset + cost.MAX_TEXT_CHARACTERS
+    content = {"id": id, "title": index.title_of(id), "text": text[offset:end], "metadata": index.metadata_of(id)}
+    return json_response({**content, "next": end if end < len(text) else None})
 
 
 def _explanation(
@@ -195,17 +231,26 @@ def _model_of_version(request: Request, version: int | None) -> LoadedModel:
     return trial.model if trial is not None and trial.trial.version == version else model_of(request)
 
 
+def _explain_one(
+    model: LoadedModel, explainer: QueryExplainer, body: schemas.ExplainRequest
+) -> tuple[dict[str, Any], Explanation]:
+    """Return the explanation of a score, and that of its learned part."""
+    explanation = _explanation(model, explainer, body.document, body.pairs, with_score=True)
+    return explanation, explainer.learned(body.document)
+
+
 @router.post("/explain", response_model=schemas.ExplainResponse, responses=error_responses(404, 422))
 async def explain(body: schemas.ExplainRequest, request: Request) -> Response:
     """Explain a score: which query word met which document word, and what the pair added."""
-    model = _model_of_version(request, body.version)
+    model, service = _model_of_version(request, body.version), service_of(request)
     _require_documents(model, body.document)
-    work, explainer = Work(), model.ranker.explainer(body.query, typos=body.typos, prefix=body.prefix)
-    request.scope["work"] = work
-    work.explain(explainer.n_terms, 1)
-    with service_of(request).telemetry.span("explain", documents=1):
-        explanation = _explanation(model, explainer, body.document, body.pairs, with_score=True)
-        learned = explainer.learned(body.document)
+    work = request.scope["work"] = Work()
+    async with work.turn(service.heavy, len(body.query) > MAX_LIGHT_CHARACTERS):
+        explainer = model.ranker.explainer(body.query, typos=body.typos, prefix=body.prefix)
+        work.explain(explainer.n_terms, 1)
+        is_heavy = explainer.n_terms > MIN_HEAVY_TERMS
+        with service.telemetry.span("explain", documents=1):
+            explanation, learned = await work.run(service.heavy, is_heavy, _explain_one, model, explainer, body)
     work.add_pairs(len(explanation["pairs"]))
     groups = learned.learned_groups[: body.pairs]
     explanation["groups"] = [group._asdict() for group in groups]
@@ -222,10 +267,13 @@ async def compare(body: schemas.CompareRequest, request: Request) -> Response:
         return problem(422, f"body, second: {body.first!r} was given twice; name two different documents")
     model = model_of(request)
     _require_documents(model, body.first, body.second)
-    work, forgiving = Work(), {"typos": body.typos, "prefix": body.prefix}
-    request.scope["work"] = work
-    work.explain(model.ranker.explainer(body.query, **forgiving).n_terms, 2)
-    compared = model.ranker.compare(body.query, body.first, body.second, **forgiving).to_dict()
+    service, forgiving = service_of(request), {"typos": body.typos, "prefix": body.prefix}
+    work = request.scope["work"] = Work()
+    async with work.turn(service.heavy, len(body.query) > MAX_LIGHT_CHARACTERS):
+        n_terms = model.ranker.explainer(body.query, **forgiving).n_terms
+        work.explain(n_terms, 2)
+        compare = partial(model.ranker.compare, body.query, body.first, body.second, **forgiving)
+        compared = (await work.run(service.heavy, 2 * n_terms > MIN_HEAVY_TERMS, compare)).to_dict()
     return json_response({**compared, "version": model.version.number, "display": spellings(model, compared["pairs"])})
 
 

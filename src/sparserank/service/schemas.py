@@ -249,12 +249,13 @@ class SearchResponse(BaseModel):
 
 
 class DocumentResponse(BaseModel):
-    """A document as it was indexed."""
+    """A document as it was indexed; a long text comes in parts."""
 
     id: str
     title: str
     text: str
     metadata: dict[str, Any]
+    next: Annotated[int | None, Field(description="The `offset` of the rest of the text, if there is more.")]
 
 
 class Group(BaseModel):

@@ -79,13 +79,13 @@ def model_of(request: Request) -> LoadedModel:
     return service_of(request).reloader.model()
 
 
-def json_response(content: Any, status: int = 200, limited: bool = True) -> Response:
-    """Serialize to JSON; text with lone surrogates is escaped. A document is as large as it was indexed."""
+def json_response(content: Any, status: int = 200) -> Response:
+    """Serialize to JSON; text with lone surrogates is escaped."""
     try:
         text = to_json(content)
     except PydanticSerializationError:
         text = json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
-    return Response(check_size(text) if limited else text, status, media_type="application/json")
+    return Response(check_size(text), status, media_type="application/json")
 
 
 async def wait_for_database(future: Future[T]) -> T:

@@ -94,7 +94,7 @@ export const explain = (query, document, more = {}) => send("POST", "/explain", 
 export const compare = (query, first, second) => send("POST", "/compare", { query, first, second, ...FORGIVING });
 export const related = (word, k) => send("GET", `/related/${encodeURIComponent(word)}?k=${k}`);
 export const changesOf = (version, k) => send("GET", `/changes?version=${version}&k=${k}`);
-export const readDocument = (id) => send("GET", `/documents/${encodeURIComponent(id)}`);
+export const readDocument = (id, offset = 0) => send("GET", `/documents/${encodeURIComponent(id)}?offset=${offset}`);
 export const judgments = (after) => send("GET", `/judgments?after=${after}`);
 export const model = () => send("GET", "/model");
 export const health = () => send("GET", "/health");
