@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import sparserank as sr
 from sparserank.errors import DataError
 from sparserank.service import trial as trials
+from sparserank.service.click_limits import ClickLimits
 from sparserank.service.feedback import Feedback
 from sparserank.service.impressions import Impression, sign
 from sparserank.service.interleaving import CANDIDATE, SERVED, ClickCount, Tally, seed, takes_part, team_draft, teams
@@ -283,6 +284,44 @@ def test_clicks_over_http_decide_which_version_is_served(serve, model, candidate
     answer = running.client.get("/model").json()
     recorded = [one["check"].get("interleaving") for one in answer["versions"]]
     assert (recorded[1] or {}).get("wins") == (12 if served == 2 else None)
+
+
+def test_a_few_impressions_of_a_visitor_and_of_an_address_count_a_day():
+    ours = teams(SEED, 8).index(CANDIDATE)
+    count, limits = 0, ClickLimits(per_visitor=2, per_address=3)
+    votes = ClickCount(1, 2, NOW.isoformat(), limits=limits)
+
+    def wins_after(visitor: str, address: str, received: datetime = NOW) -> int:
+        nonlocal count
+        count += 1
+        votes.add(click(count, ours, n=count, visitor=visitor, address=address, received=received))
+        return votes.tally.wins
+
+    assert [wins_after("a", "x") for _ in range(4)] == [1, 2, 2, 2]
+    assert [wins_after("b", "x") for _ in range(2)] == [3, 3], "the address has three"
+    assert [wins_after("", "y") for _ in range(3)] == [4, 5, 5], "an address without visitors is one"
+    assert wins_after("a", "x", NOW + timedelta(days=1)) == 6
+    again = click(99, teams(SEED, 8).index(SERVED), n=1, visitor="a", address="x")
+    votes.add(again)
+    assert votes.tally == Tally(5, 0, 1), "another click on an impression that counts"
+
+
+def test_one_address_cannot_decide_a_trial_with_forged_clicks(serve, model, candidate, monkeypatch):
+    """The real fault: the limits of clicks are per query, so many queries of one visitor decided alone."""
+    monkeypatch.setattr(trials, "CHECK_INTERVAL_S", 0.05)
+    running = serve(promote_after=12)
+    start_trial(VersionRegistry.open(model), candidate, share=1.0)
+    wait_until(lambda: running.client.get("/model").json()["trial"] is not None)
+    one = Visitor(running, "one-visitor")
+    for colour in COLOURS:
+        seen = one.search(f"{colour} car", k=5)
+        place = next(at for at, id in enumerate(seen["shown"]) if id.startswith("boat"))
+        assert one.click(seen, place).json()["counted"], "it counts for learning"
+    assert running.client.get("/model").json()["trial"]["wins"] == 3
+    for number in range(24):
+        visit(running, number, "boat")
+    found = running.client.get("/model").json()
+    assert (found["version"], found["trial"]["wins"], found["trial"]["losses"]) == (1, 10, 0)
 
 
 def test_an_interleaved_answer_names_who_picked_each_result_and_explains_it_so(serve, model, candidate):

@@ -94,7 +94,7 @@ def _create_service(
     reloader = ModelReloader(registry, config.index)
     store = FeedbackStore(config.database, limits=config.click_limits)
     learner = Learner(config) if config.learn and registry.writable else None
-    trial = TrialObserver(reloader, store, config.promote_after, config.promote_level)
+    trial = TrialObserver(reloader, store, config.promote_after, config.promote_level, config.click_limits)
     return Service(reloader, store, metrics, learner, config, trial, telemetry or NoTelemetry(), name)
 
 

@@ -14,7 +14,7 @@ LIMIT_PERIOD = timedelta(hours=24)
 
 @dataclass(frozen=True)
 class ClickLimits:
-    """Clicks that count per query within LIMIT_PERIOD.
+    """Clicks that count per query within LIMIT_PERIOD; in a trial, also impressions that count per day.
 
     Parameters
     ----------

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any, TypeVar
 
+from .click_limits import ClickLimits
 from .feedback import Feedback, normalize_query
 
 T = TypeVar("T", bound=Hashable)
@@ -131,9 +133,15 @@ class ClickCount:
         ISO time of the start of the trial; earlier clicks do not count.
     look_after : int, optional
         Number of decided impressions after which a rule looks, once.
+    limits : ClickLimits, optional
+        How many impressions of one visitor and of one address count a day, over all queries.
     """
 
-    def __init__(self, served: int, candidate: int, since: str, look_after: int | None = None) -> None:
+    def __init__(
+        self, served: int, candidate: int, since: str, look_after: int | None = None, limits: ClickLimits | None = None
+    ) -> None:
+        self._limits = ClickLimits() if limits is None else limits
+        self._impressions: Counter[tuple[object, ...]] = Counter()
         self.trial = served, candidate, since
         self._since, self._look_after = datetime.fromisoformat(since) - timedelta(seconds=1), look_after
         self._votes: dict[str, int] = {}
@@ -159,12 +167,25 @@ class ClickCount:
         if click.received is not None and click.received < self._since:
             return
         place = shown.offset + click.shown.index(click.document)
-        if place >= shown.drafted:
+        if place >= shown.drafted or not self._admits(click):
             return
         vote = 1 if teams(shown.seed, place + 1)[place] == CANDIDATE else -1
         self._count(click.impression, vote)
         if self._look_after is not None and self.at_look is None and self.tally.decided >= self._look_after:
             self.at_look = self.tally
+
+    def _admits(self, click: Feedback) -> bool:
+        """Return whether the impression of a click counts; nobody decides alone with many queries."""
+        if click.impression in self._votes:
+            return True
+        day = click.received and click.received.date()
+        visitor, address = ("visitor", click.visitor or click.address, day), ("address", click.address, day)
+        limits = {visitor: self._limits.per_visitor, address: self._limits.per_address}
+        keys = [key for key in limits if key[1]]
+        if any(self._impressions[key] >= limits[key] for key in keys):
+            return False
+        self._impressions.update(keys)
+        return True
 
     def _count(self, impression: str, vote: int) -> None:
         before = self._votes.get(impression, 0)

@@ -11,6 +11,7 @@ from ..search import Hit
 from ..versions import Version
 from ..versions.manifest import Trial
 from ..versions.trials import current_trial, promote, withdraw
+from .click_limits import ClickLimits
 from .interleaving import ClickCount, Tally, seed, takes_part, team_draft, teams
 from .reloader import LoadedModel, LoadedTrial, ModelReloader
 from .store import FeedbackStore
@@ -30,12 +31,15 @@ class TrialObserver:
     look at a number that was fixed before keeps the level.
     """
 
+    _count: ClickCount | None
+
     def __init__(
-        self, reloader: ModelReloader, store: FeedbackStore, promote_after: int | None, promote_level: float
-    ) -> None:
+        self, reloader: ModelReloader, store: FeedbackStore, promote_after: int | None, promote_level: float,
+        limits: ClickLimits,
+    ) -> None:  # fmt: skip
         self._reloader, self._store = reloader, store
         self._promote_after, self._promote_level = promote_after, promote_level
-        self._count: ClickCount | None = None
+        self._limits, self._count = limits, None
         self._counting, self._stopped = threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -87,7 +91,7 @@ class TrialObserver:
                 return None
             key = registry.current().number, trial.version, trial.since
             if self._count is None or self._count.trial != key:
-                self._count = ClickCount(*key, look_after=self._promote_after)
+                self._count = ClickCount(*key, look_after=self._promote_after, limits=self._limits)
             while new := self._store.since(self._count.last, CLICKS_PER_READ):
                 for click in new:
                     self._count.add(click)
