@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import sparserank as sr
+from sparserank.versions import VersionRegistry
+from sparserank.versions.trials import start_trial, withdraw
 
 from ..cli.calling import call
 from .conftest import wait_until, world
@@ -70,3 +72,26 @@ def test_sighup_takes_up_a_model_that_was_trained_again(run, model, anew, worker
     os.kill(service.pid, signal.SIGHUP)
     wait_until(lambda: "version 2 stays" in service.said.read_text())
     assert best(service) == "x"
+
+
+def test_old_versions_are_removed_at_the_start_after_model_add_and_after_sighup(run, model, anew):
+    """The real fault: without a learning round `--keep-versions` did nothing."""
+    registry = VersionRegistry.open(model)
+    for number in range(2, 6):
+        registry.add(registry.load().set_pair("car", "boat", float(number)), f"version {number}")
+    start_trial(registry, 2)
+
+    def numbers() -> list[int]:
+        return [version.number for version in VersionRegistry.open(model, register=False).list()]
+
+    service = run("--no-learn", "--workers", "2", "--keep-versions", "2")
+    wait_until(lambda: numbers() == [1, 2, 4, 5])  # 1 is the root of the others, 2 is on trial
+    withdraw(registry)
+    wait_until(lambda: numbers() == [1, 4, 5])
+    assert call("model", "add", model, anew) == 0
+    wait_until(lambda: numbers() == [1, 5, 6])
+    put(anew, model)
+    os.kill(service.pid, signal.SIGHUP)
+    wait_until(lambda: numbers() == [6, 7])
+    assert not (registry.folder / "000001.safetensors").exists()
+    wait_until(lambda: [best(service) for _ in range(6)] == ["x"] * 6)

@@ -91,7 +91,7 @@ def _create_service(
 ) -> Service:
     """Open the model and the database of one collection."""
     registry = VersionRegistry.open(config.model, register=register)
-    reloader = ModelReloader(registry, config.index)
+    reloader = ModelReloader(registry, config.index, config.keep_versions)
     store = FeedbackStore(config.database, limits=config.click_limits)
     learner = Learner(config) if config.learn and registry.writable else None
     trial = TrialObserver(reloader, store, config.promote_after, config.promote_level, config.click_limits)

@@ -136,9 +136,12 @@ class ModelReloader:
     After `start` it checks for new versions every POLL_INTERVAL_S.
     """
 
-    def __init__(self, registry: VersionRegistry, index: PathLike | None = None) -> None:
+    def __init__(
+        self, registry: VersionRegistry, index: PathLike | None = None, keep_versions: int | None = None
+    ) -> None:
         self.registry = registry
-        self._index = index
+        self._index, self._keep = index, keep_versions
+        self._prune()
         self._stamp, self._model = self._current_stamp(), self._load()
         self._trial: LoadedTrial | None = None
         self._index_id = self._own_index_id(self._model.version)
@@ -162,6 +165,8 @@ class ModelReloader:
             stamp = self._current_stamp()
             if stamp == self._stamp:
                 return False
+            self._prune()
+            stamp = self._current_stamp()
             before, current = self._model.version.number, self.registry.current()
             if current.number != before or self._own_index_id(current) != self._index_id:
                 self._model = self._load()
@@ -233,6 +238,15 @@ class ModelReloader:
                 self.reload()
             except (SparseRankError, OSError) as error:
                 log.warning("version %d stays: %s", self._model.version.number, error)
+
+    def _prune(self) -> None:
+        """Remove old versions, whoever added new ones: a learning round, `sparserank model add` or SIGHUP."""
+        if self._keep is None or not self.registry.writable:
+            return
+        try:
+            self.registry.prune(self._keep)
+        except (SparseRankError, OSError) as error:
+            log.warning("old versions stay: %s", error)
 
     def _current_stamp(self) -> object:
         """Return a value that changes with the served version or its files, which may be repaired meanwhile."""

@@ -183,10 +183,7 @@ def run(config: ServiceConfig) -> Outcome:
     try:
         store = FeedbackStore(config.database, create=False)
         judgments = HeldOutJudgments.load(config.held_out, config.held_out_split) if config.held_out else None
-        outcome = run_round(registry, store, index=config.index, judgments=judgments)
-        if config.keep_versions is not None:
-            registry.prune(config.keep_versions)
-        return outcome
+        return run_round(registry, store, index=config.index, judgments=judgments)
     except SparseRankError as error:
         failure = replace(last_outcome(registry), outcome="failed", said=str(error))
         with suppress(SparseRankError):
