@@ -17,6 +17,8 @@ from .service import TOKEN
 
 SHARES = {"search": 55, "search as the page": 5, "explain": 20, "feedback": 20}
 """Of a hundred requests. The page wants a passage of every result; it explains one when it is opened."""
+ALL_PAIRS = 0.05
+"""The share of explanations that want all pairs; the page asks for 20, and for all when someone wants to see them."""
 MOST_QUERIES = 1000
 FORGIVING = {"typos": True, "prefix": True}
 PAGE_WITH_PAIRS = {"explain": True, "pairs": 20, **FORGIVING}
@@ -66,7 +68,10 @@ class Users:
             return next(said)
         text, shown, _ = self._draw.choice(self._lists)
         if kind == "explain":
-            return Ask(kind, post("/explain", {"query": text, "document": self._draw.choice(shown)}))
+            few = {} if self._draw.random() < ALL_PAIRS else {"pairs": 20}
+            return Ask(
+                kind, post("/explain", {"query": text, "document": self._draw.choice(shown), **FORGIVING, **few})
+            )
         page = PAGE if kind == "search as the page" else {}
         return Ask(kind, post("/search", {"query": text, **page}))
 
@@ -82,6 +87,11 @@ class Users:
                 one |= {"kind": "judgment", "shown": [], "grade": 1.0}
             self.feedback[one["id"]] = one
             yield Ask("feedback", post("/feedback", one), one["id"])
+
+
+def get(path: str) -> bytes:
+    """A request without a body."""
+    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
 
 
 def post(path: str, body: dict[str, Any]) -> bytes:

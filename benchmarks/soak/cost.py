@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,18 +39,30 @@ def cpu_cost(
         found["bare bm25s"] = milliseconds(bare.process.pid, bare.address, queries, {})
     with Service(lexical, "--no-learn", workers=1) as service:
         found["lexical search"] = milliseconds(service.process.pid, service.address, queries, {})
-    with Service(learned, "--no-learn", workers=1) as service:
-        fields = [name for name in service.get("/model")["fields"] if name != "url"][:5]
-        for kind, options in (
-            ("learned search", {}),
-            ("search as the page", PAGE | {"facets": fields}),
-            ("the same with all explanations", PAGE_WITH_PAIRS | {"facets": fields}),
-        ):
-            found[kind] = milliseconds(service.process.pid, service.address, queries, options)
+    faceted = folder / "faceted.safetensors"
+    sr.load(trained).over(replace(collection.documents, metadata=facets(collection))).save(faceted)
+    for model, ending in ((learned, ""), (faceted, ", with facets")):
+        with Service(model, "--no-learn", workers=1) as service:
+            fields = [name for name in service.get("/model")["fields"] if name != "url"][:5]
+            for kind, options in (
+                ("learned search", {}),
+                ("search as the page", PAGE | {"facets": fields}),
+                ("the same with all explanations", PAGE_WITH_PAIRS | {"facets": fields}),
+            ):
+                found[kind + ending] = milliseconds(service.process.pid, service.address, queries, options)
     for kind, value in found.items():
-        report(f"  {kind:32s} {value:6.2f} ms CPU a request")
+        report(f"  {kind:46s} {value:6.2f} ms CPU a request")
     return {"phase": "cost", "words": "--no-learn", "requests": len(queries), "held": True,
             "milliseconds": {kind: round(value, 3) for kind, value in found.items()}}  # fmt: skip
+
+
+def facets(collection: Collection) -> tuple[dict[str, Any], ...]:
+    """Three fields for each document, with few, many and very many values."""
+    columns = zip(collection.documents.ids, collection.documents.titles, collection.documents.texts, strict=True)
+    return tuple(
+        {"kind": "long" if len(text) > 1000 else "short", "words": len(text.split()), "name": (title or id)[:8]}
+        for id, title, text in columns
+    )
 
 
 def milliseconds(pid: int, address: str, queries: Sequence[str], options: dict[str, Any]) -> float:

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from .asks import Users, post
-from .load import Ask, Load
+from .asks import Users
+from .load import Load
 from .phases import CONNECTIONS, Reporter
 from .service import Service
 
@@ -17,11 +17,11 @@ MAX_GROWTH = 0.1
 
 
 async def memory(service: Service, users: Users, requests: int, report: Reporter) -> dict[str, Any]:
-    """Searches without a pause; the private memory of all processes after each part of them."""
+    """The whole mix without a pause; the private memory of all processes after each part of it."""
     megabytes, seconds, errors = [], 0.0, list[str]()
     async with Load(service.address, CONNECTIONS) as load:
         for part in range(PARTS):
-            asks = [Ask("search", post("/search", {"query": text})) for text in users.queries(requests // PARTS)]
+            asks = users.asks(requests // PARTS, f"memory-{part}")
             seen = await load.run(asks, rate=1e9, seed=part, patience=600.0)
             seconds, errors = seconds + seen.seconds, errors + seen.errors
             megabytes.append(round(sum(map(private_bytes, service.pids())) / 1e6, 1))

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..markdown import environment
+from .limits import limits
 
 ABOUT = """The service under load and faults: two workers, and clients on the same machine over 32 connections.
 
-Of the requests, 55 % are searches, 5 % searches as the page sends them, 20 % explanations, 20 % feedback. They arrive
+Of the requests, 55 % are searches, 5 % searches as the page sends them, 20 % explanations (19 of 20 want the 20 largest
+pairs, as the page does, and 1 of 20 all pairs), 20 % feedback. They arrive
 at random times, independent of earlier responses, and latency counts from arrival. The bare service answers each
 request with a search for its query."""
 TIMES = ("p50", "p90", "p99", "max")
@@ -17,7 +19,7 @@ SHOWN = ("name", "phase", "words", "held", "kinds", "all", "lag", "tried", "mega
 LOADS = {
     "steady": "SQLite", "bare": "bare uvicorn + bm25s", "learning on": "SQLite, learning",
     "PostgreSQL": "PostgreSQL, learning", "new model": "SQLite, a new model meanwhile",
-    "cost attack": "under a cost attack",
+    "cost attack": "under a cost attack, with long documents in the collection",
 }  # fmt: skip
 
 
@@ -38,6 +40,8 @@ def table(result: dict[str, Any]) -> Iterator[str]:
         for key, value in phase.items():
             if key not in SHOWN:
                 yield f"  {key.replace('_', ' ')}: {value}"
+    yield "\nlimits"
+    yield from (f"  {limit}" for limit in limits(result["phases"]))
 
 
 def markdown(result: dict[str, Any]) -> dict[str, Any]:
@@ -56,6 +60,7 @@ def markdown(result: dict[str, Any]) -> dict[str, Any]:
         "peer": "two processes of a bare uvicorn service around bm25s, with the same requests in the same run",
         "environment": environment(),
         "rows": rows,
+        **{f"Limit: {limit.name}": str(limit).removeprefix(f"{limit.name}: ") for limit in limits(result["phases"])},
     }
     for name in ("highest rate", "highest rate, bare"):
         found[f"{name}, requests/s with a p99 below 50 ms"] = phases[name]["highest"]
@@ -71,8 +76,8 @@ def markdown(result: dict[str, Any]) -> dict[str, Any]:
             found[f"{name}, {kills} times"] = f"{acknowledged:,} feedback acknowledged, {faults} lost or damaged"
     memory = phases["memory"]
     found["memory"] = (
-        f"{memory['megabytes'][1]} MB after a tenth of {memory['requests']:,} searches, "
-        f"{memory['megabytes'][-1]} MB at the end, at {memory['requests_per_s']:,} searches/s"
+        f"{memory['megabytes'][1]} MB after a tenth of {memory['requests']:,} requests, "
+        f"{memory['megabytes'][-1]} MB at the end, at {memory['requests_per_s']:,} requests/s"
     )
     return found
 

@@ -11,6 +11,8 @@ import sys
 import pytest
 from benchmarks.markdown import section
 from benchmarks.soak import fuzz
+from benchmarks.soak.attack import ATTACKERS
+from benchmarks.soak.limits import limits
 from benchmarks.soak.postgres import missing
 from benchmarks.soak.report import markdown
 from benchmarks.soak.stored import feedback_faults, model_faults
@@ -47,6 +49,7 @@ def test_a_short_soak_loses_nothing_and_fails_no_request(tmp_path):
     assert sorted(phases) == sorted([*names, *on_postgresql, "new model", "memory"])
     cost = phases["cost"]
     assert set(cost["milliseconds"]) >= {"bare bm25s", "lexical search", "learned search", "search as the page"}
+    assert {f"{kind}, with facets" for kind in ("learned search", "search as the page")} <= set(cost["milliseconds"])
     assert all(value > 0 for value in cost["milliseconds"].values())
     for name in ("steady", "bare", "learning on", *on_postgresql[:1]):
         assert (phases[name]["errors"], phases[name]["answered"]) == (0, 60)
@@ -59,13 +62,40 @@ def test_a_short_soak_loses_nothing_and_fails_no_request(tmp_path):
         assert phases[name]["acknowledged"] > 0
     attack = phases["cost attack"]
     assert attack["errors"] == 0
-    assert set(attack["attackers"]) <= {"200", "422", "429"}
+    assert set(attack["attackers"]) <= {"200", "422", "429", "never read"}
+    assert attack["attackers"]["never read"] >= ATTACKERS
     assert phases["new model"]["errors"] == 0
     assert set(phases["new model"]["answers_by_version"]) >= {"1", "2"}
     assert (phases["memory"]["requests"], phases["memory"]["errors"]) == (400, 0)
     text = section(markdown(result))
     assert text.startswith("## Soak\n")
+    assert text.count("\n- Limit: ") == len(list(limits(result["phases"]))) >= 9
     assert "| bare uvicorn + bm25s |" in text
+
+
+def phase(name: str, **figures) -> dict:
+    return {"name": name, **figures}
+
+
+def test_each_limit_is_one_line_that_says_whether_it_holds():
+    load = {"rate": 300.0, "all": {"p99": 50.1}}
+    found = [
+        phase("steady", **load | {"all": {"p99": 49.9}}), phase("learning on", **load),
+        phase("highest rate", highest=790), phase("cost attack", p99_factor=2.0),
+        phase("cost", milliseconds={"bare bm25s": 9.0, "learned search": 1.5, "search as the page, with facets": 2.4}),
+        phase("memory", requests=1_000_000, growth=0.02), phase("kill -9", kills={"worker": 5, "service": 5}, faults=[]),
+    ]  # fmt: skip
+    assert [str(limit) for limit in limits(found)] == [
+        "p99 in ms without learning at 300 requests/s: 49.9, at most 50: holds",
+        "p99 in ms with learning at 300 requests/s: 50.1, at most 50: DOES NOT HOLD",
+        "requests/s with a p99 below 50 ms: 790, at least 800: DOES NOT HOLD",
+        "p99 under the cost attack as a multiple of that before: 2, at most 2: holds",
+        "CPU ms of one request, learned search: 1.5, at most 1: DOES NOT HOLD",
+        "CPU ms of one request, search as the page, with facets: 2.4, at most 2.5: holds",
+        "growth of the memory over the last nine tenths of 1,000,000 requests: 0.02, at most 0.1: holds",
+        "feedback lost or damaged, and failed requests, by kill -9 10 times: 0, at most 0: holds",
+    ]
+    assert list(limits(found[:1])) == list(limits(found))[:1], "also of a run that was interrupted"
 
 
 @pytest.mark.slow

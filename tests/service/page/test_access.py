@@ -17,6 +17,11 @@ VIEWS = (
     "document",
     "judge",
     "model",
+    "figures",
+    "trial",
+    "collections",
+    "did you mean",
+    "nothing found",
     "token",
     "gone",
 )
@@ -72,9 +77,12 @@ FOCUSED = """() => {
 def show(page, view):
     """Bring a view to the screen."""
     expect(page.locator(".examples")).to_be_visible()
-    if view not in ("welcome", "judge", "model", "gone"):
+    if view in ("results", "why", "pairs", "compare", "words", "bm25", "document", "token"):
         search(page, "red green car ship")
         expect(page.locator("#filters")).to_be_visible()
+    if view in ("did you mean", "nothing found"):
+        search(page, "Gren car" if view == "did you mean" else "qwxyz")
+        expect(page.locator("#corrections, #results .empty, #count").first).to_be_attached()
     if view in ("why", "pairs", "compare", "words"):
         page.click(".why >> nth=0")
     if view == "pairs":
@@ -103,6 +111,8 @@ def show(page, view):
     if view == "model":
         page.click("nav >> text=Model")
         expect(page.locator(".versions")).to_be_visible()
+    if view in ("figures", "trial", "collections"):
+        model_with(page, view)
     if view == "token":
         page.evaluate("() => sessionStorage.clear()")
         page.click(".thumb.up >> nth=0")
@@ -111,6 +121,36 @@ def show(page, view):
         page.route("**/search", lambda route: route.abort())
         page.fill("#query", "red car")
         expect(page.locator("#failure")).to_be_visible()
+
+
+def model_with(page, view):
+    """Show a model that has held-out figures and a way back, a candidate on trial, or a collection beside others."""
+    found = page.request.get(f"{page.url.partition('?')[0].partition('#')[0]}model").json()
+    measures = {"judgments": 0.512, "feedback": 0.61, "lessons": 0.7}
+    check = {"before": measures, "after": {name: value + 0.1 for name, value in measures.items()}}
+    first = found["versions"][0]
+    second = first | {"number": 2, "parent": 1, "why": "learned from 12 votes", "check": check}
+    third = first | {"number": 3, "why": "candidate"}
+    trial = {"candidate": 3, "share": 0.2, "since": first["made"], "rule": {"after": 200, "level": 0.05}, "wins": 30,
+             "losses": 10, "ties": 2, "won": 0.75, "low": 0.6, "high": 0.86, "p_value": 0.0022}  # fmt: skip
+    changed = {
+        "figures": {"version": 1, "versions": [first, second]},
+        "trial": {"versions": [first, third], "trial": trial},
+        "collections": {"collection": "docs", "collections": ["docs", "api"]},
+    }
+    page.route("**/model", lambda route: route.fulfill(json=found | changed[view]))
+    if view == "collections":
+        page.reload()
+        expect(page.locator("#collections a")).to_have_count(2)
+        return
+    page.click("nav >> text=Model")
+    expect(page.locator(".versions > li")).to_have_count(2)
+    if view == "figures":
+        expect(page.locator(".figures")).to_contain_text("0.512 → 0.612")
+        page.click("text=Serve again")
+        expect(page.locator(".sure")).to_be_focused()
+    else:
+        expect(page.locator(".trial")).to_contain_text("Users preferred it in 30 of 40 searches")
 
 
 EXPECTED = {"token": "401", "gone": "ERR_FAILED"}
@@ -134,20 +174,24 @@ def test_every_view_fits_320_and_390_pixels_with_named_controls_and_enough_contr
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("view", VIEWS)
-def test_axe_finds_nothing_serious_in_any_view(service, visits, view, scheme):
+def test_axe_finds_nothing_serious_in_any_view_at_any_width(service, visits, view, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install 'sparserank[dev]'").Axe()
     visits.expected = EXPECTED.get(view, "^$")
     page = visits.open(service.url, width=1440, height=900, scheme=scheme)
     show(page, view)
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= 1440
-    assert page.evaluate(FAINT) == []
-    picture(page, f"wide-{view}-{scheme}")
-    found = axe.run(page).response["violations"]
-    assert [
-        (one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ] == []
+    for width in (1440, 390, 320):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(50)  # the picture of a word is drawn again
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        assert page.evaluate(FAINT) == []
+        if width == 1440:
+            picture(page, f"wide-{view}-{scheme}")
+        found = axe.run(page).response["violations"]
+        assert [
+            (width, one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"])
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ] == []
 
 
 def test_one_heading_landmarks_and_a_spoken_count(service, visits):
