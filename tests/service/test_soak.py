@@ -83,7 +83,8 @@ def test_each_limit_is_one_line_that_says_whether_it_holds():
         phase("steady", **load | {"all": {"p99": 49.9}}), phase("learning on", **load),
         phase("highest rate", highest=790), phase("cost attack", p99_factor=2.0),
         phase("cost", milliseconds={"bare bm25s": 9.0, "learned search": 1.5, "search as the page, with facets": 2.4}),
-        phase("memory", requests=1_000_000, growth=0.02), phase("kill -9", kills={"worker": 5, "service": 5}, faults=[]),
+        phase("memory", requests=1_000_000, growth=0.02),
+        phase("kill -9", kills={"worker": 5, "service": 5}, faults=[]),
     ]  # fmt: skip
     assert [str(limit) for limit in limits(found)] == [
         "p99 in ms without learning at 300 requests/s: 49.9, at most 50: holds",

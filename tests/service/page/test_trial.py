@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from sparserank.service.config import CollectionConfig
+from sparserank.service.interleaving import Tally
 from sparserank.versions import VersionRegistry
 from sparserank.versions.trials import current_trial, start_trial
 
@@ -16,6 +17,7 @@ from .browsing import Running, ServiceConfig, expect, search
 @pytest.fixture
 def trial(run, tmp_path):
     """A service with a candidate that was never served, and two visitors who preferred it."""
+    _ = Tally(1).p_value  # imports scipy.stats, which takes long on a busy machine
     running = run(tokens={"judge": "the-token-of-a-judge"})
     registry = VersionRegistry.open(running.settings.model)
     registry.load().set_pair("car", "boat", 50.0).save(tmp_path / "candidate.safetensors")
