@@ -90,7 +90,9 @@ def test_a_long_text_comes_in_parts(service, monkeypatch):
         answer = service.client.get("/documents/boat-red", params={"offset": offset}).json()
         parts.append(answer["text"])
         offset = answer["next"]
-    assert parts == ["It has a", " sail nu", "mber0."]
+    assert parts == ["It has ", "a sail ", "number0."]
+    monkeypatch.setattr(cost, "MAX_TEXT_CHARACTERS", 3)
+    assert service.client.get("/documents/boat-red", params={"offset": 14}).json()["text"] == "num"
     beyond = service.client.get("/documents/boat-red", params={"offset": 100}).json()
     assert (beyond["text"], beyond["next"]) == ("", None)
 

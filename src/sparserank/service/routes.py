@@ -191,6 +191,8 @@ async def document(
     _require_documents(model, id)
     index = model.ranker.index_
     text, end = index.text_of(id), offset + cost.MAX_TEXT_CHARACTERS
+    if end < len(text):
+        end = text.rfind(" ", offset, end) + 1 or end  # no part ends inside a word
     content = {"id": id, "title": index.title_of(id), "text": text[offset:end], "metadata": index.metadata_of(id)}
     return json_response({**content, "next": end if end < len(text) else None})
 

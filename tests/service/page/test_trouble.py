@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sparserank.service import cost
 from sparserank.versions import VersionRegistry
 
 from .browsing import expect, picture, search
@@ -214,3 +215,14 @@ def test_however_often_versions_are_changed_the_service_is_looked_at_every_four_
         page.clock.run_for(3_000)
         page.wait_for_timeout(300)
     assert 1 <= len(looks) <= 3
+
+
+def test_a_long_text_comes_in_parts_that_a_reader_asks_for(service, visits, monkeypatch):
+    monkeypatch.setattr(cost, "MAX_TEXT_CHARACTERS", 40)
+    page = visits.open(f"{service.url}?doc=automobile-red#token=secret")
+    expect(page.locator(".full-text")).to_have_text("A red automobile with wheels. It is")
+    page.click("text=Show more of the text")
+    expect(page.locator(".full-text").last).to_have_text("number 0 of its kind, and the")
+    page.click("text=Show more of the text")
+    expect(page.locator(".full-text").last).to_have_text("automobile is kept dry.")
+    expect(page.locator("text=Show more of the text")).to_have_count(0)
