@@ -32,6 +32,20 @@ def test_search_completes_the_last_word(capsys, model):
     assert printed(capsys, "search", model, "ap")["results"] == []
 
 
+def test_one_message_for_a_word_that_no_document_has(capsys, model):
+    def lines(*arguments):
+        assert call("search", model, *arguments) == 0
+        return [line for line in capsys.readouterr().out.splitlines() if ":" in line or "→" in line]
+
+    assert lines("Dishwaser", "--typos") == ["corrected: Dishwaser → dishwasher"]
+    assert lines("red plum dishwa", "--prefix") == ["in no document: plum"]
+    assert lines("plum dishwaser ap", "--typos", "--prefix") == [
+        "corrected: dishwaser → dishwasher", "in no document: plum",
+    ]  # fmt: skip
+    assert lines("dishwaser") == ["in no document: dishwaser"]
+    assert lines("xq", "--prefix") == ["in no document: xq"]
+
+
 def test_explain_says_which_words_are_typos_and_completions(capsys, model):
     said = printed(capsys, "explain", model, "rde app", "d1", "--typos", "--prefix")
     assert [(pair["query"], pair["note"]) for pair in said["pairs"]] == [("app", "begins with app")]

@@ -77,7 +77,9 @@ def search(
         print_table("", ("", "score", "document", ""), rows, right=(0, 1))
     for name, values in counts.items():
         print(f"{name}: " + ", ".join(f"{value} ({count:,})" for value, count in values.items()))
-    if unknown:
+    completed = ranker.explainer(words, typos=typos, prefix=prefix).query.completed
+    searched = completed.union(one.word for one in hits.corrections)
+    if unknown := [word for word in unknown if word not in searched]:
         print("in no document: " + ", ".join(unknown))
 
 
