@@ -48,6 +48,22 @@ def test_metadata_is_indexed_and_updated(capsys, model, tmp_path):
     assert found["facets"] == {"n": {"3": 1, "4": 1}}
 
 
+def test_fields_are_listed_and_those_that_the_model_does_not_search_are_named(capsys, caplog, model, tmp_path):
+    (tmp_path / "more.csv").write_text("id,text,year,notes\ne,car engine,1999,it still runs\nf,boat,2001,\n")
+    not_searched = "not searched: notes in 1 document (the model searches title, text)"
+    for option in ("--update",), ():
+        said = printed(capsys, "index", model, tmp_path / "more.csv", *option)
+        assert (said["fields"], said["metadata"]) == ({"title": 1.0, "text": 1.0}, ["notes", "year"])
+        assert caplog.messages == [not_searched]
+        caplog.clear()
+    assert call("index", model, tmp_path / "more.csv") == 0
+    assert capsys.readouterr().out.endswith("\nfields: title, text; metadata: notes, year\n")
+    caplog.clear()
+    folder = beir(tmp_path / "unseen", {"e": {"text": "car engine", "notes": "it still runs"}})
+    assert printed(capsys, "evaluate", model, folder, "--split", "test")["measures"]
+    assert caplog.messages == [not_searched]
+
+
 def test_documents_are_expanded_when_that_is_asked_for(capsys, model, tmp_path):
     folder = beir(tmp_path / "same", DOCS)
     before = printed(capsys, "search", model, "motor boat")

@@ -94,6 +94,27 @@ def test_words_counted_on_spark_are_the_model_of_one_machine(spark, collection, 
     assert (tmp_path / "m").read_bytes() == (tmp_path / "local").read_bytes()
 
 
+def test_columns_of_text_that_are_not_searched_are_named(spark, tables, tmp_path, capsys, caplog):
+    import polars as pl
+
+    columns = {"notes": ["a b", "c d"], "tags": [["p"], ["q"]], "year": [1999, 2001], "vector": [[0.5], [1.5]]}
+    path = tables / "wide.parquet"
+    pl.DataFrame({"id": ["a", "b"], "text": ["red apple", "plum"]} | columns).write_parquet(path)
+    train = ("--ranker", "bm25", "--output", tmp_path / "m")
+    said = printed(capsys, "train", path, *SPARK, *train)
+    assert (said["fields"], said["metadata"]) == ({"title": 1.0, "text": 1.0}, ["notes", "tags", "year"])
+    assert caplog.messages == [
+        f"{path}: left out: vector (neither text nor metadata)",
+        f"{path}: not searched: notes, tags (on Spark the model searches title, text)",
+    ]
+    caplog.clear()
+    table = tables / "wide.tsv"
+    table.write_text("id\ttext\tnotes\na\tred apple\ta b\nb\tplum\tc d\n")
+    said = printed(capsys, "train", table, *SPARK, *train)
+    assert (said["fields"], said["metadata"]) == ({"text": 1.0}, ["notes"])
+    assert caplog.messages == ["documents: not searched: notes (on Spark the model searches title, text)"]
+
+
 @pytest.fixture
 def few_steps(monkeypatch):
     """Every step of conjugate gradient is a job of the cluster."""

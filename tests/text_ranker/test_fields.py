@@ -17,9 +17,14 @@ from sparserank.data.formats.beir import read_beir, write_beir
 from sparserank.data.records import Collection, Documents
 from sparserank.errors import ConfigError, DataError
 from sparserank.text_ranker.bm25f import coordinate_search
+from sparserank.text_ranker.persistence import write_index
 
 from .. import oracles
 from ..cli.calling import call, printed
+from ..motors import DOCS as MOTORS
+from ..motors import QRELS as MOTOR_QRELS
+from ..motors import QUERIES as MOTOR_QUERIES
+from ..motors import learned_anyway
 
 WORDS = ["apple", "pear", "plum", "fig"]
 DOCS = {
@@ -65,6 +70,40 @@ def test_every_field_of_a_document_is_found_again_from_a_file(tmp_path):
     assert_array_equal(again.over(DOCS).scores(["fruit sweet"]), ranker.scores(["fruit sweet"]))
     assert again.fingerprint() == ranker.fingerprint()
     assert again.add({"d4": {"title": "", "body": "x", "tags": ["stone"]}}).search("stone")[0].id == "d4"
+
+
+NOT_SEARCHED = "not searched: notes in 2 documents, story in 1 document (the model searches title, text)"
+
+
+def test_fields_that_the_model_does_not_search_are_named(caplog, tmp_path):
+    more = {
+        "d3": {"title": "Figs", "text": "a fig", "notes": "ripe in autumn", "year": 1999},
+        "d4": {"text": "a pear", "notes": "green and sour", "story": "it was a pear"},
+    }
+    ranker = sr.TextRanker("bm25").fit({"d1": "red apples", "d2": "a pear and a fig"})
+    said = []
+    for change in (ranker.over, ranker.index, ranker.add):
+        change(more)
+        said += [caplog.messages[:]]
+        caplog.clear()
+    assert said == [[NOT_SEARCHED]] * 3
+    assert [hit.metadata["notes"] for hit in ranker.search("figs", filter="notes:*")] == ["ripe in autumn"]
+    parts = [{name: document} for name, document in more.items()]
+    write_index(ranker, tmp_path / "other.index", parts)
+    assert caplog.messages == [NOT_SEARCHED]
+    caplog.clear()
+    sr.TextRanker("bm25").fit(more).add(more)
+    sr.TextRanker("bm25").fit(DOCS).add({"d9": {"text": "red pears", "tags": ["fruit"], "kind": "c"}}).add(DOCS)
+    assert caplog.messages == []
+    sr.TextRanker("bm25").fit(DOCS).add({"d9": {"text": "red pears", "body": "more text"}})
+    assert caplog.messages == ["not searched: text in 1 document (the model searches title, body, tags)"]
+
+
+def test_more_judged_queries_with_fields_that_the_model_does_not_search(caplog):
+    ranker = learned_anyway(MOTORS, MOTOR_QUERIES, MOTOR_QRELS)
+    caplog.clear()
+    ranker.partial_fit({"z": {"text": "an old motor", "notes": "found in a boat"}}, {"9": "motor"}, {"9": {"z": 1}})
+    assert "not searched: notes in 1 document (the model searches title, text)" in caplog.messages
 
 
 def test_documents_with_title_and_text_have_the_bits_of_bm25():

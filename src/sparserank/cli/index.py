@@ -65,6 +65,7 @@ def index(
     from ..errors import ConfigError
     from ..text_ranker import index_path
     from .output import print_json, progress
+    from .training_summary import describe_fields
 
     where = index_path(model) if output is None else output
     changes = update or bool(remove)
@@ -82,12 +83,16 @@ def index(
         expanded = plan is not Plan.query and _expand(ranker, always=plan is Plan.documents)
         if changes or expanded:
             ranker.index_.save(where)
-    n_documents = len(ranker.index_)
-    summary = {"index": str(where), "documents": n_documents, "postings": ranker.index_.postings, "expanded": expanded}
+    found, lexical = ranker.index_, ranker.lexical_
+    fields = {name: round(weight, 4) for name, weight in lexical.weight_of_field.items()}
+    columns = [segment.metadata for segment in found.segments if segment.metadata is not None]
+    metadata = sorted({name for one in columns for name in one.field_numbers}.difference(fields))
     if as_json:
-        print_json(summary)
+        summary = {"index": str(where), "documents": len(found), "postings": found.postings, "expanded": expanded}
+        print_json(summary | {"fields": fields, "metadata": metadata})
     else:
-        print(f"{n_documents:,} documents for {model}: {where}{' (documents expanded)' if expanded else ''}")
+        print(f"{len(found):,} documents for {model}: {where}{' (documents expanded)' if expanded else ''}")
+        print(describe_fields(fields, lexical.bm25f is not None, metadata))
 
 
 def _new_index(model: Path, data: str, where: Path, report: Callable[[str], None]) -> TextRanker:

@@ -26,15 +26,16 @@ def train_on_spark(
     """Train the ranker and save it."""
     from ..search import Index
     from ..spark import SparkTextRanker
+    from ..spark.frames import read_parquet
     from ..spark.index import write_index
     from ..spark.session import temporary_session
-    from ..spark.tables import collect_training_data, read_documents, to_frame
+    from ..spark.tables import collect_training_data, metadata_names, read_documents, to_frame
     from ..spark.text import fit_lexical
     from ..text_ranker.model import TextModel
 
     started = perf_counter()
     settings = dict(_parse_conf(one) for one in conf)
-    collection, n_dropped = _validate(ranker, sources, split), 0
+    collection, n_dropped, metadata = _validate(ranker, sources, split), 0, list[str]()
     excluded = bool(exclude_self) or (exclude_self is None and collection is not None and collection.exclude_self)
     with progress() as report:
         report(f"starting Spark on {master}")
@@ -52,6 +53,8 @@ def train_on_spark(
                 else:
                     documents = to_frame(spark, collection.documents)
                 ranker.model_ = TextModel(fit_lexical(ranker.lexical_model(), documents, report))
+            if collection is None:
+                metadata = metadata_names(read_parquet(spark, sources.documents))
             ranker.save(output)
             if ranker.ranker == "text":
                 report("writing the index")
@@ -64,7 +67,8 @@ def train_on_spark(
         )
     print_training(
         ranker, output, f"by Spark on {master}", perf_counter() - started, n_dropped, excluded, notes, as_json,
-        engine="spark", master=master,
+        documents=None if collection is None else collection.documents, metadata=metadata, engine="spark",
+        master=master,
     )  # fmt: skip
 
 

@@ -15,9 +15,12 @@ from .output import print_json
 
 def print_training(
     ranker: TextRanker, output: Path, source: str, seconds: float, n_dropped: int, exclude_self: bool,
-    notes: Sequence[str], as_json: bool, documents: Documents | None = None, **more: Any,
+    notes: Sequence[str], as_json: bool, documents: Documents | None = None, metadata: Sequence[str] = (), **more: Any,
 ) -> None:  # fmt: skip
-    """Print the summary of a training, with `more` as JSON, or with the notes as text."""
+    """Print the summary of a training, with `more` as JSON, or with the notes as text.
+
+    metadata : the fields of documents on a cluster.
+    """
     model, features = ranker.model_, ranker.model_.lexical.features
     index = str(index_path(output)) if hasattr(ranker, "index_") else None
     fields = {
@@ -25,7 +28,8 @@ def print_training(
         for name, weight in model.lexical.weight_of_field.items()
         if documents is None or any(documents.column(name))
     }
-    metadata = [] if documents is None else _metadata_names(documents)
+    names = metadata if documents is None else dict.fromkeys(name for one in documents.metadata for name in one)
+    metadata = [name for name in names if name not in fields]
     summary = {
         "model": str(output),
         "index": index,
@@ -48,7 +52,7 @@ def print_training(
         f"{ranker.ranker} on {features.documents_:,} documents and {len(features.words_):,} words {source} "
         f"in {seconds:.1f} s: {output}{'' if index is None else f', {index}'}"
     )
-    print(_describe_fields(fields, model.lexical.bm25f is not None, metadata))
+    print(describe_fields(fields, model.lexical.bm25f is not None, metadata))
     dropped = [f"{n_dropped:,} rows dropped: they name unknown documents or queries"] if n_dropped else []
     found = features.analyzer_.language
     detected = [f"detected language: {found or 'none'}"] if as_analyzer(ranker.analyzer).language == AUTO else []
@@ -58,15 +62,10 @@ def print_training(
         print(note)
 
 
-def _metadata_names(documents: Documents) -> list[str]:
-    names = dict.fromkeys(name for metadata in documents.metadata for name in metadata)
-    return [name for name in names if name not in documents.fields]
-
-
-def _describe_fields(fields: dict[str, float], is_bm25f: bool, metadata: Sequence[str]) -> str:
+def describe_fields(fields: dict[str, float], is_bm25f: bool, metadata: Sequence[str]) -> str:
     """Name the searched fields, with their weights in BM25F, and the metadata.
 
-    >>> _describe_fields({"title": 2.0, "body": 1.0}, True, ["year"])
+    >>> describe_fields({"title": 2.0, "body": 1.0}, True, ["year"])
     'fields: title (weight 2), body (weight 1); metadata: year'
     """
     names = [f"{name} (weight {weight:g})" if is_bm25f else name for name, weight in fields.items()]

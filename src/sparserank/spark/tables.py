@@ -5,6 +5,7 @@ Schemas are validated before rows are moved.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 QUERY_COLUMNS = {"id": "id", "text": "text"}
 JUDGMENT_COLUMNS = {"query": "id", "document": "id", "grade": "number"}
 _TEXT_COLUMNS = ("id", "title", "text")
+log = logging.getLogger(__name__)
 _METADATA_TYPES = (
     "string", "boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "date", "timestamp",
     "timestamp_ntz",
@@ -48,23 +50,49 @@ def document_columns(table: DataFrame, name: str = "documents") -> DataFrame:
     """Return id, title, text and metadata of a table of documents.
 
     Ids become strings and missing titles empty. `metadata` is a JSON object as text: a text column of that name, or the
-    other columns without vectors, structures and bytes.
+    other columns without vectors, structures and bytes. A warning names columns that are left out or hold text.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
     titles = {"title": "text"} if "title" in table.columns else {}
     select_columns(table, {"id": "id"} | titles | {"text": "text"}, name)
     title = F.coalesce("title", F.lit("")) if titles else F.lit("")
-    others = [one.name for one in table.schema if one.name not in _TEXT_COLUMNS and _is_metadata(one.dataType)]
-    metadata = F.to_json(F.struct(*(F.col(f"`{one}`") for one in others))) if others else F.lit("")
-    if dict(table.dtypes).get("metadata") == "string":
+    if _has_metadata_column(table):
         metadata = F.coalesce("metadata", F.lit(""))
+    else:
+        others = metadata_names(table)
+        metadata = F.to_json(F.struct(*(F.col(f"`{one}`") for one in others))) if others else F.lit("")
+    _warn_unused(table, name)
     documents = table.select(
         F.col("id").cast("string").alias("id"), title.alias("title"), "text", metadata.alias("metadata")
     )
     check_no_nulls(documents, name)
     check_unique_ids(documents)
     return documents
+
+
+def metadata_names(table: DataFrame) -> list[str]:
+    """Return the columns of a table of documents that are kept as metadata."""
+    others = [one for one in table.schema if one.name not in _TEXT_COLUMNS and _is_metadata(one.dataType)]
+    return ["metadata"] if _has_metadata_column(table) else [one.name for one in others]
+
+
+def _has_metadata_column(table: DataFrame) -> bool:
+    return dict(table.dtypes).get("metadata") == "string"
+
+
+def _warn_unused(table: DataFrame, name: str) -> None:
+    kept, types = metadata_names(table), dict(table.dtypes)
+    if left_out := [column for column in table.columns if column not in (*_TEXT_COLUMNS, *kept)]:
+        reason = "metadata has a column of its own" if _has_metadata_column(table) else "neither text nor metadata"
+        log.warning("%s: left out: %s (%s)", name, ", ".join(left_out), reason)
+    warn_not_searched(name, [one for one in kept if one != "metadata" and types[one] in ("string", "array<string>")])
+
+
+def warn_not_searched(name: str, fields: Sequence[str]) -> None:
+    """Log the text fields of documents beside title and text, which are metadata on Spark."""
+    if fields:
+        log.warning("%s: not searched: %s (on Spark the model searches title, text)", name, ", ".join(fields))
 
 
 def _is_metadata(dtype: DataType) -> bool:
@@ -76,7 +104,8 @@ def _is_metadata(dtype: DataType) -> bool:
 
 
 def to_frame(spark: SparkSession, documents: Documents, partitions: int | None = None) -> DataFrame:
-    """Send documents to the cluster, in their order."""
+    """Send documents to the cluster, in their order; fields beside title and text are metadata there."""
+    warn_not_searched("documents", documents.fields)
     rows = [(i, title, text, encode_metadata(one)) for i, (title, text, one) in documents.rows().items()]
     return _send(spark, rows, "id string, title string, text string, metadata string", partitions)
 

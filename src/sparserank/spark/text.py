@@ -8,7 +8,7 @@ is an ordinary `TextRanker`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..data.files import PathLike
@@ -104,8 +104,8 @@ class SparkTextRanker(Parameters):
             raise DataError(f"qrels must be {{query id: {{document id: grade}}}}; got {type(qrels).__name__}")
         local = None
         if isinstance(docs, Mapping | Documents):
-            local = Documents.of(docs)
-            frame = to_frame(spark, local, self.partitions)
+            frame = to_frame(spark, local := Documents.of(docs), self.partitions)
+            local = replace(local, fields=())  # metadata
         else:
             frame = document_columns(docs)
         out = TextRanker(**self.ranker.get_params(deep=False))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
@@ -14,13 +16,14 @@ import numpy as np
 
 from ..data.records import Documents
 from ..deprecated import renamed_attribute, renamed_parameters
-from ..errors import ModelError, NotFitted
+from ..errors import ModelError, NotFitted, count_of
 from ..search import Index
 from ..search.expansion import MAX_EXPANSION_BYTES, Expansion
 from .lexical import LexicalModel
 from .model import TextModel
 
 Docs = Documents | Mapping[str, "str | Mapping[str, Any]"]
+log = logging.getLogger(__name__)
 
 
 class OtherIndex(ModelError):
@@ -38,12 +41,14 @@ class IndexedModel:
     def index(self, docs: Docs) -> Index:
         """Build an index of another collection, with the fitted vocabulary and document frequencies.
 
+        A warning names text fields that the model does not search.
+
         Parameters
         ----------
         docs : mapping
             {id: text} or {id: {"title": …, "text": …}}.
         """
-        documents = Documents.of(docs)
+        documents = self._more_documents(docs)
         return Index.build(self.fitted_model().encode_documents(documents), documents, made_for=self.fingerprint())
 
     def over(self, docs: Docs) -> Self:
@@ -61,7 +66,8 @@ class IndexedModel:
     def add(self, docs: Docs) -> Self:
         """Add documents to the index, or replace those with the same ids; the model does not change.
 
-        A word that no training document had is not found.
+        A word that no training document had is not found, and a warning names text fields that the model does not
+        search.
 
         Parameters
         ----------
@@ -75,7 +81,7 @@ class IndexedModel:
         >>> [hit.id for hit in ranker.add({"d3": "red pear"}).remove(["d2"]).search("pear")]
         ['d3']
         """
-        documents = Documents.of(docs)
+        documents = self._more_documents(docs)
         self.index_ = self._require_index().with_documents(self.model_.encode_documents(documents), documents)
         return self
 
@@ -158,6 +164,12 @@ class IndexedModel:
             raise NotFitted("this ranker is not fitted; call fit first")
         return self.model_
 
+    def _more_documents(self, docs: Docs) -> Documents:
+        """Return documents that the model was not fitted on; a warning names text fields that it does not search."""
+        documents = Documents.of(docs)
+        warn_not_searched(self.lexical_, self.lexical_.not_searched(documents))
+        return documents
+
     def _require_index(self) -> Index:
         self.fitted_model()
         if not hasattr(self, "index_"):
@@ -165,3 +177,10 @@ class IndexedModel:
                 "this ranker has no index; build it with `sparserank index MODEL DATA --output MODEL.index`"
             )
         return self.index_
+
+
+def warn_not_searched(lexical: LexicalModel, fields: Counter[str]) -> None:
+    """Log the text fields of documents that a model does not search, with the number of documents of each."""
+    if fields:
+        found = ", ".join(f"{name} in {count_of(n, 'document')}" for name, n in fields.items())
+        log.warning("not searched: %s (the model searches %s)", found, ", ".join(lexical.weight_of_field))

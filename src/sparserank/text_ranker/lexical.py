@@ -6,6 +6,7 @@ further fields, or with `field_weights`, BM25 is BM25F: each field's counts are 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -256,9 +257,18 @@ class LexicalModel(Summary):
 
     def columns(self, documents: Documents) -> dict[str, tuple[str, ...]]:
         """Return {searched field: its text in every document}; the second is "text", whatever its name was."""
-        is_other = documents.text_field != self.text_field and any(documents.column(self.text_field))
-        text = documents.column(self.text_field) if is_other else documents.texts
+        text = documents.column(self._text_name(documents))
         return {"title": documents.titles, "text": text} | {name: documents.column(name) for name in self.fields}
+
+    def _text_name(self, documents: Documents) -> str:
+        """Return the field that is searched as the text; an index holds it under the name "text"."""
+        is_other = self.text_field not in ("text", documents.text_field) and any(documents.column(self.text_field))
+        return self.text_field if is_other else documents.text_field
+
+    def not_searched(self, documents: Documents) -> Counter[str]:
+        """Count the documents with a text in each text field that this model does not search."""
+        others = {documents.text_field, *documents.fields}.difference([self._text_name(documents)], self.fields)
+        return Counter({name: n for name in sorted(others) if (n := sum(map(bool, documents.column(name))))})
 
     def queries(self, texts: Iterable[str]) -> csr_array:
         """Return rows of queries: counts for BM25, tf-idf vectors of unit length for cosine."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from ..base.registry import class_of_file
 from ..bilinear.persistence import PairMatrixRanker
@@ -12,8 +14,11 @@ from ..data.formats.tensors import read_tensors
 from ..data.records import Documents
 from ..errors import ModelError
 from ..search.builder import build_index_file
-from .indexed_model import Docs
+from .indexed_model import Docs, warn_not_searched
 from .ranker import TextRanker
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 log = logging.getLogger(__name__)
 
@@ -120,6 +125,12 @@ def write_index(
     ...     [hit.id for hit in loaded.search("apple")]
     ['c', 'a']
     """
-    model = ranker.fitted_model()
-    encoded = ((model.encode_documents(part), part) for part in map(Documents.of, parts))
-    build_index_file(path, encoded, ranker.fingerprint(), callback)
+    model, not_searched = ranker.fitted_model(), Counter[str]()
+
+    def encoded() -> Iterator[tuple[csr_array, Documents]]:
+        for part in map(Documents.of, parts):
+            not_searched.update(model.lexical.not_searched(part))
+            yield model.encode_documents(part), part
+
+    build_index_file(path, encoded(), ranker.fingerprint(), callback)
+    warn_not_searched(model.lexical, not_searched)

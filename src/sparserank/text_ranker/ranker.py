@@ -263,7 +263,7 @@ class TextRanker(PairEditor, Ranker):
         trainer = replace(self.trainer(callback), lexical=self.lexical_)
         documents = self._require_index().input_documents
         if docs is not None:  # a new document replaces an old one of the same id
-            added = Documents.of(docs)
+            added = self._more_documents(docs)
             documents = documents.updated(added)
             self._without_vectors(added.ids)
         has_pairs, n_terms = self.model_.W is not None, self.model_.n_terms
