@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sparserank as sr
+from sparserank.data.records import Documents
 from sparserank.errors import ConfigError, ModelError
 from sparserank.export import export, query_body, synonyms, vectors_of
 from sparserank.export.synonyms import Rule
@@ -61,6 +62,43 @@ def test_synonyms_of_the_user_come_first_and_need_no_pairs(ranker, tmp_path):
     made = synonyms.rules(vectors_of(learned))
     export(learned, "synonyms", tmp_path / "learned")
     assert (tmp_path / "learned/synonyms.txt").read_text().splitlines() == [*lines, *map(str, made)]
+
+
+def test_synonyms_of_the_user_go_to_typesense_and_meilisearch_too(tmp_path):
+    own = sr.Synonyms("laptop, notebook, portable computer\ntv, motor => television\n")
+    expected = {
+        "laptop": ["notebook", "portable computer"],
+        "notebook": ["laptop", "portable computer"],
+        "portable computer": ["laptop", "notebook"],
+        "tv": ["television"],
+        "motor": ["television"],
+    }
+    plain = sr.TextRanker("bm25", synonyms=own).fit(DOCS)
+    lines = ["laptop, notebook, portable computer", "tv => tv, television"]
+    assert query_body(plain, "synonyms", "a TV, a Portable computer")["rules"] == lines
+    assert query_body(plain, "synonyms", "a portable TV computer")["rules"] == lines[1:]
+    for ranker in (plain, learned_anyway(DOCS, QUERIES, QRELS, synonyms=own)):
+        export(ranker, "synonyms", tmp_path / "made")
+        by_word = json.loads((tmp_path / "made/meilisearch.json").read_text())["synonyms"]
+        lines = [json.loads(line) for line in (tmp_path / "made/typesense.jsonl").read_text().splitlines()]
+        assert {line["root"]: line["synonyms"] for line in lines} == by_word
+        assert len({line["id"] for line in lines}) == len(lines)
+        assert {word: by_word[word][: len(added)] for word, added in expected.items()} == expected
+    assert len(by_word) > len(expected) and len(by_word["motor"]) > 1
+
+
+def test_all_searched_fields_are_searched_and_spell_the_rules(tmp_path):
+    docs = {key: {"text": "words", "tags": text.split(), "kind": "a b", "year": 1999} for key, text in DOCS.items()}
+    documents = Documents.of(docs, fields=["text", "tags"])
+    ranker = learned_anyway(documents, QUERIES, QRELS)
+    made = vectors_of(ranker)
+    assert synonyms.spellings(made)["engin"] == ["engine", "engines"]
+    (motor,) = [rule for rule in synonyms.rules(made, min_weight=0.0) if "motor" in rule.words]
+    assert "engine" in motor.replacements
+    properties = synonyms.index_body(made)["mappings"]["properties"]
+    copied = {name: field.get("copy_to") for name, field in properties["metadata"]["properties"].items()}
+    assert copied == {"tags": "content", "kind": None, "year": None}
+    assert properties["title"]["copy_to"] == properties["text"]["copy_to"] == "content"
 
 
 def test_heavy_pairs_alone_make_rules(ranker):

@@ -220,6 +220,6 @@ def query_body(
     if target == "qdrant":
         return qdrant.body(vectors, text, k, chosen)
     if target == "synonyms":
-        rules = synonyms.matching_rules(synonyms.rules(vectors), vectors, text)
+        rules = synonyms.matching_rules(vectors, text)
         return {"rules": [str(rule) for rule in rules], "body": synonyms.body(text, k, chosen)}
     return {"vector": vectors.by_name(vectors.query(text)), "topic": trec.topic(vectors, text)}

@@ -21,7 +21,7 @@ from ..text.segmentation import SEGMENTED
 from ..text.tokens import tokenize
 from .folder import Folder
 from .lucene import bulk, metadata_property, with_filter
-from .vectors import Vectors
+from .vectors import Vectors, term_name
 
 MAX_WORDS, MIN_WEIGHT = 40, 1 / 6
 """The most words that a rule adds, and the least weight of a pair relative to the heaviest one. Tuned on NFCorpus
@@ -31,13 +31,14 @@ _SPECIAL = re.compile(r"([,\\#]|=>)")
 
 @dataclass(frozen=True)
 class Rule:
-    """Any of the words is replaced by all of the replacements."""
+    """Any of the words is replaced by all of the replacements; a group of equals has the same words on both sides."""
 
     words: tuple[str, ...]
     replacements: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{', '.join(map(_escape, self.words))} => {', '.join(map(_escape, self.replacements))}"
+        words, replacements = (", ".join(map(_escape, side)) for side in (self.words, self.replacements))
+        return words if self.words == self.replacements else f"{words} => {replacements}"
 
 
 def _escape(word: str) -> str:
@@ -49,7 +50,7 @@ def spellings(vectors: Vectors) -> dict[str, list[str]]:
     analyzer = replace(vectors.model.lexical.analyzer, ngrams=1)
     unstemmed = replace(analyzer, stem=None, stop_words=None, accents="keep")
     counts: Counter[str] = Counter()
-    for texts in (vectors.index.documents.titles, vectors.index.documents.texts):
+    for texts in vectors.model.lexical.columns(vectors.index.documents).values():
         for names, tokens, _ in tokenize(unstemmed, texts):
             counts.update({names[token]: n for token, n in Counter(tokens.tolist()).items()})
     words = sorted(counts, key=lambda word: (-counts[word], word))
@@ -89,27 +90,33 @@ def rules(vectors: Vectors, max_words: int = MAX_WORDS, min_weight: float = MIN_
     return out
 
 
-def own_rules(vectors: Vectors) -> list[str]:
-    """Return the lines of the synonyms that the user gave; one way, a word is kept beside what it also finds."""
+def own_rules(vectors: Vectors) -> list[Rule]:
+    """Return the synonyms that the user gave; one way, a word is kept beside what it also finds."""
     out = []
     for rule in vectors.model.lexical.synonyms.rules:
         if rule.words == rule.added:
-            out.append(", ".join(map(_escape, rule.words)))
+            out.append(Rule(rule.words, rule.words))
         else:
-            out += [str(Rule((word,), (word, *(one for one in rule.added if one != word)))) for word in rule.words]
+            out += [Rule((word,), (word, *(one for one in rule.added if one != word))) for word in rule.words]
     return out
 
 
-def matching_rules(rules: Iterable[Rule], vectors: Vectors, text: str) -> list[Rule]:
-    """Return the rules that match a query."""
+def matching_rules(vectors: Vectors, text: str) -> list[Rule]:
+    """Return the rules that match a query, those of the user first."""
     analyzer = replace(vectors.model.lexical.analyzer, ngrams=1, stem=None, stop_words=None, accents="keep")
-    words = set(analyzer.tokens(text))
-    return [rule for rule in rules if words.intersection(rule.words)]
+
+    def words(text: str) -> str:
+        return f" {' '.join(analyzer.tokens(text))} "
+
+    query = words(text)
+    own = [rule for rule in own_rules(vectors) if any(words(one) in query for one in rule.words)]
+    return own + [rule for rule in rules(vectors) if not set(query.split()).isdisjoint(rule.words)]
 
 
 def index_body(vectors: Vectors) -> dict[str, Any]:
     """Return an index that analyzes words as the model does and applies the rules to queries.
 
+    All fields that the model searches are copied to one.
     Java's word class has ASCII letters only, or combining marks too, so the pattern lists letters and digits.
     """
     analyzer = vectors.model.lexical.analyzer
@@ -135,19 +142,22 @@ def index_body(vectors: Vectors) -> dict[str, Any]:
     if analyzer.normalizes:  # needs the engine's plugin analysis-icu
         analysis["char_filter"] = {"folded": {"type": "icu_normalizer", "name": "nfkc_cf"}}
     stored = {"type": "text", "index": False, "copy_to": "content"}
-    properties = {"id": {"type": "keyword"}, "title": stored, "text": stored, "content": content}
-    properties |= metadata_property(vectors.metadata_fields)
+    metadata = metadata_property(vectors.metadata_fields)
+    searched = set(map(term_name, vectors.model.lexical.fields))
+    for name, field in metadata["metadata"]["properties"].items() if metadata else ():
+        field |= {"copy_to": "content"} if name in searched else {}
+    properties = {"id": {"type": "keyword"}, "title": stored, "text": stored, "content": content} | metadata
     return {"settings": {"analysis": analysis}, "mappings": {"dynamic": "strict", "properties": properties}}
 
 
 def body(text: str, k: int = 10, chosen: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return a search in titles and texts of the documents that match a filter; the engine applies the rules."""
+    """Return a search in the searched fields of the documents that match a filter; the engine applies the rules."""
     query = with_filter({"match": {"content": {"query": text}}}, chosen)
     return {"size": k, "_source": ["id", "title"], "query": query}
 
 
 def typesense(rules: Iterable[Rule]) -> list[dict[str, Any]]:
-    """Return the rules as one-way synonyms of Typesense: a word also finds the replacements.
+    """Return the rules as one-way synonyms of Typesense: a word also finds the replacements of all its rules.
 
     >>> typesense([Rule(("motors",), ("motor", "engine"))])
     [{'id': 'motors', 'root': 'motors', 'synonyms': ['motor', 'engine']}]
@@ -157,7 +167,7 @@ def typesense(rules: Iterable[Rule]) -> list[dict[str, Any]]:
 
 
 def meilisearch(rules: Iterable[Rule]) -> dict[str, Any]:
-    """Return the rules as the settings of Meilisearch: a word also finds the replacements.
+    """Return the rules as the settings of Meilisearch: a word also finds the replacements of all its rules.
 
     >>> meilisearch([Rule(("motors",), ("motor", "engine"))])
     {'synonyms': {'motors': ['motor', 'engine']}}
@@ -166,16 +176,17 @@ def meilisearch(rules: Iterable[Rule]) -> dict[str, Any]:
 
 
 def _by_word(rules: Iterable[Rule]) -> dict[str, list[str]]:
-    pairs = ((word, [one for one in rule.replacements if one != word]) for rule in rules for word in rule.words)
-    return {word: added for word, added in pairs if added}
+    out: dict[str, dict[str, None]] = {}
+    for word, added in ((word, rule.replacements) for rule in rules for word in rule.words):
+        out.setdefault(word, {}).update((one, None) for one in added if one != word)
+    return {word: list(added) for word, added in out.items() if added}
 
 
 def write(folder: Folder, vectors: Vectors, queries: Mapping[str, str], chosen: dict[str, Any] | None = None) -> None:
     """Write the rules, the settings of an index that uses them, its documents and queries."""
-    learned = rules(vectors)
-    synonyms = [*own_rules(vectors), *map(str, learned)]
-    folder.lines("typesense.jsonl", typesense(learned))
-    folder.json("meilisearch.json", meilisearch(learned))
+    synonyms = [*own_rules(vectors), *rules(vectors)]
+    folder.lines("typesense.jsonl", typesense(synonyms))
+    folder.json("meilisearch.json", meilisearch(synonyms))
     folder.text("synonyms.txt", "".join(f"{rule}\n" for rule in synonyms))
     folder.json("index.json", index_body(vectors))
     folder.parts("bulk-{}.ndjson", bulk(vectors, weighted=False))
