@@ -55,8 +55,22 @@ def test_declared_fields_are_searched_and_the_others_stay_metadata():
 
 
 def test_a_field_that_is_neither_text_nor_metadata_is_named(caplog):
-    Documents.of({"a": {"text": "x", "vector": [0.5, 1.0]}})
-    assert "the field 'vector' holds neither text nor metadata and is left out" in caplog.text
+    documents = Documents.of({"a": {"text": "x", "vector": [0.5] * 17, "parts": [[1.0], [2.0]]}})
+    assert documents.metadata == ()
+    assert caplog.messages == [
+        f"the field {name!r} holds neither text nor metadata and is left out" for name in ("vector", "parts")
+    ]
+
+
+def test_a_short_list_of_numbers_is_metadata(caplog):
+    docs = {"a": {"text": "red", "prices": [1.5, 2.5], "sizes": [1] * 20}, "b": {"text": "red", "prices": [3]}}
+    ranker = sr.TextRanker("bm25").fit(docs)
+    assert [hit.id for hit in ranker.search("red", filter="prices>2 AND prices<3")] == ["a"]
+    assert ranker.search("red", facets=["prices"]).facets == {"prices": {"1.5": 1, "2.5": 1, "3": 1}}
+    assert ranker.index_.metadata_of("a") == {"prices": [1.5, 2.5], "sizes": [1] * 20}
+    frame = pl.DataFrame({"id": ["a"], "text": ["red"], "prices": [[1.5, 2.5]]})
+    assert Documents.of(frame).metadata == ({"prices": [1.5, 2.5]},)
+    assert caplog.messages == []
 
 
 def test_every_field_of_a_document_is_found_again_from_a_file(tmp_path):

@@ -3,6 +3,7 @@
 `title` and `text` are text fields. Another key is a text field if its values are strings, at least one of several
 words, or lists of strings; all other keys are metadata. If no record has a `text`, one text field takes its place:
 `body`, `content`, …, or else the longest. The other text fields stay in the metadata, so searches can filter by them.
+A list with more than MAX_NUMBERS numbers, some of them fractions, is taken for a vector and left out.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from .metadata import Metadata
 
 BODY_NAMES = ("body", "content", "contents", "passage", "description", "abstract")
 """Fields that take the place of `text`, in this order, if no record has one."""
+MAX_NUMBERS = 16
+"""Numbers of a list that is metadata, such as prices; a longer list with fractions is a vector."""
 _OWN_KEYS = ("_id", "id", "title", "text", "metadata")
 log = logging.getLogger(__name__)
 
@@ -76,7 +79,8 @@ def _value_kind(value: object) -> str:
     if isinstance(value, list | tuple):
         if all(isinstance(one, str) for one in value):
             return "list"
-        return "other" if any(isinstance(one, float | list | tuple | Mapping) for one in value) else "metadata"
+        is_vector = len(value) > MAX_NUMBERS and any(isinstance(one, float) for one in value)
+        return "other" if is_vector or any(isinstance(one, list | tuple | Mapping) for one in value) else "metadata"
     return "other" if isinstance(value, Mapping | bytes) else "metadata"
 
 
