@@ -3,7 +3,8 @@
 Each query is made from one document, its only right result: in pydocs the full name (`numpy.linalg.solve`), its
 last two parts or its last part, in NFCorpus and winapi the title. The documents are drawn at random; a text of NFCorpus
 begins with its title, which ends at "abstract". The learned model trains on the training queries of the collection as
-`sparserank train --exclude-self` does; nDCG@10 is that of dev.
+`sparserank train --exclude-self` does; nDCG@10 is that of dev. The query numpy.sort has a row of its own, which names
+the first document of both.
 
     python -m benchmarks.known_items pydocs nfcorpus [--pairs N] [--queries 3000]
 """
@@ -25,6 +26,8 @@ from .text_training import queries_are_pages
 
 QUERIES = 200
 PAIRS = {"pydocs": 300_000, "nfcorpus": 1_000_000, "winapi": 1_000_000}
+NAMED = {"pydocs": ("numpy.sort",)}
+"""Documents whose full name has a row of its own."""
 MEASURES = {"mrr": "RR@10", "first": "P@1"}
 
 
@@ -64,21 +67,28 @@ def measure(name: str, pairs: int, n: int) -> list[dict[str, Any]]:
     learned.fit(documents, collection.queries, collection.qrels["train"], exclude_self=exclude_self)
     bm25 = sr.TextRanker("bm25").fit(documents)
     texts = {query: collection.queries[query] for query in dev}
+    rankers = {"bm25": bm25, "learned": learned}
     ndcg = {
-        label: _values(ranker.run(texts, 100, exclude_self), dev, ["nDCG@10"])[0]
-        for label, ranker in (("bm25", bm25), ("learned", learned))
+        label: _values(ranker.run(texts, 100, exclude_self), dev, ["nDCG@10"])[0] for label, ranker in rankers.items()
     }
-    rows = []
-    for kind, make in KINDS[name].items():
-        queries, qrels = known_items(documents, make, n)
-        row: dict[str, Any] = {"name": f"{name}, {kind}"}
-        found = [_values(ranker.run(queries, 10), qrels, list(MEASURES.values())) for ranker in (bm25, learned)]
-        for at, measure_name in enumerate(MEASURES):
-            row |= {f"bm25_{measure_name}": round(found[0][at], 4), measure_name: round(found[1][at], 4)}
-        row = {"name": row["name"], "ratio": round(row["mrr"] / row["bm25_mrr"], 3)} | row
-        rows.append(row | {"bm25_ndcg": round(ndcg["bm25"], 4), "ndcg": round(ndcg["learned"], 4)})
+    figures = {"bm25_ndcg": round(ndcg["bm25"], 4), "ndcg": round(ndcg["learned"], 4)}
+    rows = [
+        _row(f"{name}, {kind}", *known_items(documents, make, n), bm25, learned) | figures
+        for kind, make in KINDS[name].items()
+    ]
+    for item in NAMED.get(name, ()):
+        first = {f"{label}_first_document": ranker.search(item, 1)[0].id for label, ranker in rankers.items()}
+        rows.append(_row(f"{name}, {item}", {item: item}, {item: {item: 1}}, bm25, learned) | first)
     rows[0]["peak_mb"] = peak_megabytes()
     return rows
+
+
+def _row(name: str, queries: Any, qrels: Any, bm25: sr.TextRanker, learned: sr.TextRanker) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    found = [_values(ranker.run(queries, 10), qrels, list(MEASURES.values())) for ranker in (bm25, learned)]
+    for at, measure_name in enumerate(MEASURES):
+        row |= {f"bm25_{measure_name}": round(found[0][at], 4), measure_name: round(found[1][at], 4)}
+    return {"name": name, "ratio": round(row["mrr"] / row["bm25_mrr"], 3)} | row
 
 
 def _values(run: Any, qrels: Any, measures: list[str]) -> list[float]:

@@ -13,6 +13,8 @@ from sparserank.text import TextFeatures
 from sparserank.text_ranker import document_names, model_selection
 from sparserank.text_ranker.document_names import DocumentNames
 
+from ..motors import learned_anyway
+
 THINGS = (("car", "automobile"), ("bike", "bicycle"), ("ship", "boat"))
 COLOURS = ("red", "green", "blue", "white", "black", "brown", "pink", "gray")
 DOCS = {f"{thing}-{c}": {"title": f"{c}.{thing}", "text": f"about {c} {thing}"} for _, thing in THINGS for c in COLOURS}
@@ -80,6 +82,24 @@ def test_a_name_has_exactly_the_lexical_score_and_other_queries_use_pairs(ranker
         found, expected = ([(hit.id, hit.score) for hit in one.search(text, k=5)] for one in (ranker, bm25))
         assert found == expected
     assert {hit.id for hit in ranker.search("violet car", k=30)} > {hit.id for hit in bm25.search("violet car", k=30)}
+
+
+def test_numpy_sort_finds_numpy_sort_although_users_who_sort_find_numpy_lexsort():
+    texts = {
+        "numpy.sort": "Return a copy of an array in order",
+        "numpy.lexsort": "Perform an indirect stable order using a sequence of keys",
+        "numpy.mean": "Compute the arithmetic average along an axis",
+        "numpy.dot": "Product of two arrays",
+    }
+    docs = {name: {"title": name, "text": text} for name, text in texts.items()}
+    found = {"sort rows": "lexsort", "sort tables": "lexsort", "sort names": "lexsort", "scalar": "dot"}
+    found |= {"expected value": "mean", "expected size": "mean"}
+    qrels = {query: {f"numpy.{name}": 1} for query, name in found.items()}
+    ranker = learned_anyway(docs, {query: query for query in found}, qrels)
+    assert ranker.search("sort rows")[0].id == "numpy.lexsort"
+    assert [ranker.search(text)[0].id for text in ("numpy.sort", "sort")] == ["numpy.sort"] * 2
+    ranker.model_ = replace(ranker.model_, names=None)
+    assert ranker.search("numpy.sort")[0].id == "numpy.lexsort"
 
 
 def test_one_query_and_many_agree_on_names(ranker):
