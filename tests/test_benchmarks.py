@@ -11,10 +11,11 @@ import re
 import benchmarks
 import numpy as np
 import pytest
-from benchmarks import markdown, run, vowpal, word_pairs
+from benchmarks import languages, markdown, run, vowpal, word_pairs
 from scipy.sparse import csr_array
 
 from sparserank import BilinearRanker, Preferences, data
+from sparserank.text import compounds
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +50,20 @@ def test_vowpal_wabbit_without_a_penalty_runs_algorithm_1(digits, tmp_path):
     vowpal.learn(tmp_path / "seen", tmp_path / "model", 0.0, word_pairs.ETA0)
     ours = word_pairs.in_order(ranker.W_, X, prefs.draw(100, random_state=1))
     np.testing.assert_allclose(vowpal.margins(tmp_path / "asked", tmp_path / "model"), ours, rtol=1e-3, atol=1e-2)
+
+
+def test_the_constants_of_compounds_are_chosen_on_training_queries_and_put_back(capsys):
+    texts = ["die Datei"] * 6 + ["der Name"] * 6 + ["ein Dateiname"]
+    documents = data.Documents.of({f"d{i}": text for i, text in enumerate(texts)})
+    small = data.Collection("small", documents, {"q": "Name der Datei"}, {"train": {"q": {"d12": 1.0}}})
+    before = compounds.MIN_PART, compounds.MIN_DOCUMENTS
+    found = languages.tune_compounds(small, [(5, 2), (3, 2)])  # "Name" has four letters
+    assert found[None].tolist() == found[5, 2].tolist() == [0.0]
+    assert found[3, 2].tolist() == [1.0]
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "chosen: at least 3 letters, 2 documents: 1.0000 (+1.0000 ± 0.0000)"
+    )
+    assert before == (compounds.MIN_PART, compounds.MIN_DOCUMENTS)
 
 
 def test_markdown_tables():

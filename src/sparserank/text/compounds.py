@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-MIN_PART, MIN_DOCUMENTS = 3, 5
-"""Letters of a part, and documents that it is in, at least. In a trial on training queries of mdn-de, parts of 3
-letters were better than no parts, and parts of 4 letters worse; benchmarks/languages.py finds no difference on train.
+MIN_PART, MIN_DOCUMENTS = 3, 2
+"""Letters of a part, and documents that it is in, at least: the best of nine settings by BM25 on training queries of
+mdn-de (`python -m benchmarks.languages --tune-compounds`).
 """
 MIN_COMPOUND, MAX_PARTS = 8, 4
 LINKS = ("", "s", "es", "n", "en", "er", "e")
