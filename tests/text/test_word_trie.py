@@ -63,6 +63,9 @@ def test_beginnings_within_a_distance_have_the_words_of_the_definition(words, pr
     covered = [ordered[i] for one in found for i in trie.with_prefix(one)]
     assert sorted(covered) == (sorted(wanted) if prefix else []), "each word once"
     assert all(oracles.edit_distance(prefix, one) <= errors for one in found)
+    assert sorted(trie.beginnings(prefix, errors, same_first=True)) == sorted(
+        one for one in found if one[0] == prefix[0]
+    )
 
 
 def test_more_words_than_there_is_room_for_are_all_found():

@@ -49,7 +49,7 @@ def build_trie(codes, starts, longest):
 
 
 @njit(cache=True, nogil=True)
-def words_within(letter, child, word, masks, n, allowed, beginnings, words, numbers):
+def words_within(letter, child, word, begin, stop, masks, n, allowed, beginnings, words, numbers):
     """Write the words with at most len(allowed) - 1 errors and their numbers of errors; return how many there are.
 
     With `beginnings`, the words may go on: write the first word of each node whose letters have at most so many errors
@@ -58,14 +58,15 @@ def words_within(letter, child, word, masks, n, allowed, beginnings, words, numb
     An error is an insertion, a deletion, a substitution or a transposition of neighbours, and no letter is changed
     twice (optimal string alignment). The query has n < 62 letters; bit i of masks[c] says that its letter i - 1 is c.
     The walk leaves a node unless it has j errors for the first i letters and bit i of allowed[j] is set, for some i
-    and j. If `words` is too short, the number that is returned is larger than its length.
+    and j. It starts at the nodes begin … stop - 1. If `words` is too short, the number that is returned is larger than
+    its length.
     """
     k, end, found = len(allowed), _1 << np.uint64(n), 0
     rows = np.zeros((n + k + 2, k), np.uint64)  # rows[d + 1] belongs to depth d; rows[0] has no bits
     for j in range(k):
         rows[1, j] = (_1 << np.uint64(j + 1)) - _1
     path, at, last = np.zeros(n + k + 1, np.uint64), np.zeros(n + k + 2, np.int64), np.zeros(n + k + 2, np.int64)
-    at[1], last[1], d = child[0], child[1], 1
+    at[1], last[1], d = begin, stop, 1
     while d:
         if at[d] == last[d]:
             d -= 1

@@ -72,9 +72,9 @@ class SurfaceForms:
         np.maximum.at(share, place, letters[kept] / self._lengths[at])
         return columns, share
 
-    def beginnings(self, prefix: str, errors: int) -> list[str]:
+    def beginnings(self, prefix: str, errors: int, *, same_first: bool = False) -> list[str]:
         """Return the shortest beginnings of words that differ from these letters by at most so many errors."""
-        return self._trie.beginnings(self.fold(prefix), errors)
+        return self._trie.beginnings(self.fold(prefix), errors, same_first=same_first)
 
     def within(self, word: str, errors: int, *, stems: bool = False) -> list[Candidate]:
         """Return the columns with a spelling that has at most so many errors; of several spellings the nearest.

@@ -85,7 +85,7 @@ class WordTrie:
         last = sum(1 << i for i in range(n - half + 1))
         return out | self._search(self._backward, word[::-1], [every] + [every & ~last] * errors)
 
-    def beginnings(self, prefix: str, errors: int) -> list[str]:
+    def beginnings(self, prefix: str, errors: int, *, same_first: bool = False) -> list[str]:
         """Return the shortest beginnings of words that differ from these letters by at most so many errors.
 
         Parameters
@@ -94,6 +94,8 @@ class WordTrie:
             The first letters.
         errors : int
             The largest number of errors.
+        same_first : bool, default=False
+            Return only beginnings with the same first letter, which takes less time.
 
         Examples
         --------
@@ -103,10 +105,13 @@ class WordTrie:
         if not 0 < len(prefix) <= MAX_LETTERS:
             return []
         every = (1 << (len(prefix) + 1)) - 1
-        found = self._search(self._forward, prefix, [every] * (errors + 1), beginnings=True)
+        first = prefix[0] if same_first else None
+        found = self._search(self._forward, prefix, [every] * (errors + 1), beginnings=True, first=first)
         return [self._words[word][:n_letters] for word, n_letters in found.items()]
 
-    def _search(self, trie: _Trie, word: str, allowed: list[int], beginnings: bool = False) -> dict[int, int]:
+    def _search(
+        self, trie: _Trie, word: str, allowed: list[int], beginnings: bool = False, first: str | None = None
+    ) -> dict[int, int]:
         from .._kernels.word_trie import words_within
 
         masks = np.zeros(len(self._alphabet) + 1, np.uint64)
@@ -114,10 +119,14 @@ class WordTrie:
         for i, (letter, code) in enumerate(zip(np.searchsorted(self._alphabet, codes).tolist(), codes, strict=True)):
             if letter < len(self._alphabet) and self._alphabet[letter] == code:
                 masks[letter] |= np.uint64(2 << i)
+        start, stop = trie.child[:2].tolist()
+        if first is not None:
+            codes = self._alphabet[trie.letter[start:stop]]
+            start, stop = (start + np.searchsorted(codes, ord(first), side) for side in ("left", "right"))
         room, limits = 256, np.array(allowed, np.uint64)
         while True:
             found, numbers = np.empty(room, np.int32), np.empty(room, np.int8)
-            n = words_within(*trie[1:], masks, len(word), limits, beginnings, found, numbers)
+            n = words_within(*trie[1:], start, stop, masks, len(word), limits, beginnings, found, numbers)
             if n <= room:
                 return dict(zip(trie.words[found[:n]].tolist(), numbers[:n].tolist(), strict=True))
             room = n

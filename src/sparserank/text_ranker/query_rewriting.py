@@ -198,12 +198,12 @@ def _near_completions(model: TextModel, frequency: _Frequencies, typed: str) -> 
     Words with the same first letter are enough. Digits and scripts without blanks have no errors, as in corrections.
     """
     forms = model.lexical.spelling_index
-    letters = forms.fold(fold(typed, model.lexical.features.analyzer_.lowercase))
+    letters = fold(typed, model.lexical.features.analyzer_.lowercase)
     if SEGMENTED.search(letters) or not letters.isalpha():
         return {}, 0
     for errors, least in MIN_LETTERS_UNFINISHED.items():
-        found = forms.beginnings(letters, errors) if len(letters) >= least else []
-        for prefixes in ([one for one in found if one[0] == letters[0]], found):
+        for same_first in (True, False) if len(letters) >= least else ():
+            prefixes = forms.beginnings(letters, errors, same_first=same_first)
             if completions := _weights(model, frequency, prefixes):
                 return completions, errors
     return {}, 0
