@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -158,6 +159,31 @@ def test_the_page_searches_as_one_types_marks_words_and_explains(browser, serve,
     page.context.set_offline(True)
     page.get_by_role("searchbox").fill("apples")
     page.get_by_role("link", name="Apples").wait_for()  # what was loaded once is searched without the server
+    page.close()
+
+
+def test_after_a_visit_a_reload_without_a_network_searches_and_a_new_export_replaces_the_old(browser, tmp_path):
+    site = tmp_path / "site"
+    export(sr.TextRanker().fit({f"d{i}": f"word{i} common text" for i in range(300)}), "static", site)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    page = browser.new_page()
+    page.goto(f"http://127.0.0.1:{server.server_port}/")
+    page.evaluate("async () => { await navigator.serviceWorker.ready }")
+    (first,) = page.evaluate("caches.keys()")
+    export(sr.TextRanker().fit({f"d{i}": f"other{i} common text" for i in range(300)}), "static", site)
+    os.utime(site / "export.json", (2e9, 2e9))
+    page.reload()
+    page.wait_for_function(
+        "(first) => caches.keys().then((names) => names.length === 1 && names[0] !== first)", arg=first
+    )
+    server.shutdown()
+    server.server_close()
+    page.context.set_offline(True)
+    page.reload()
+    for text, wanted in (("other250", "1 result"), ("word250", "Nothing found")):  # words that no search has loaded
+        page.get_by_role("searchbox").fill(text)
+        page.get_by_text(wanted, exact=True).wait_for()
     page.close()
 
 

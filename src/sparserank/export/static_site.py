@@ -24,7 +24,7 @@ from .folder import Folder, template, utf8
 from .synonyms import spellings
 from .vectors import Vectors, short, shorts
 
-SCRIPTS = ("search.js", "stemmer.js", "page.js")
+SCRIPTS = ("search.js", "stemmer.js", "page.js", "worker.js")
 SHARD_BYTES = 24_000
 """Size of a shard before compression."""
 _FNV_START, _FNV_PRIME = 0x811C9DC5, 0x01000193
