@@ -130,6 +130,50 @@ def test_quepid_files_with_more_columns_and_without_ratings(tmp_path):
         data.write_quepid(path, {"q": {"a": 1}}, {})
 
 
+def test_files_of_chorus_are_read_as_they_are(tmp_path):
+    """A rated query set that Quepid exported, and a dump of the indexes of UBI, with the fields that its shop logs."""
+    (tmp_path / "Broad_Query_Set_rated.csv").write_text(
+        "query,docid,rating\nred lamp,1001,0\nred lamp,1002,3\nlamp,1002,1\n"
+    )
+    assert data.read_quepid(tmp_path / "Broad_Query_Set_rated.csv") == {
+        "red lamp": {"1001": 0.0, "1002": 3.0}, "lamp": {"1002": 1.0},
+    }  # fmt: skip
+    query = {
+        "query_response_id": "r-1", "user_query": "red lamp", "query_id": "q-1", "client_id": "USER-1",
+        "query_response_object_ids": ["1001", "1002"], "query_response_hit_ids": ["1001", "1002"],
+        "query": "{}", "query_attributes": {"application": "chorus"}, "timestamp": 1763500000000,
+    }  # fmt: skip
+    event = {
+        "client_id": "USER-1", "session_id": "SESSION-1", "query_id": "q-1", "page_id": "/", "message_type": "INFO",
+        "timestamp": 1763500000001,
+    }  # fmt: skip
+    product = {"object_id_field": "product", "object_id": "1002", "description": "A lamp", "object_detail": {"id": 7}}
+    where = {"browser": "Firefox", "session_id": "SESSION-1", "page_id": "/"}
+    actions = {
+        "on_search": where,
+        "brand_filter": where | {"object": {"object_id_field": "filter_data", "object_id": "OBJECT-1"}},
+        "add_to_cart": where | {"object": product},
+        "positive": where | {"object": product | {"object_id": "1001"}},
+    }
+    queries = write_lines(tmp_path / "ubi_queries.ndjson", [{"_index": "ubi_queries", "_id": "1", "_source": query}])
+    events = write_lines(
+        tmp_path / "ubi_events.ndjson",
+        [
+            {
+                "_index": "ubi_events",
+                "_id": name,
+                "_source": event | {"action_name": name, "event_attributes": attributes},
+            }
+            for name, attributes in actions.items()
+        ],
+    )
+    searches = data.read_ubi(queries, events)
+    assert searches == [Search("red lamp", ("1001", "1002"), {"1002": 2})]
+    grades = search_grades(searches)["red lamp"]
+    assert grades["1002"] > grades.get("1001", 0.0)
+    assert data.read_ubi(queries, events, actions=["add_to_cart", "positive"])[0].clicks == {"1001": 1, "1002": 2}
+
+
 def test_the_command_learns_from_clicks_alone(tmp_path):
     fruit = fruits()
     data.write_beir(tmp_path / "fruit", fruit)
