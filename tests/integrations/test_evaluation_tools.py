@@ -1,8 +1,6 @@
-"""PyTerrier, ir_datasets, and runs of ir_measures, pytrec_eval and PyTerrier: the same results and figures."""
+"""PyTerrier, ir_datasets, and runs of ir_measures, pytrec_eval, ranx and PyTerrier: the same results and figures."""
 
 from __future__ import annotations
-
-from types import SimpleNamespace
 
 import pytest
 
@@ -145,8 +143,20 @@ def test_runs_go_to_other_tools_and_come_back(tmp_path):
     assert as_run(ir_measures.read_trec_run(str(tmp_path / "run.txt"))) == read_run(tmp_path / "run.txt")
     assert as_run(ir_measures.ScoredDoc(q, d, s) for q, docs in run.items() for d, s in docs.items()) == run
     assert as_qrels(ir_measures.Qrel(q, d, 1) for q, docs in qrels.items() for d in docs) == qrels
-    assert as_run(SimpleNamespace(to_dict=lambda: run)) == run, "as the Run of ranx has it"
     assert as_run(run) == run
+
+
+@pytest.mark.filterwarnings("ignore")  # of Numba, when it compiles the measures of ranx
+def test_runs_and_judgments_of_ranx_come_back_and_measure_the_same():
+    ranx = pytest.importorskip("ranx", reason="pip install ranx")
+    fruit = fruits()
+    run = TextRanker("bm25").fit(fruit.documents).run(fruit.queries, k=20)
+    qrels = {query: grades for query, grades in fruit.qrels["train"].items() if run[query]}  # ranx takes no empty one
+    run = {query: run[query] for query in qrels}
+    theirs = ranx.Run(run), ranx.Qrels({query: dict.fromkeys(grades, 1) for query, grades in qrels.items()})
+    assert (as_run(theirs[0]), as_qrels(theirs[1])) == (run, qrels)
+    ours = evaluate_run(run, qrels, "nDCG@10").mean()
+    assert ranx.evaluate(theirs[1], theirs[0], "ndcg@10") == pytest.approx(ours)
 
 
 def test_frames_become_runs_and_judgments():
