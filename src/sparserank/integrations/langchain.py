@@ -115,7 +115,8 @@ class HybridRetriever(BaseRetriever):
     """Several LangChain retrievers as one: their rankings are fused.
 
     Documents are the same if their ids are: `metadata["id"]`, or else `id`, or else the text. A result has
-    the fused `score` in its metadata; the rest comes from the first retriever that found it.
+    the fused `score` in its metadata; the rest comes from the first retriever that found it. A document without a
+    `score` in its metadata, as vector stores return them, enters by its rank, also into a weighted fusion.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class SparseRankPlugin(BasePlugin[SparseRankConfig]):
     """Collect the pages, train, and write the search into the site.
 
     The option `folder` is that of the search in the site; `language`, `learn_from` and `max_pairs` are those of
-    `static_docs.build_search`.
+    `static_docs.train_search`.
     """
 
     def on_config(self, config: Any) -> Any:

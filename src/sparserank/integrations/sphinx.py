@@ -29,7 +29,7 @@ def setup(app: Any) -> dict[str, Any]:
     ----------
     app : Sphinx
         The application. The options in conf.py are `sparserank_language`, `sparserank_learn_from` and
-        `sparserank_max_pairs`, those of `static_docs.build_search`.
+        `sparserank_max_pairs`, those of `static_docs.train_search`.
     """
     app.add_config_value("sparserank_language", "english", "html", [str])
     app.add_config_value("sparserank_learn_from", list(LEARN_FROM), "html", [list, tuple])

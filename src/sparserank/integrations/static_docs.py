@@ -123,14 +123,35 @@ class _Content(HTMLParser):
             self.headings[-1].append(data)
 
 
-def build_search(
+def train_search(
     pages: Sequence[Page],
-    output: PathLike,
     *,
     language: str = "english",
     learn_from: Sequence[str] = LEARN_FROM,
     max_pairs: int = MAX_PAIRS,
-) -> Mapping[str, Any]:
+) -> TextRanker:
+    """Train on the pages of a site.
+
+    Parameters
+    ----------
+    pages : sequence of Page
+        The pages.
+    language : str, default="english"
+        The language of the pages.
+    learn_from : sequence of str, default=("titles", "openings", "headings", "links")
+        What word pairs are learned from; empty for BM25 alone. Pairs are kept only if they help held-out pages.
+    max_pairs : int, default=30_000
+        The largest number of pairs.
+    """
+    documents = {page.id: page.record() for page in pages}
+    if not any(one["text"] for one in documents.values()):
+        raise DataError("the site has no page with text to search")
+    ranker = TextRanker(analyzer=language, max_pairs=max_pairs)
+    options: dict[str, Any] = {"learn_from": ",".join(learn_from)} if learn_from and len(documents) > 1 else {}
+    return ranker.fit(documents, fields=("title", "text"), **options)
+
+
+def build_search(pages: Sequence[Page], output: PathLike, **options: Any) -> Mapping[str, Any]:
     """Train on the pages of a site and write its search.
 
     Parameters
@@ -139,12 +160,8 @@ def build_search(
         The pages.
     output : path
         The folder of the search in the site. An earlier one is replaced.
-    language : str, default="english"
-        The language of the pages.
-    learn_from : sequence of str, default=("titles", "openings", "headings", "links")
-        What word pairs are learned from; empty for BM25 alone. Pairs are kept only if they help held-out pages.
-    max_pairs : int, default=30_000
-        The largest number of pairs.
+    **options : object
+        `language`, `learn_from` and `max_pairs`, as in `train_search`.
 
     Returns
     -------
@@ -159,16 +176,7 @@ def build_search(
     ...     build_search(pages, folder, learn_from=())["documents"]
     2
     """
-    documents = {page.id: page.record() for page in pages}
-    if not any(one["text"] for one in documents.values()):
-        raise DataError("the site has no page with text to search")
-    ranker = TextRanker(analyzer=language, max_pairs=max_pairs)
-    fields: dict[str, Any] = {"fields": ("title", "text")}
-    if learn_from and len(documents) > 1:
-        ranker.fit(documents, learn_from=",".join(learn_from), **fields)
-    else:
-        ranker.fit(documents, **fields)
-    summary = export(ranker, "static", output)
+    summary = export(train_search(pages, **options), "static", output)
     script = files("sparserank.export").joinpath("templates", "static", SCRIPT).read_text("utf-8")
     Path(output, SCRIPT).write_text(script, "utf-8")
     return summary
