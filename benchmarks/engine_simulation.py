@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,53 @@ class SynonymEngine:
             times = self.counts.scores(dict.fromkeys(alike, 1.0))
             scores += np.log1p((n - common + 0.5) / (common + 0.5)) * times / (times + self.norm)
         return self.counts.best(scores, k)
+
+
+class WordRulesEngine:
+    """Typesense and Meilisearch, approximately: their documented defaults, by which words match and have no weights.
+
+    A query word matches itself and its synonyms, as they are spelled; no word is a stop word. A document that has all
+    words is found; while fewer than `at_least` are, the last word is dropped: Typesense drops words until there is one
+    result (`drop_tokens_threshold`), Meilisearch until the page is full (`matchingStrategy: last`). More matched words
+    come first; then neighbours of the query that are closer in a field (distances of at most 8), then a match in an
+    earlier field, then more words as they were typed. Typing errors and prefixes of words are left out.
+    """
+
+    def __init__(self, ids: Iterable[str], documents: Iterable[Iterable[list[str]]]) -> None:
+        self.ids = list(ids)
+        self.places: dict[str, dict[int, list[tuple[int, int]]]] = {}
+        for number, fields in enumerate(documents):
+            for field, words in enumerate(fields):
+                for position, word in enumerate(words):
+                    self.places.setdefault(word, {}).setdefault(number, []).append((field, position))
+
+    def search(self, words: list[str], synonyms: Mapping[str, list[str]], k: int, at_least: int) -> Results:
+        """The best k with the number of matched words."""
+        matches: list[dict[int, list[tuple[int, int]]]] = []
+        for word in words:
+            found: dict[int, list[tuple[int, int]]] = {}
+            for one in (word, *synonyms.get(word, ())):
+                for number, places in self.places.get(one, {}).items():
+                    found.setdefault(number, []).extend(places)
+            matches.append(found)
+        out: dict[int, float] = {}
+        for n in range(len(words), 0, -1):
+            whole = set.intersection(*(set(found) for found in matches[:n])) - out.keys()
+            out |= dict.fromkeys(sorted(whole, key=lambda one: self._rank(one, words[:n], matches)), float(n))
+            if len(out) >= at_least:
+                break
+        return [(self.ids[number], score) for number, score in list(out.items())[:k]]
+
+    def _rank(self, number: int, words: list[str], matches: list[dict[int, list[tuple[int, int]]]]) -> Any:
+        """Smaller is better; equal documents keep their order."""
+        places = [found[number] for found in matches[: len(words)]]
+        far = sum(_distance(left, right) for left, right in pairwise(places))
+        typed = sum(number in self.places.get(word, {}) for word in words)
+        return far, min(field for of_word in places for field, _ in of_word), -typed, number
+
+
+def _distance(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> int:
+    return min([8, *(abs(b - a) for at, a in left for where, b in right if at == where)])
 
 
 def by_stem(rules: Iterable[Rule], stems: Any) -> dict[str, list[str]]:

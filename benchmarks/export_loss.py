@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,15 @@ def synonym_answers(vectors: Vectors, texts: dict[str, str], rules: list[synonym
     engine = simulation.SynonymEngine(documents.ids, named)
     alike = simulation.by_stem(rules, analyzer.normal_forms)
     return {name: engine.search(analyzer.tokens(text), alike, TOP) for name, text in texts.items()}
+
+
+def word_rules_answers(vectors: Vectors, texts: dict[str, str], alike: dict[str, list[str]], at_least: int) -> Answers:
+    """By the synonyms of Typesense or Meilisearch, with the words of titles and texts as they are spelled."""
+    documents = vectors.index.documents
+    analyzer = replace(vectors.model.lexical.analyzer, ngrams=1, stem=None, stop_words=None, accents="keep")
+    rows = zip(documents.titles, documents.texts, strict=True)
+    engine = simulation.WordRulesEngine(documents.ids, ([analyzer.tokens(part) for part in row] for row in rows))
+    return {name: engine.search(analyzer.tokens(text), alike, TOP, at_least) for name, text in texts.items()}
 
 
 def qdrant_answers(vectors: Vectors, texts: dict[str, str]) -> Answers:
@@ -142,6 +152,9 @@ def run(quick: bool = False, report: Callable[[str], None] = lambda _: None) -> 
     curve = [loss.row(f"within {K}", answers) for K, answers in zip(CURVE, by_K, strict=True)]
     plot(curve, loss.value, PLOT)
     report("the others")
+    rules = synonyms.rules(vectors)
+    of_typesense = {one["root"]: one["synonyms"] for one in synonyms.typesense(rules)}
+    of_meilisearch = synonyms.meilisearch(rules)["synonyms"]
     rows = [
         loss.row("exact", exact),
         loss.row("qdrant (run)", qdrant_answers(vectors, texts)),
@@ -150,8 +163,12 @@ def run(quick: bool = False, report: Callable[[str], None] = lambda _: None) -> 
         loss.row("elasticsearch, no rescoring", without),
         loss.row(f"vespa, K = {RESCORE_WINDOW}", vespa_answers(vectors, texts)),
         loss.row("trec and ciff, no signs", impact_answers(vectors, texts)),
-        loss.row("BM25 of Lucene and synonyms", synonym_answers(vectors, texts, synonyms.rules(vectors))),
+        loss.row("BM25 of Lucene and synonyms", synonym_answers(vectors, texts, rules)),
         loss.row("BM25 of Lucene", synonym_answers(vectors, texts, [])),
+        loss.row("typesense and synonyms (simulated)", word_rules_answers(vectors, texts, of_typesense, 1)),
+        loss.row("typesense (simulated)", word_rules_answers(vectors, texts, {}, 1)),
+        loss.row("meilisearch and synonyms (simulated)", word_rules_answers(vectors, texts, of_meilisearch, TOP)),
+        loss.row("meilisearch (simulated)", word_rules_answers(vectors, texts, {}, TOP)),
         loss.row("our words alone", lexical),
     ]
     size = f"NFCorpus dev, {len(texts)} queries, {len(vectors.index)} documents, {vectors.model.n_pairs} pairs"

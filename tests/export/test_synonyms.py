@@ -9,7 +9,7 @@ from unicodedata import category
 
 import jsonschema_rs
 import pytest
-from benchmarks.engine_simulation import SynonymEngine, by_stem
+from benchmarks.engine_simulation import SynonymEngine, WordRulesEngine, by_stem
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -195,6 +195,24 @@ def test_synonyms_count_as_one_word_as_common_as_the_commonest():
     expected = {"x": idf * 1 / 2.2, "y": idf * 2 / 3.2, "z": idf * 1 / 2.2}
     assert dict(engine.search(["a"], {"a": ["a", "b"]})) == pytest.approx(expected)
     assert [doc for doc, _ in engine.search(["a", "none"], {})] == ["x"]
+
+
+def test_typesense_and_meilisearch_rank_by_matched_words_then_by_nearness_field_and_spelling():
+    documents = [
+        [["red"], ["a", "motor", "of", "a", "car"]],  # both words, in different fields
+        [["red", "motor"], ["other"]],  # side by side
+        [["engine"], ["red"]],  # a synonym
+        [["car"], ["red"]],  # the first word alone
+        [["motor"], ["other"]],  # the last word alone is never enough
+    ]
+    engine = WordRulesEngine("abcde", documents)
+    engines = {"motor": ["engine"]}
+    assert engine.search(["red", "motor"], {}, 10, 1) == [("b", 2.0), ("a", 2.0)]
+    assert engine.search(["red", "motor"], engines, 10, 1) == [("b", 2.0), ("a", 2.0), ("c", 2.0)]
+    assert [doc for doc, _ in engine.search(["red", "motor"], {}, 10, 10)] == ["b", "a", "c", "d"]
+    assert engine.search(["red", "motor"], {}, 1, 10) == [("b", 2.0)]
+    assert [doc for doc, _ in engine.search(["red", "none"], {}, 10, 1)] == ["a", "b", "c", "d"]
+    assert engine.search(["none", "red"], {}, 10, 1) == []
 
 
 def test_rules_are_looked_up_by_stem():
