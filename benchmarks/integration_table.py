@@ -3,10 +3,12 @@
     python -m benchmarks.integration_table
     python -m benchmarks.integration_table model.safetensors nfcorpus --split dev --queries 100
 
-A row has the library and its version, the lines of our module, and the figure that shows equality: on how many queries
+A row has the library and its version, the lines of our modules, and the figure that shows equality: on how many queries
 the ids and scores of the best ten documents equal those of `TextRanker.search`; of runs and judgments, the difference
-of nDCG@10; of ir_datasets, whether a collection is read as it was written; of documentation sites, on how many queries
-Chromium finds the same; of trees, the largest difference between the exported trees and the library's own predictions.
+of nDCG@10; of ir_datasets, whether a collection is read as it was written; of documentation sites, which MkDocs and
+Sphinx build of the documents that were found, on how many queries Chromium finds what Python finds in their pages; of
+trees, the largest difference between the exported trees and the library's own predictions. The table and the line
+below it count every module of the integrations at least once.
 Without arguments a model is trained on Cranfield. A library that is missing has its error in the row.
 """
 
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,7 +27,6 @@ from typing import Any
 
 from sparserank import integrations
 from sparserank.data import open_data
-from sparserank.export import export
 from sparserank.text_ranker import TextRanker, load_text
 
 from .markdown import table
@@ -148,6 +150,23 @@ def trec_measures(model: Path, texts: Sequence[str]) -> str:
     return f"nDCG@10 of {len(qrels)} queries differs by {abs(ours - mean):.1e}"
 
 
+def ranx(model: Path, texts: Sequence[str]) -> str:
+    """Compare a run that went through ranx, and nDCG@10 of the queries with results; ranx takes no others."""
+    from ranx import Qrels, Run, evaluate
+
+    from sparserank.evaluation import evaluate_run
+    from sparserank.integrations.runs import as_qrels, as_run
+
+    found = load_text(model).run({str(n): text for n, text in enumerate(texts)}, K)
+    run = {query: documents for query, documents in found.items() if documents}
+    qrels = {query: dict.fromkeys(list(documents)[:2], 1) for query, documents in run.items()}
+    theirs = Run(run), Qrels(qrels)
+    same = "" if (as_run(theirs[0]), as_qrels(theirs[1])) == (run, qrels) else "not "
+    ours = evaluate_run(run, qrels, "nDCG@10").mean()
+    difference = abs(ours - float(evaluate(theirs[1], theirs[0], "ndcg@10")))
+    return f"{same}the same run and judgments; nDCG@10 of {len(qrels)} queries differs by {difference:.1e}"
+
+
 def catalog(model: Path, texts: Sequence[str]) -> str:
     """Compare a collection with what is read of it through ir_datasets."""
     import ir_datasets
@@ -171,27 +190,70 @@ def catalog(model: Path, texts: Sequence[str]) -> str:
     return f"{different}the same {len(docs):,} documents, {len(queries):,} queries and {judgments:,} judgments"
 
 
-def browser(model: Path, texts: Sequence[str]) -> str:
-    """Compare the results of the static bundle, by which MkDocs and Sphinx sites search, in Chromium and in Python."""
+def found_documents(model: Path, texts: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """{page: title and text} of the documents that the queries find, without what Markdown and reST read as markup."""
+    ranker = load_text(model)
+    ids = sorted({hit.id for text in texts for hit in ranker.search(text, K)})
+    plain = [
+        [re.sub(r"[^\w.,]+", " ", part).strip() for part in (ranker.index_.title_of(one), ranker.index_.text_of(one))]
+        for one in ids
+    ]
+    return {f"page{n}": (title or f"Page {n}", text) for n, (title, text) in enumerate(plain)}
+
+
+def mkdocs(model: Path, texts: Sequence[str]) -> str:
+    """Build a site of the documents by MkDocs with our plugin, and search it in Chromium."""
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "docs").mkdir()
+        for page, (title, text) in found_documents(model, texts).items():
+            (folder / "docs" / f"{page}.md").write_text(f"# {title}\n\n{text}\n")
+        (folder / "mkdocs.yml").write_text("site_name: Site\nplugins: [sparserank]\n")
+        config = load_config(str(folder / "mkdocs.yml"))
+        build(config)
+        return site_search(config.plugins["sparserank"].pages, Path(config.site_dir, "search"), texts)
+
+
+def sphinx(model: Path, texts: Sequence[str]) -> str:
+    """Build a site of the documents by Sphinx with our extension, and search it in Chromium."""
+    from sphinx.application import Sphinx
+
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        documents = found_documents(model, texts)
+        for page, (title, text) in documents.items():
+            (folder / f"{page}.rst").write_text(f"{title}\n{'=' * len(title)}\n\n{text}\n")
+        (folder / "index.rst").write_text("Site\n====\n\n.. toctree::\n\n   " + "\n   ".join(documents) + "\n")
+        (folder / "conf.py").write_text('extensions = ["sparserank.integrations.sphinx"]\n')
+        app = Sphinx(name, name, f"{name}/site", f"{name}/trees", "html", status=None, warning=None)
+        app.build()
+        return site_search(list(app.sparserank_pages.values()), folder / "site/sparserank", texts)
+
+
+def site_search(pages: Sequence[Any], folder: Path, texts: Sequence[str]) -> str:
+    """Compare the results of the search of a site in Chromium with those of Python on the same pages."""
     from playwright.sync_api import sync_playwright
+
+    from sparserank.integrations.static_docs import train_search
 
     from .static_search import serve
 
-    ranker = load_text(model)
-    with TemporaryDirectory() as folder:
-        export(ranker, "static", Path(folder, "site"))
-        with sync_playwright() as playwright, serve(Path(folder, "site"), []) as base:
-            chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-            page = chromium.new_page()
-            page.goto(base)
-            answers = page.evaluate(SEARCH, [base, list(texts)])
-            chromium.close()
+    ranker = train_search(pages)
+    with sync_playwright() as playwright, serve(folder, []) as base:
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = chromium.new_page()
+        page.goto(base)
+        answers = page.evaluate(SEARCH, [base, list(texts)])
+        chromium.close()
     equal, difference = 0, 0.0
     for text, found in zip(texts, answers, strict=True):
         hits = ranker.search(text, K)
         equal += [hit.id for hit in hits] == [one for one, _ in found]
         difference = max(0.0, difference, *(abs(hit.score - b) for hit, (_, b) in zip(hits, found, strict=True)))
-    return f"{equal} of {len(texts)} queries; scores differ by at most {difference:.1e}"
+    return f"{len(pages):,} pages, {equal} of {len(texts)} queries; scores differ by at most {difference:.1e}"
 
 
 SEARCH = """async ([base, queries]) => {
@@ -212,22 +274,30 @@ PACKAGES: dict[Callable[[Path, Sequence[str]], Rankings], str] = {
 }
 
 
-OTHERS: dict[str, tuple[str, Callable[[Path, Sequence[str]], str]]] = {
-    "ir-datasets": ("ir_datasets", catalog),
-    "ir-measures": ("runs", measures),
-    "pytrec-eval-terrier": ("runs", trec_measures),
-    "mkdocs": ("mkdocs", browser),
-    "sphinx": ("sphinx", browser),
-    "lightgbm": ("ltr_trees", partial(trees, "lightgbm")),
-    "xgboost-cpu": ("ltr_trees", partial(trees, "xgboost")),
+OTHERS: dict[str, tuple[tuple[str, ...], Callable[[Path, Sequence[str]], str]]] = {
+    "ir-datasets": (("ir_datasets",), catalog),
+    "ir-measures": (("runs",), measures),
+    "pytrec-eval-terrier": (("runs",), trec_measures),
+    "ranx": (("runs",), ranx),
+    "mkdocs": (("mkdocs", "static_docs"), mkdocs),
+    "sphinx": (("sphinx", "static_docs"), sphinx),
+    "lightgbm": (("ltr", "ltr_trees", "ltr_export"), partial(trees, "lightgbm")),
+    "xgboost-cpu": (("ltr", "ltr_trees", "ltr_export"), partial(trees, "xgboost")),
 }
-"""Figures of integrations that do not search: package, our module, and the function that returns the figure."""
+"""Figures of integrations that do not search: package, our modules, and the function that returns the figure."""
+SHARED = ("requirement", "results", "filters", "fusion")
+"""Modules that several integrations use."""
 
 
-def row(package: str, module: str, figure: Callable[[], str]) -> dict[str, Any]:
+def lines_of(*modules: str) -> int:
+    """The number of lines of modules of the integrations."""
+    folder = Path(str(integrations.__file__)).parent
+    return sum(len((folder / f"{name}.py").read_text().splitlines()) for name in modules)
+
+
+def row(package: str, modules: Sequence[str], figure: Callable[[], str]) -> dict[str, Any]:
     """One row; a package that is missing or too old has its error as the figure."""
-    file = Path(str(integrations.__file__)).with_name(f"{module}.py")
-    lines = len(file.read_text().splitlines())
+    lines = lines_of(*modules)
     try:
         return {"name": package, "version": version(package), "lines": lines, "shows equality": figure()}
     except (ImportError, PackageNotFoundError) as error:
@@ -244,8 +314,8 @@ def measure(model: Path, texts: Sequence[str]) -> list[dict[str, Any]]:
         equal = sum(one == other for one, other in zip(found, wanted, strict=True))
         return f"{equal} of {len(texts)} queries, {sum(map(len, wanted)):,} documents and scores"
 
-    rows = [row(package, search.__name__, partial(equality, search)) for search, package in PACKAGES.items()]
-    return rows + [row(name, module, partial(figure, model, texts)) for name, (module, figure) in OTHERS.items()]
+    rows = [row(package, (search.__name__,), partial(equality, search)) for search, package in PACKAGES.items()]
+    return rows + [row(name, modules, partial(figure, model, texts)) for name, (modules, figure) in OTHERS.items()]
 
 
 def main() -> None:
@@ -265,11 +335,7 @@ def main() -> None:
                 model
             )
         print(table(measure(model, texts)))
-    shared = [
-        Path(str(integrations.__file__)).with_name(f"{name}.py")
-        for name in ("requirement", "results", "filters", "runs")
-    ]
-    print(f"\nshared by them: {sum(len(file.read_text().splitlines()) for file in shared)} lines")
+    print(f"\nshared: {', '.join(SHARED)}, {lines_of(*SHARED)} lines")
 
 
 if __name__ == "__main__":
