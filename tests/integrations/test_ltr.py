@@ -59,7 +59,7 @@ def test_features_are_the_parts_of_the_score(ranker):
     assert names == ("bm25", "bm25_title", "bm25_text", "pair_score", "coverage", "length", "clicks")
     for doc in ("d0", "d7", "d12"):
         row = dict(zip(names, features.rows("malus red", [doc])[0].tolist(), strict=True))
-        lexical, learned = ranker.explain_parts("malus red", doc)
+        lexical, learned = ranker.explainer("malus red").parts(doc)
         assert row["bm25"] == pytest.approx(lexical.score, rel=1e-5)
         assert row["pair_score"] == pytest.approx(learned.score, rel=1e-4, abs=1e-6)
         words = ranker.index_.text_of(doc).split()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -79,10 +79,6 @@ class NormalEquations:
             problem.weighted_queries, problem.D, problem.targets, problem.target_mean, gram, (queries, documents),
             ridge.document,
         )  # fmt: skip
-
-    def select_documents(self, first: int, last: int) -> NormalEquations:
-        """The share of documents first … last - 1, without b: the shares of all documents add up to the whole."""
-        return replace(self, D=self.D[first:last], targets=self.targets[:, first:last], ridge_document=0.0)
 
 
 class LocalOperator:

@@ -261,20 +261,6 @@ class TextSearcher(DenseSearch):
         explanation = self.explainer(text, typos=typos, prefix=prefix).explain(doc_id)
         return explanation if vector is None else self._with_dense_line(explanation, vector, doc_id)
 
-    def explain_parts(
-        self, text: str, doc_id: str, *, typos: bool = False, prefix: bool = False
-    ) -> tuple[Explanation, Explanation]:
-        """Explain the lexical score and the score of learned pairs separately.
-
-        Parameters
-        ----------
-        text, doc_id : str
-            The query and the document.
-        typos, prefix : bool, default=False
-            As in `search`.
-        """
-        return self.explainer(text, typos=typos, prefix=prefix).parts(doc_id)
-
     def explainer(self, text: str, *, typos: bool = False, prefix: bool = False) -> QueryExplainer:
         """Return an object that explains one query for many documents.
 

@@ -183,14 +183,6 @@ class TrainingMatrices:
         named = None if self.named is None else self.named[queries]
         return TrainingMatrices(self.lists.select_queries(queries), lexical, self.excluded[queries], groups, named)
 
-    def select_documents(self, documents: NDArray[np.intp]) -> TrainingMatrices:
-        """Return the same queries with some of the documents, given in ascending order."""
-        lists = replace(self.lists, D=self.lists.D[documents], grades=self.lists.grades[:, documents])
-        lexical = LexicalRows(self.lexical.queries, self.lexical.documents[documents])
-        place = np.minimum(np.searchsorted(documents, self.excluded), len(documents) - 1)
-        excluded = np.where(documents[place] == self.excluded, place, -1)
-        return replace(self, lists=lists, lexical=lexical, excluded=excluded.astype(np.int64))
-
     @property
     def group_numbers(self) -> NDArray[np.int64]:
         """The group of each query."""
