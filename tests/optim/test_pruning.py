@@ -83,15 +83,15 @@ def test_exactly_the_most_valuable_stay_however_the_rows_come(seed, ties, budget
 def test_blocks_may_be_made_by_threads_with_bounds_and_for_some_columns(seed, ties, budget, size, n_jobs, bounded):
     W, importance = a_W(seed, ties), some_importance(seed, ties)
     rng = np.random.default_rng(seed)
-    columns, barred = np.flatnonzero(rng.random(9) < 0.7), (rng.random(8) < 0.2, rng.random(9) < 0.2)
+    columns, empty = np.flatnonzero(rng.random(9) < 0.7), (rng.random(8) < 0.2, rng.random(9) < 0.2)
     bounds = np.max(np.abs(W) * importance.columns, axis=1) * 1.001 if bounded else None
     blocks = (
         LazyRows(which, lambda some: W[np.ix_(some, columns)].astype(np.float32), bounds[which] if bounded else None)
         for which, _ in list(in_blocks(W.copy(), size))
     )
-    found = prune_rows(blocks, W.shape, importance, budget, barred=barred, columns=columns, n_jobs=n_jobs)
+    found = prune_rows(blocks, W.shape, importance, budget, forbidden_words=empty, columns=columns, n_jobs=n_jobs)
     W[:, np.setdiff1d(np.arange(9), columns)] = 0.0
-    W[barred[0]] = W[:, barred[1]] = 0.0
+    W[empty[0]] = W[:, empty[1]] = 0.0
     assert_array_equal(found.toarray(), kept(W, importance, budget))
 
 

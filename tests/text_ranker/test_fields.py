@@ -285,7 +285,7 @@ def test_train_lists_the_fields_and_takes_them(capsys, tmp_path):
     said = printed(capsys, "train", tmp_path / "titles.csv", "--ranker", "bm25", "--output", tmp_path / "t")
     assert said["fields"] == {"title": 1.0}
     assert call(*command, "--field-weights", "title:2") == 2
-    assert "--field-weights must be auto or such as title=2,text=1; got 'title:2'" in capsys.readouterr().err
+    assert "--field-weights must be auto or weights such as title=2,text=1; got 'title:2'" in capsys.readouterr().err
     assert call(*command, "--fields", "title", "--engine", "spark") == 2
     assert "--engine spark searches title and text" in capsys.readouterr().err
     assert call(*command, "--fields", "nothing") == 2

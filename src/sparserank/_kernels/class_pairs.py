@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numba import njit
 
-FIRST, SECOND = 0.9, 0.99
+ADAM_BETA_1, ADAM_BETA_2 = 0.9, 0.99
 """Adam's decay rates β₁ and β₂."""
 STRIP = 128
 """Columns that are processed together, so that this part of all rows stays in the cache."""
@@ -65,8 +65,8 @@ def pattern_step(ptr, idx, val, H, w_ptr, w_idx, w_val, mean, square, ridge, rat
     for i in range(start, stop):
         longest = max(longest, w_ptr[i + 1] - w_ptr[i])
     gradient = np.empty(longest, np.float32)
-    scaled_rate = np.float32(rate / (1.0 - FIRST**step))
-    correction = np.float32(1.0 / (1.0 - SECOND**step))
+    scaled_rate = np.float32(rate / (1.0 - ADAM_BETA_1**step))
+    correction = np.float32(1.0 / (1.0 - ADAM_BETA_2**step))
     for i in range(start, stop):
         first, n = w_ptr[i], w_ptr[i + 1] - w_ptr[i]
         for k in range(n):
@@ -77,8 +77,8 @@ def pattern_step(ptr, idx, val, H, w_ptr, w_idx, w_val, mean, square, ridge, rat
                 gradient[k] += x * row[w_idx[first + k]]
         for k in range(n):
             g, at = gradient[k], first + k
-            mean[at] += np.float32(1.0 - FIRST) * (g - mean[at])
-            square[at] += np.float32(1.0 - SECOND) * (g * g - square[at])
+            mean[at] += np.float32(1.0 - ADAM_BETA_1) * (g - mean[at])
+            square[at] += np.float32(1.0 - ADAM_BETA_2) * (g * g - square[at])
             w_val[at] -= scaled_rate * mean[at] / (np.float32(math.sqrt(square[at] * correction)) + np.float32(1e-12))
 
 

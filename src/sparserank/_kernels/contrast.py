@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numba import njit
 
-FIRST, SECOND = 0.9, 0.999
+ADAM_BETA_1, ADAM_BETA_2 = 0.9, 0.999
 """Adam's decay rates β₁ and β₂."""
 
 
@@ -87,11 +87,11 @@ def multiply_rows(gradient, Z, start, stop, out):
 @njit(cache=True, nogil=True)
 def adam(A, gradient, mean, square, rate, step):
     """Adam's update number `step` of A, in place."""
-    scaled_rate = np.float32(rate / (1.0 - FIRST**step))
-    correction = np.float32(1.0 / (1.0 - SECOND**step))
+    scaled_rate = np.float32(rate / (1.0 - ADAM_BETA_1**step))
+    correction = np.float32(1.0 / (1.0 - ADAM_BETA_2**step))
     for i in range(A.shape[0]):
         for k in range(A.shape[1]):
             g = gradient[i, k]
-            mean[i, k] += np.float32(1.0 - FIRST) * (g - mean[i, k])
-            square[i, k] += np.float32(1.0 - SECOND) * (g * g - square[i, k])
+            mean[i, k] += np.float32(1.0 - ADAM_BETA_1) * (g - mean[i, k])
+            square[i, k] += np.float32(1.0 - ADAM_BETA_2) * (g * g - square[i, k])
             A[i, k] -= scaled_rate * mean[i, k] / (np.float32(math.sqrt(square[i, k] * correction)) + np.float32(1e-9))

@@ -32,7 +32,7 @@ def search(
         list[str] | None,
         typer.Option(metavar="FIELD", help="Count the values of this metadata field among all results; repeatable."),
     ] = None,
-    offset: Annotated[int, typer.Option(help="Leave out so many of the best documents.", min=0)] = 0,
+    offset: Annotated[int, typer.Option(help="Skip this many results.", min=0)] = 0,
     typos: Typos = False,
     prefix: Prefix = False,
     synonyms: Synonyms = None,

@@ -98,7 +98,7 @@ RoleTokenFiles = Annotated[
 TrustedProxies = Annotated[
     list[str] | None,
     typer.Option(
-        "--trusted-proxy", metavar="NETWORK", help="Address or network of a proxy whose X-Forwarded-For is honoured."
+        "--trusted-proxy", metavar="NETWORK", help="Address or network of a proxy whose X-Forwarded-For is trusted."
     ),
 ]
 UnsignedClicks = Annotated[bool, typer.Option("--unsigned-clicks", help="Count clicks without an impression too.")]
@@ -139,7 +139,7 @@ Check = Annotated[
 ]
 Drain = Annotated[
     float,
-    typer.Option(metavar="SECONDS", help="After SIGTERM, answer so long while /ready says 503; then stop.", min=0),
+    typer.Option(metavar="SECONDS", help="Seconds to keep answering after SIGTERM, while /ready returns 503.", min=0),
 ]
 HeldOut = Annotated[
     str | None,

@@ -168,8 +168,8 @@ def train(
         str | None,
         typer.Option(
             metavar="WEIGHTS",
-            help="BM25F: 'auto' tunes the weights of fields on held-out queries; or such as title=2,text=1. By default "
-            "auto, if there are more fields than title and text.",
+            help="BM25F: weights of fields, such as title=2,text=1; 'auto' tunes them on held-out queries, and is the "
+            "default if there are more fields than title and text.",
         ),
     ] = None,
     exclude_self: ExcludeSelf = None,
@@ -324,7 +324,7 @@ def _parse_weights(option: str | None) -> dict[str, float] | str | None:
     try:
         return {name.strip(): float(weight) for name, weight in (one.split("=") for one in option.split(","))}
     except ValueError:
-        raise ConfigError(f"--field-weights must be auto or such as title=2,text=1; got {option!r}") from None
+        raise ConfigError(f"--field-weights must be auto or weights such as title=2,text=1; got {option!r}") from None
 
 
 def _reverses(collection: Collection, training: str) -> dict[str, Reverses]:

@@ -108,21 +108,21 @@ class _PatternSearch:
             factor = _next_factor(W.nnz, more.nnz, under / l1, pairs)
         return self._bisect(W, under, more, l1)
 
-    def _bisect(self, W: csr_array, under: float, more: csr_array, over: float) -> Solution:
+    def _bisect(self, small: csr_array, l1_small: float, large: csr_array, l1_large: float) -> Solution:
         """Search between an l1 that leaves few enough pairs and one that leaves too many."""
         pairs = self._budget.pairs
-        if more.nnz <= pairs:
-            return self.finish(more, over)
+        if large.nnz <= pairs:
+            return self.finish(large, l1_large)
         for _ in range(BISECTIONS):
-            middle = float(np.sqrt(under * over))
-            if W.nnz >= CLOSE * pairs:
+            middle = float(np.sqrt(l1_small * l1_large))
+            if small.nnz >= CLOSE * pairs:
                 break
-            candidate = self.minimize(self._descend(_union(W, more), middle), middle)
+            candidate = self.minimize(self._descend(_union(small, large), middle), middle)
             if candidate.nnz <= pairs:
-                W, under = candidate, middle
+                small, l1_small = candidate, middle
             else:
-                more, over = candidate, middle
-        return self.finish(W, under)
+                large, l1_large = candidate, middle
+        return self.finish(small, l1_small)
 
     def minimize(self, W: csr_array, l1: float) -> csr_array:
         """The solution for one l1, from W."""

@@ -211,19 +211,19 @@ def prune_rows(
     importance: Importance,
     budget: PairBudget,
     forbidden: csr_array | None = None,
-    barred: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
+    forbidden_words: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
     columns: NDArray[np.intp] | None = None,
     n_jobs: int | None = 1,
 ) -> csr_array:
     """The most important pairs of a W that comes in blocks of dense rows, by rising number; of equal ones the first.
 
-    forbidden : pairs that must not stay. barred : rows and columns that must stay empty.
+    forbidden : pairs that must not stay. forbidden_words : rows and columns that must stay empty.
     columns : the columns that the blocks have, rising; the others are 0. None is all.
     n_jobs : lazy rows are made and searched by so many threads, which changes no bit.
     """
     from .._kernels.row_pruning import find_important
 
-    is_open = (1.0, 1.0) if barred is None else tuple((~side).astype(np.float32) for side in barred)
+    is_open = (1.0, 1.0) if forbidden_words is None else tuple((~side).astype(np.float32) for side in forbidden_words)
     columns = np.arange(shape[1]) if columns is None else columns
     of_rows, of_columns = importance.rows * is_open[0], (importance.columns * is_open[1])[columns]
     excluded = None if forbidden is None else _places(forbidden.nonzero(), shape[1])
@@ -263,12 +263,12 @@ class RowPruning:
     importance: Importance
     budget: PairBudget
     forbidden: csr_array | None = None
-    barred: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+    forbidden_words: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
     n_jobs: int | None = None
 
     def __call__(self, rows: Iterable[RowBlock], columns: NDArray[np.intp] | None = None) -> csr_array:
         """The most important pairs of these rows."""
-        limits = self.forbidden, self.barred
+        limits = self.forbidden, self.forbidden_words
         return prune_rows(rows, self.shape, self.importance, self.budget, *limits, columns, self.n_jobs)
 
     def merge(self, parts: Iterable[csr_array]) -> csr_array:

@@ -208,7 +208,7 @@ class Index(Summary, StoredDocuments):
         queries, k, n_jobs : EncodedQuery or csr_array, int and int
             As in `top`.
         offset : int, default=0
-            Leave out so many of the best documents, and return the k after them.
+            Skip this many results, and return the k after them.
         """
         offset = validation.count("offset", offset, low=0)
         rows = result_rows(self.top(queries, validation.count("k", k, low=1) + offset, n_jobs=n_jobs))

@@ -13,7 +13,7 @@ class Feedback:
     A "click" chooses `document` among `shown`, the ids of the results, best first. A "judgment" gives `document` a
     grade: positive is good, negative is bad. `number` is the position in the order of storage, from 1. `impression`,
     `visitor` and `address` say which search a click belongs to and who made it; feedback that is not `counted` is
-    stored and teaches nothing.
+    stored and is not used for training.
     """
 
     id: str

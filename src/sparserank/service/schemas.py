@@ -69,7 +69,7 @@ class SearchRequest(QueryBody):
         FilterText | FilterMapping | None,
         Field(description='Only documents with this metadata: "kind:function AND year>=2000", or a mapping.'),
     ] = None
-    offset: Annotated[int, Field(ge=0, le=MAX_OFFSET, description="Leave out so many of the best documents.")] = 0
+    offset: Annotated[int, Field(ge=0, le=MAX_OFFSET, description="Skip this many results.")] = 0
     facets: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=MAX_ID_CHARACTERS)]],
         Field(

@@ -124,12 +124,12 @@ class Constraints:
         """
         pinned = {pair: weight / pair_weight for pair, weight in self.pinned.items()}
         forbidden = _matrix(vocabulary, dict.fromkeys(self.forbidden, 1.0))
-        barred = None
+        forbidden_words = None
         if self.words:
             sides = (vocabulary.words, vocabulary.documents.words_)
             rows, columns = (np.array([_contains(name, self.words) for name in side], np.bool_) for side in sides)
-            barred = rows, columns
-        return PairConstraints(_matrix(vocabulary, pinned), forbidden, barred)
+            forbidden_words = rows, columns
+        return PairConstraints(_matrix(vocabulary, pinned), forbidden, forbidden_words)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists for a model file."""
@@ -164,15 +164,15 @@ class PairConstraints:
 
     pinned: csr_array | None = None
     forbidden: csr_array | None = None
-    barred: tuple[Mask, Mask] | None = None
+    forbidden_words: tuple[Mask, Mask] | None = None
 
-    def without_barred(self, W: csr_array) -> csr_array:
-        """Return W without the entries of barred rows and columns."""
-        if self.barred is None:
+    def without_forbidden_words(self, W: csr_array) -> csr_array:
+        """Return W without the rows and columns of forbidden words."""
+        if self.forbidden_words is None:
             return W
         W = W.copy()
         row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-        W.data[self.barred[0][row] | self.barred[1][W.indices]] = 0.0
+        W.data[self.forbidden_words[0][row] | self.forbidden_words[1][W.indices]] = 0.0
         W.eliminate_zeros()
         return W
 
@@ -195,7 +195,7 @@ class PairConstraints:
 
         if self.forbidden is not None:
             W = W - W.multiply(self.forbidden)
-        W = csr_array(self.without_barred(self.with_pinned(csr_array(W))[0])).astype(np.float32)
+        W = csr_array(self.without_forbidden_words(self.with_pinned(csr_array(W))[0])).astype(np.float32)
         W.eliminate_zeros()
         W.sort_indices()
         return W

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PairsAgain:
+class PairRelearner:
     """The hyperparameters of a model, to learn pairs from some of its queries."""
 
     learner: PairLearner
@@ -69,7 +69,7 @@ def held_out_pairs(trainer: Trainer, model: TextModel, data: TrainingData) -> It
     """
     learner, matrices, vocabulary = trainer.prepare(data)
     seed = learner.random_state
-    again = PairsAgain(replace(learner, constraints=trainer.constraints.index(vocabulary)), model, matrices)
+    again = PairRelearner(replace(learner, constraints=trainer.constraints.index(vocabulary)), model, matrices)
     if model.W is None:
         n = len(matrices)
         numbers = np.arange(n) if n <= MAX_ROTATED_QUERIES else hold_out(matrices.group_numbers, seed)[0][0]

@@ -123,7 +123,7 @@ class PairLearner:
 
         if self.penalty == "l1":
             W = PatternL1(loose, budget, limits.forbidden, n_jobs=self.n_jobs).solve_path(problem).weights
-            return solve(prune(limits.without_barred(W), importance, budget), STEPS)
+            return solve(prune(limits.without_forbidden_words(W), importance, budget), STEPS)
         W = self.find_pairs(closed_form, lists, query_normalization, ridge, refit) if found is None else found
         if not refit:
             return limits.with_pinned(prune(W, importance, budget))[0]
@@ -138,7 +138,7 @@ class PairLearner:
         """
         problem, limits = replace(lists, query_normalization=query_normalization), self.constraints
         importance, budget = Importance.of(problem, ridge), self.budget.times(FIRST_FACTOR if refit else 1)
-        pruning = RowPruning(problem.shape, importance, budget, limits.forbidden, limits.barred, self.n_jobs)
+        pruning = RowPruning(problem.shape, importance, budget, limits.forbidden, limits.forbidden_words, self.n_jobs)
         return closed_form.compute_weights(problem, ridge, pruning)
 
     def fit_residual(
@@ -162,7 +162,7 @@ class PairLearner:
                 part = replace(part, Q=_only_columns(part.Q, rows))
             form = ClosedForm(part.D, max(MAX_PART, *part.grades.shape))
             blocks = form.iterate_rows(part, ridge, np.asarray(residual, dtype=np.float32))
-            added = prune_rows(blocks, part.shape, importance, self.budget, limits.forbidden, limits.barred)
+            added = prune_rows(blocks, part.shape, importance, self.budget, limits.forbidden, limits.forbidden_words)
             change = added if not change.nnz else prune((change + added).tocsr(), importance, self.budget)
         return change
 

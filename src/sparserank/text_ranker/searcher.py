@@ -60,7 +60,7 @@ class TextSearcher(DenseSearch):
             Only documents with this metadata are results: "kind:function AND year>=2000", or
             {"kind": ["function", "struct"], "year": {">=": 2000}}. A mistake raises FilterError with its position.
         offset : int, default=0
-            Leave out so many of the best documents, and return the k after them.
+            Skip this many results, and return the k after them.
         facets : sequence of str, default=()
             Fields of metadata whose values to count among all documents that match the query and the filter; the
             counts are the `facets` of the result.

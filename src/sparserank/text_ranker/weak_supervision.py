@@ -23,7 +23,7 @@ from ..optim.closed_form import ClosedForm
 from ..optim.penalties import Ridge
 from .candidates import CandidateSearch
 from .held_out import HeldOut
-from .learn_again import PairsAgain
+from .learn_again import PairRelearner
 from .memory import MemoryPlan
 from .model import TextModel
 from .model_selection import make_folds
@@ -31,7 +31,7 @@ from .query_log import log_queries
 from .query_vocabulary import QueryVocabulary
 from .training import Trainer
 from .training_data import TrainingData, TrainingMatrices
-from .weak_tests import SourceResult, TestFold, add_sources, encode_source, page_folds
+from .weak_tests import AcceptanceFold, SourceResult, add_sources, encode_source, page_folds
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -133,12 +133,12 @@ class WeakSupervision:
         qrels = self.sources[name].qrels
         return np.array([position[query if query in position else next(iter(qrels[query]))] for query in qrels])
 
-    def _page_folds(self) -> list[tuple[NDArray[np.int64], TestFold]]:
+    def _page_folds(self) -> list[tuple[NDArray[np.int64], AcceptanceFold]]:
         learner = self.trainer.learner
         self.trainer.callback("holding out pages")
         return page_folds(self.data, self.model.lexical, self.vocabulary, learner.random_state, learner.n_jobs)
 
-    def _judged_folds(self) -> list[tuple[NDArray[np.int64], TestFold]]:
+    def _judged_folds(self) -> list[tuple[NDArray[np.int64], AcceptanceFold]]:
         """Return held-out judged queries, scored by the pairs of the other judged queries if the model has pairs."""
         model, learner = self.model, self.trainer.learner
         no_pages = np.empty(0, np.int64)
@@ -146,14 +146,14 @@ class WeakSupervision:
         matrices = matrices.grouped(self.vocabulary, self.data.declared_groups)
         search = CandidateSearch.of(matrices, learner.n_jobs)
         if model.W is None:
-            return [(no_pages, TestFold((HeldOut.search(matrices, search),)))]
+            return [(no_pages, AcceptanceFold((HeldOut.search(matrices, search),)))]
         learner, _, _ = self.trainer.prepare(self.data)
         learner = replace(learner, constraints=self.trainer.constraints.index(self.vocabulary))
-        folds, again = [], PairsAgain(learner, model, matrices)
+        folds, again = [], PairRelearner(learner, model, matrices)
         for fold in make_folds(matrices, learner.random_state):
             self.trainer.callback("learning pairs without the held-out queries")
             W = again.learn(fold.train)
-            test = TestFold((HeldOut.search(fold.held_out, search, W),))
+            test = AcceptanceFold((HeldOut.search(fold.held_out, search, W),))
             folds.append((no_pages, test.with_pairs(W, model.pair_weight)))
         return folds
 

@@ -34,8 +34,12 @@ MAX_ANALYZED = 10_000
 """Pages from which the dimensions are computed."""
 MAX_TESTED = 1_000
 """Held-out pages to test on."""
-PARTS, MAX_ROTATED, MIN_PAGES = 4, 5_000, 40
-"""One page of four is held out, each part in turn up to so many pages; fewer pages than the last number are too few."""
+PARTS = 4
+"""One page of four is held out."""
+MAX_ROTATED = 5_000
+"""Up to so many pages, each part is held out in turn."""
+MIN_PAGES = 40
+"""A test needs so many pages."""
 MAX_STANDARD_ERRORS = 2.0
 """A weight is not tried if own pages are found worse by more standard errors than this."""
 
@@ -55,7 +59,7 @@ class SourceResult:
 
 
 @dataclass(frozen=True)
-class TestFold:
+class AcceptanceFold:
     """Held-out queries of one fold; the base of their candidates is the score so far.
 
     gains : pairs must improve these queries, and make no kind of them worse.
@@ -65,17 +69,17 @@ class TestFold:
     gains: tuple[HeldOut, ...]
     guards: tuple[HeldOut, ...] = ()
 
-    def with_pairs(self, W: csr_array, weight: float) -> TestFold:
+    def with_pairs(self, W: csr_array, weight: float) -> AcceptanceFold:
         """Return the fold with weight · W in the score."""
 
         def mixed(kind: HeldOut) -> HeldOut:
             base = kind.candidates.base + np.float32(weight) * kind.pair_scores(W)
             return replace(kind, candidates=replace(kind.candidates, base=base))
 
-        return TestFold(tuple(map(mixed, self.gains)), tuple(map(mixed, self.guards)))
+        return AcceptanceFold(tuple(map(mixed, self.gains)), tuple(map(mixed, self.guards)))
 
 
-class Scored(NamedTuple):
+class PairScores(NamedTuple):
     """Held-out queries, their pair scores, and nDCG@10 before these are added."""
 
     kind: HeldOut
@@ -83,7 +87,7 @@ class Scored(NamedTuple):
     before: NDArray[np.float64]
 
     @classmethod
-    def of(cls, kind: HeldOut, W: csr_array) -> Scored:
+    def of(cls, kind: HeldOut, W: csr_array) -> PairScores:
         """Score held-out queries by pairs."""
         return cls(kind, kind.pair_scores(W), kind.ndcg(kind.candidates.base)[0])
 
@@ -92,13 +96,15 @@ class Scored(NamedTuple):
         return self.kind.ndcg(self.kind.candidates.base + np.float32(weight) * self.pairs)[0] - self.before
 
 
-def add_source(folds: Sequence[TestFold], pairs: Sequence[csr_array]) -> tuple[SourceResult, list[TestFold]]:
+def add_source(
+    folds: Sequence[AcceptanceFold], pairs: Sequence[csr_array]
+) -> tuple[SourceResult, list[AcceptanceFold]]:
     """Choose the weight of a source, whose pairs are given for each fold; return the folds with it in the score.
 
     The best weight is that with the largest improvement of the kind of queries that improves least.
     """
-    gains = [Scored.of(kind, W) for fold, W in zip(folds, pairs, strict=True) for kind in fold.gains]
-    guards = [[Scored.of(kind, W) for kind in fold.guards] for fold, W in zip(folds, pairs, strict=True)]
+    gains = [PairScores.of(kind, W) for fold, W in zip(folds, pairs, strict=True) for kind in fold.gains]
+    guards = [[PairScores.of(kind, W) for kind in fold.guards] for fold, W in zip(folds, pairs, strict=True)]
     start = float(np.mean([one.before.mean() for one in gains]))
     deviation = float(np.std(np.concatenate([one.pairs for one in gains]), dtype=np.float64))
     base = float(np.std(np.concatenate([one.kind.candidates.base for one in gains]), dtype=np.float64))
@@ -120,7 +126,7 @@ def add_source(folds: Sequence[TestFold], pairs: Sequence[csr_array]) -> tuple[S
     return SourceResult(weights[best], start, start + gain, p_value), added
 
 
-def add_sources(folds: Sequence[TestFold], pairs: Mapping[str, Sequence[csr_array]]) -> dict[str, SourceResult]:
+def add_sources(folds: Sequence[AcceptanceFold], pairs: Mapping[str, Sequence[csr_array]]) -> dict[str, SourceResult]:
     """Add the source with the largest improvement, then the next one, until none improves the score significantly.
 
     pairs : the pairs of each source, for each fold.
@@ -136,7 +142,7 @@ def add_sources(folds: Sequence[TestFold], pairs: Mapping[str, Sequence[csr_arra
     return {name: results[name] for name in pairs}
 
 
-def _is_harmless(guard: Sequence[Scored], weight: float) -> bool:
+def _is_harmless(guard: Sequence[PairScores], weight: float) -> bool:
     """Return whether a kind of queries, given for each fold, is not worse by more than MAX_STANDARD_ERRORS."""
     change = np.concatenate([one.improvement(weight) for one in guard])
     return bool(change.mean() >= -MAX_STANDARD_ERRORS * change.std() / np.sqrt(len(change)))
@@ -144,7 +150,7 @@ def _is_harmless(guard: Sequence[Scored], weight: float) -> bool:
 
 def page_folds(
     data: TrainingData, lexical: LexicalModel, vocabulary: QueryVocabulary, random_state: int, n_jobs: int | None
-) -> list[tuple[NDArray[np.int64], TestFold]]:
+) -> list[tuple[NDArray[np.int64], AcceptanceFold]]:
     """Return the numbers of held-out pages and their tests, for each fold; empty if there are too few pages.
 
     data : the documents with their lexical rows.
@@ -188,7 +194,7 @@ def page_folds(
             rows = np.array([i for i, page in enumerate(one.qrels) if page in here], np.intp)
             numbers = np.array([group_of[page] for page in one.qrels if page in here], np.int64)
             kinds.append(HeldOut.search(replace(matrices[rows], groups=numbers), search))
-        out.append((pages[part == number], TestFold(tuple(kinds[:2]), tuple(kinds[2:]))))
+        out.append((pages[part == number], AcceptanceFold(tuple(kinds[:2]), tuple(kinds[2:]))))
     return out
 
 
