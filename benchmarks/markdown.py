@@ -16,6 +16,10 @@ TEXTS = ("case", "about", "size", "peer", "environment", "error", "rows")
 """The parts of a result that are not figures."""
 
 
+MAX_COLUMNS = 8
+"""Records with more figures have a row for each figure."""
+
+
 def table(rows: Sequence[Mapping[str, Any]], first: str = "name") -> str:
     """One column per key, in the order in which keys first appear; a missing value is an empty cell.
 
@@ -26,12 +30,13 @@ def table(rows: Sequence[Mapping[str, Any]], first: str = "name") -> str:
     | learned | 0.6 | 1,000 |
     """
     keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key != first]
-    head = f"| | {' | '.join(key.replace('_', ' ') for key in keys)} |"
-    lines = [head, "|" + "---|" * (len(keys) + 1)]
-    for row in rows:
-        cells = (str(row[first]), *(_cell(row.get(key)) for key in keys))
-        lines.append("|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|")
-    return "\n".join(lines)
+    head = ["", *(key.replace("_", " ") for key in keys)]
+    lines = [[_cell(row.get(key)) for key in (first, *keys)] for row in rows]
+    return "\n".join([_line(head), "|" + "---|" * len(head), *map(_line, lines)])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
 
 
 def _cell(value: Any) -> str:
@@ -63,10 +68,61 @@ def section(result: Mapping[str, Any]) -> str:
     parts += [str(result["environment"])] if result.get("environment") else []
     parts += [f"Not measured: {result['error']}"] if "error" in result else []
     parts += [table(result["rows"])] if result.get("rows") else []
-    others = [key for key in result if key not in TEXTS]
-    if others:
-        parts.append("\n".join(f"- {key.replace('_', ' ')}: {_cell(result[key])}" for key in others))
-    return "\n\n".join(parts)
+    others = [figures(key.replace("_", " "), value) for key, value in result.items() if key not in TEXTS]
+    return "\n\n".join(parts) + "".join("\n\n" + part for part in join_bullets(others))
+
+
+def figures(name: str, value: Any) -> str:
+    """A figure as a line of a list; a record of figures, or several records, as tables.
+
+    >>> print(figures("start", {"first plan": {"open_s": 0.1}, "second plan": {"open_s": 0.2}}))
+    **start**
+    <BLANKLINE>
+    | | open s |
+    |---|---|
+    | first plan | 0.1 |
+    | second plan | 0.2 |
+    >>> print(figures("growth", [{"documents": "10,000", "time": 1.4}]))
+    **growth**
+    <BLANKLINE>
+    | documents | time |
+    |---|---|
+    | 10,000 | 1.4 |
+    """
+    if isinstance(value, Mapping) and value:
+        if all(isinstance(inner, list) for inner in value.values()):
+            return "\n\n".join(figures(f"{name}, {key}", inner) for key, inner in value.items())
+        records = {key: _flat(inner) if isinstance(inner, Mapping) else {"": inner} for key, inner in value.items()}
+        if len({key for record in records.values() for key in record}) > MAX_COLUMNS:
+            keys = dict.fromkeys(key for record in records.values() for key in record)
+            records = {key: {column: record.get(key) for column, record in records.items()} for key in keys}
+        rows = [{"name": str(key).replace("_", " "), **record} for key, record in records.items()]
+        return f"**{name}**\n\n{table(rows)}"
+    if isinstance(value, list) and value and all(isinstance(inner, Mapping) for inner in value):
+        first, *_ = value[0]
+        named = table([_flat(inner) for inner in value], first).replace("| |", f"| {first.replace('_', ' ')} |", 1)
+        return f"**{name}**\n\n{named}"
+    return f"- {name}: {_cell(value)}"
+
+
+def join_bullets(parts: Sequence[str]) -> list[str]:
+    """Lines of one list follow each other without an empty line."""
+    joined: list[str] = []
+    for part in parts:
+        if joined and joined[-1].startswith("- ") and part.startswith("- "):
+            joined[-1] += f"\n{part}"
+        else:
+            joined.append(part)
+    return joined
+
+
+def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested figures under the names of both levels."""
+    flat: dict[str, Any] = {}
+    for key, value in record.items():
+        inner = _flat(value) if isinstance(value, Mapping) else None
+        flat |= {key: value} if inner is None else {f"{key}_{name}": one for name, one in inner.items()}
+    return flat
 
 
 def write_section(page: Path, result: Mapping[str, Any]) -> None:

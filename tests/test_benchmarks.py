@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from pathlib import Path
 
 import benchmarks
 import numpy as np
@@ -68,6 +69,26 @@ def test_the_constants_of_compounds_are_chosen_on_training_queries_and_put_back(
 
 def test_markdown_tables():
     assert doctest.testmod(markdown).failed == 0
+
+
+def test_nested_figures_are_tables():
+    section = markdown.section(
+        {"case": "x", "peak": 1, "seconds": {"half": [{"phase": "read", "s": 2}]}, "end": [3, 4]}
+    )
+    assert (
+        section == "## X\n\n- peak: 1\n\n**seconds, half**\n\n| phase | s |\n|---|---|\n| read | 2 |\n\n- end: [3, 4]"
+    )
+    many = {"first": {f"figure_{i}": i for i in range(9)}, "second": {"figure_8": 9}}
+    assert markdown.figures("many", many).splitlines()[2::9] == ["| | first | second |", "| figure 7 | 7 | |"]
+    assert markdown.figures("shape", {"rows": 2, "columns": 1000}).splitlines()[-2:] == [
+        "| rows | 2 |",
+        "| columns | 1,000 |",
+    ]
+
+
+def test_no_figure_of_the_page_is_a_python_record():
+    page = (Path(__file__).parent.parent / "docs/benchmarks.md").read_text()
+    assert not re.search(r"(?m)^- [^:]+: (\{|\[\{)", page)
 
 
 def test_the_page_has_every_benchmark_and_names_the_one_that_failed():
