@@ -20,8 +20,6 @@ THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Jaccard similarities of token sets, tried in this order until no group is too large."""
 LARGEST_SHARE = 0.25
 """A group with a larger share of the queries comes from chains of weak similarities: the next threshold is tried."""
-_ROWS_AT_ONCE = 2000
-_PAIRS_AT_ONCE = 200_000
 
 
 def query_groups(tokens: csr_array, relevant: csr_array | None = None, declared: Labels | None = None) -> Labels:
@@ -38,11 +36,10 @@ def query_groups(tokens: csr_array, relevant: csr_array | None = None, declared:
     n = int(tokens.shape[0])
     edges = [_equal_rows(tokens)] + ([] if relevant is None else [_equal_rows(relevant)])
     distinct = np.setdiff1d(np.flatnonzero(np.diff(tokens.indptr)), edges[0][1])
-    first, second, similarity = _similar_sets(_sets(tokens[distinct]), THRESHOLDS[0])
     labels = np.arange(n)
     for threshold in THRESHOLDS:
-        near = similarity >= threshold
-        labels = _components(n, *edges, (distinct[first[near]], distinct[second[near]]))
+        first, second = _connect_similar(tokens[distinct], threshold)
+        labels = _components(n, *edges, (distinct[first], distinct[second]))
         if n == 0 or np.bincount(labels).max() <= LARGEST_SHARE * n:
             break
     return labels if declared is None else _components(n, _same_group(labels), _same_group(declared))
@@ -84,40 +81,19 @@ def _equal_rows(X: csr_array) -> tuple[Labels, Labels]:
     return first[repeats], repeats
 
 
-def _similar_sets(X: csr_array, threshold: float) -> tuple[Labels, Labels, NDArray[np.float64]]:
-    """Pairs of rows, all different, with a Jaccard similarity of at least `threshold`, and that similarity.
+def _connect_similar(X: csr_array, threshold: float) -> tuple[Labels, Labels]:
+    """Pairs of rows that connect all rows with a Jaccard similarity of at least `threshold`; no row is empty."""
+    from .._kernels.similar_sets import connect_similar
 
-    Two sets of similarity t share an element among the ⌊(1 − t)·size⌋ + 1 rarest of each, so only those are matched.
-    """
-    size, prefix = np.diff(X.indptr), _rarest(X, threshold)
-    similar: list[tuple[Labels, Labels, NDArray[np.float64]]] = []
-    for at in range(0, X.shape[0], _ROWS_AT_ONCE):
-        candidates = (prefix[at : at + _ROWS_AT_ONCE] @ prefix.T).tocoo()
-        i, j = candidates.row.astype(np.int64) + at, candidates.col.astype(np.int64)
-        close = (i < j) & (np.minimum(size[i], size[j]) >= threshold * np.maximum(size[i], size[j]))
-        i, j = i[close], j[close]
-        for k in range(0, len(i), _PAIRS_AT_ONCE):
-            a, b = i[k : k + _PAIRS_AT_ONCE], j[k : k + _PAIRS_AT_ONCE]
-            both = np.asarray(X[a].multiply(X[b]).sum(axis=1), np.float64).ravel()
-            similarity = both / (size[a] + size[b] - both)
-            near = similarity >= threshold
-            similar.append((a[near], b[near], similarity[near]))
-    if not similar:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    first, second, similarity = (np.concatenate(part) for part in zip(*similar, strict=True))
-    return first, second, similarity
-
-
-def _rarest(X: csr_array, threshold: float) -> csr_array:
-    """The rarest elements of each set, of which two sets this similar share at least one."""
-    from scipy.sparse import csr_array
-
-    size, n = np.diff(X.indptr), X.shape[1]
-    rarity = np.empty(n, np.int64)
-    rarity[np.argsort(np.bincount(X.indices, minlength=n), kind="stable")] = np.arange(n)
-    row = np.repeat(np.arange(X.shape[0]), size)
-    order = np.lexsort((rarity[X.indices], row))
-    is_rare = np.arange(X.nnz) - X.indptr[:-1][row] < (size - np.ceil(threshold * size) + 1)[row]
-    return csr_array(
-        (np.ones(int(is_rare.sum()), np.float32), (row[is_rare], X.indices[order][is_rare])), shape=X.shape
-    )
+    size = np.diff(X.indptr).astype(np.int64)
+    by_size = np.argsort(size, kind="stable")
+    rarity = np.empty(X.shape[1], np.int32)
+    rarity[np.argsort(np.bincount(X.indices, minlength=X.shape[1]), kind="stable")] = np.arange(X.shape[1])
+    row = np.repeat(np.argsort(by_size), size)
+    element = rarity[X.indices]
+    element = element[np.lexsort((element, row))]
+    start = np.append(0, np.cumsum(size[by_size]))
+    ends = np.empty((2, max(len(size), 1)), np.int64)
+    n_edges = connect_similar(start, element, X.shape[1], threshold, *ends)
+    first, second = by_size[ends[:, :n_edges]]
+    return first, second
