@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -134,8 +135,15 @@ def write_section(page: Path, result: Mapping[str, Any]) -> None:
 def environment() -> str:
     """The machine and the versions of a run, as a sentence."""
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
-    python = platform.python_version()
-    return f"Measured on {os.cpu_count()} cores with Python {python}, sparserank {__version__}, {versions}."
+    machine, python = f"{os.cpu_count()} cores ({processor()})", platform.python_version()
+    return f"Measured on {machine} with Python {python}, sparserank {__version__}, {versions}."
+
+
+def processor() -> str:
+    """The model of the processor, or its architecture if the system does not name it."""
+    info = Path("/proc/cpuinfo")
+    models = re.findall(r"^model name\s*: (.+)", info.read_text(), re.MULTILINE) if info.exists() else []
+    return " ".join((models or [platform.processor() or platform.machine()])[0].split())
 
 
 def document(sections: Sequence[str], page: str = "") -> str:

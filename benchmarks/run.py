@@ -26,10 +26,14 @@ CASES = (
     "spark_equality", "spark_scale", "spark_clicks", "spark_training",
 )  # fmt: skip
 
+FULL_CASES = ("scale",)
+"""The cases that have larger sizes, for `--full`."""
 
-def run_case(case: str, quick: bool) -> dict[str, Any]:
+
+def run_case(case: str, quick: bool, full: bool = False) -> dict[str, Any]:
     """The result of one benchmark, from a fresh process, so that its peak memory is its own."""
-    code = f"import json, benchmarks.{case} as b; print(json.dumps(b.run(quick={quick})))"
+    size = f"quick={quick}{', full=True' * (full and case in FULL_CASES)}"
+    code = f"import json, benchmarks.{case} as b; print(json.dumps(b.run({size})))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     if result.returncode:
         return {"case": case, "error": result.stderr.strip().splitlines()[-1]}
@@ -55,12 +59,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", default=CASES, help="which benchmarks; all by default")
     parser.add_argument("--quick", action="store_true", help="small sizes, one repetition: checks that it runs")
+    parser.add_argument("--full", action="store_true", help=f"the largest sizes too, which take hours: {FULL_CASES[0]}")
     parser.add_argument("--output", type=Path, default=Path("reports/bench.json"), help="the JSON file to write")
     parser.add_argument("--markdown", type=Path, help="the page whose sections to write; not with --quick")
     options = parser.parse_args()
     results = []
     for case in options.cases:
-        results.append(run_case(case, options.quick))
+        results.append(run_case(case, options.quick, options.full))
         show(results[-1])
         if options.markdown is not None and not options.quick and "error" not in results[-1]:
             write_section(options.markdown, results[-1])

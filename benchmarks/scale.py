@@ -7,7 +7,7 @@ and twice the words of the dictionary, for the growth with each. `cpu_s` is the 
 programs on the machine change less than `train_s`. Search times are those of the fastest of three runs. `closed form`
 compares W from the heaviest words with the exact one.
 
-`python -m benchmarks.scale --full` continues to a million documents and 100,000 queries.
+`make bench ARGS="scale --full"` continues to a million documents and 100,000 queries.
 """
 
 from __future__ import annotations

@@ -67,6 +67,28 @@ def test_the_constants_of_compounds_are_chosen_on_training_queries_and_put_back(
     assert before == (compounds.MIN_PART, compounds.MIN_DOCUMENTS)
 
 
+def test_full_sizes_are_those_of_cases_that_have_them(monkeypatch):
+    for case in run.FULL_CASES:
+        assert "full" in inspect.signature(importlib.import_module(f"benchmarks.{case}").run).parameters
+    calls = []
+    monkeypatch.setattr(run.subprocess, "run", lambda command, **_: calls.append(command[-1]) or Failed())
+    for case in ("scale", "vowpal"):
+        run.run_case(case, quick=False, full=True)
+    assert "b.run(quick=False, full=True)" in calls[0]
+    assert "b.run(quick=False)" in calls[1]
+
+
+class Failed:
+    """A benchmark that ended at once."""
+
+    returncode, stderr = 1, "not run"
+
+
+def test_the_environment_names_the_processor():
+    assert f"({markdown.processor()})" in markdown.environment()
+    assert markdown.processor()
+
+
 def test_markdown_tables():
     assert doctest.testmod(markdown).failed == 0
 
