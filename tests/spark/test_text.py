@@ -133,7 +133,7 @@ def test_the_closed_form_is_that_of_one_machine(world, max_size):
         if max_size == 100:
             form.__dict__["documents"] = Side(data.lists.D)
         pruning = RowPruning(data.lists.shape, Importance.of(data.lists, Ridge()), PairBudget(150, pairs_per_word=9))
-        found.append(form.solve(data.lists, Ridge(0.3, 0.7), pruning))
+        found.append(form.compute_weights(data.lists, Ridge(0.3, 0.7), pruning))
     assert found[0].nnz == found[1].nnz == 150
     assert_allclose(found[1].toarray(), found[0].toarray(), rtol=0 if max_size == 100 else 1e-4, atol=1e-7)
 
