@@ -73,6 +73,23 @@ def test_words_and_rows_are_the_local_ones_over_skewed_and_empty_partitions(spar
     assert_same_rows(ours.rows(frame, "text", block=2).collect(), matrix)
 
 
+def test_auto_detects_japanese_over_partitions_as_on_one_machine(spark):
+    """The first partition alone is English, and the second has nothing."""
+    japanese = ["メソッドは配列の要素を返します。", "ＣＳＳの値を設定する", "オブジェクトの値と配列の長さ"]
+    texts = ["This is the name of the object", *japanese]
+    local = TextFeatures(analyzer="auto")
+    matrix = local.fit_transform(texts)
+    assert local.analyzer_.language == "japanese+english"
+    assert local.analyzer_.tokens("配列の値") == ["配列", "列の", "の値"]
+    ours = SparkTextFeatures(TextFeatures(analyzer="auto"))
+    frame = frame_of(spark, [texts[:1], [], texts[1:]])
+    fitted = ours.fit(frame, "text")
+    assert fitted.analyzer_ == local.analyzer_
+    assert_same(fitted, local)
+    assert fitted.spellings_.most_frequent() == local.spellings_.most_frequent()
+    assert_same_rows(ours.rows(frame, "text").collect(), matrix)
+
+
 @settings(max_examples=4)
 @given(st.lists(st.lists(st.text("ab c\nü漢😀", max_size=12), max_size=5), min_size=1, max_size=4), st.data())
 def test_any_texts_in_any_partitions_give_the_local_columns(spark, partitions, data):
