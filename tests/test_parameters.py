@@ -44,7 +44,7 @@ def test_settings_are_the_constructors_parameters_kept_as_given():
     assert ranker.eta0 == 5.0
 
 
-def test_an_unknown_setting_is_refused_and_nothing_is_changed():
+def test_an_unknown_setting_is_rejected_and_nothing_is_changed():
     ranker = BilinearRanker()
     with pytest.raises(ConfigError, match="no parameter 'colour'; its parameters are: loss, penalty"):
         ranker.set_params(eta0=5.0, colour="red")

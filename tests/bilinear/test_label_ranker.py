@@ -166,7 +166,7 @@ def test_there_is_no_partial_fit_and_no_checkpoint(tmp_path):
         (0 * X, 0 * X, PREFS, "nothing to learn from"),
     ],
 )
-def test_data_that_cannot_be_learned_from_is_refused_with_what_would_work(Q, D, prefs, says):
+def test_data_that_cannot_be_learned_from_is_rejected_with_what_would_work(Q, D, prefs, says):
     with pytest.raises(DataError, match=re.escape(says)):
         old_ranker(**OLD).fit(Q, D, prefs)
 

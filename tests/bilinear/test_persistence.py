@@ -78,7 +78,7 @@ def test_penalties_and_centres_of_ones_own_are_kept(tmp_path):
         ({}, {"alpha": "small"}, "'alpha' is missing or of the wrong type"),
     ],
 )
-def test_an_inconsistent_file_is_refused_by_name(saved, tmp_path, arrays, settings, says):
+def test_an_inconsistent_file_is_rejected_by_name(saved, tmp_path, arrays, settings, says):
     _, path = saved
     file = read_tensors(path)
     write_tensors(tmp_path / "bad", "bilinear", dict(file.settings) | settings, dict(file.arrays) | arrays)
@@ -98,7 +98,7 @@ def test_columns_out_of_order_raise(saved, tmp_path):
         sr.load(tmp_path / "bad")
 
 
-def test_a_column_that_occurs_twice_in_a_row_is_refused_but_rows_may_begin_anew(saved, tmp_path):
+def test_a_column_that_occurs_twice_in_a_row_is_rejected_but_rows_may_begin_anew(saved, tmp_path):
     ranker, path = saved
     file = read_tensors(path)
     indices, indptr = file.arrays["W.indices"].copy(), file.arrays["W.indptr"]

@@ -249,7 +249,7 @@ def bad(**changes):
         (lambda: BilinearRanker.from_paper("Dense"), ConfigError, "'method'"),
     ],
 )
-def test_bad_input_is_refused_before_any_work(make, error, says):
+def test_bad_input_is_rejected_before_any_work(make, error, says):
     with pytest.raises(error, match=re.escape(says)):
         make()
 
@@ -282,7 +282,7 @@ def test_what_was_learned_survives_a_call_that_raises(call, error, says):
 
 
 @pytest.mark.parametrize("change", [{"eta0": 6.0}, {"alpha": 1e-3}, {"density": 0.1}, {"init": np.eye(60)}])
-def test_a_setting_changed_between_pieces_is_refused_since_it_would_have_no_effect(change):
+def test_a_setting_changed_between_pieces_is_rejected_since_it_would_have_no_effect(change):
     ranker = BilinearRanker(**SETTINGS | {"max_iter": 100}).partial_fit(X, X, PREFS)
     with pytest.raises(ConfigError, match=f"continues with the parameters of the first call: {next(iter(change))}="):
         ranker.set_params(**change).partial_fit(X, X, PREFS)
@@ -292,7 +292,7 @@ def test_a_setting_changed_between_pieces_is_refused_since_it_would_have_no_effe
     assert ranker.set_params(**change).fit(X, X, PREFS).n_iter_ == 50
 
 
-def test_another_number_of_columns_is_refused_and_nothing_is_lost(sparse):
+def test_another_number_of_columns_is_rejected_and_nothing_is_lost(sparse):
     ranker = BilinearRanker(**SETTINGS).fit(X, X, PREFS)
     before = ranker.W_.toarray()
     with pytest.raises(DataError, match="W is"):

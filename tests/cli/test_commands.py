@@ -168,7 +168,7 @@ def test_an_index_that_cannot_be_used_is_made_again_by_the_command_its_error_nam
     assert printed(capsys, "search", own_model, "apple")["results"]
 
 
-def test_a_damaged_model_is_refused_by_evaluate(capsys, folder, tmp_path):
+def test_a_damaged_model_is_rejected_by_evaluate(capsys, folder, tmp_path):
     (tmp_path / "m").write_bytes(b"not a model")
     assert call("evaluate", tmp_path / "m", folder) == 2
     assert "m: truncated, damaged or not a model file" in capsys.readouterr().err
@@ -189,7 +189,7 @@ def test_a_cutoff_beyond_a_thousand_is_searched_that_deep(capsys, tmp_path):
     assert said["measures"]["R@1500"]["value"] == 1.0
 
 
-def test_a_bad_measure_is_refused_before_anything_is_read(capsys):
+def test_a_bad_measure_is_rejected_before_anything_is_read(capsys):
     assert call("evaluate", "no-model", "no-data", "--measures", "nDCK@10") == 2
     assert "nDCK" in capsys.readouterr().err
 
@@ -348,7 +348,7 @@ def test_bm25_on_nfcorpus_reaches_the_known_figure(capsys, real, tmp_path):
 
 @pytest.mark.parametrize("output", ["no/such/model", "."])
 @pytest.mark.parametrize("ranker", ["bm25", "ranksvm"])
-def test_a_model_that_could_not_be_written_is_refused_before_anything_is_read(capsys, output, ranker):
+def test_a_model_that_could_not_be_written_is_rejected_before_anything_is_read(capsys, output, ranker):
     assert call("train", "no-such-data", "--ranker", ranker, "--output", output) == 2
     err = capsys.readouterr().err
     assert "cannot be written" in err

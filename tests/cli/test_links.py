@@ -206,7 +206,7 @@ def test_two_models_of_one_name_are_told_apart_by_their_paths(capsys, models, fo
     assert f"Against {other}" in capsys.readouterr().out
 
 
-def test_what_is_no_text_model_is_refused_as_the_other_one(capsys, models, folder, tmp_path):
+def test_what_is_no_text_model_is_rejected_as_the_other_one(capsys, models, folder, tmp_path):
     assert call("evaluate", models[0], folder, "--against", models[0]) == 2
     assert "is MODEL itself" in capsys.readouterr().err
     assert call("evaluate", models[0], folder, "--against", tmp_path / "none") == 2

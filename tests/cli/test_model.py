@@ -81,7 +81,7 @@ def test_a_version_that_is_not_there_is_one_line_on_stderr(capsys, model, words,
     assert (out, err) == ("", f"sparserank: {complaint}\n")
 
 
-def test_a_file_that_is_no_model_is_refused_by_name(capsys, tmp_path):
+def test_a_file_that_is_no_model_is_rejected_by_name(capsys, tmp_path):
     (tmp_path / "noise").write_bytes(b"noise")
     assert call("model", "list", tmp_path / "noise") == 2
     assert "noise: truncated, damaged or not a model file" in capsys.readouterr().err

@@ -119,7 +119,7 @@ def test_queries_may_be_said_in_words(tables, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("kind", "name", "rows"), [("judgments", "unknown", 2), ("triples", "missing", 1)])
-def test_rows_about_what_is_not_there_are_refused_or_left_out(tables, tmp_path, capsys, kind, name, rows):
+def test_rows_about_what_is_not_there_are_rejected_or_left_out(tables, tmp_path, capsys, kind, name, rows):
     given = (tables("docs"), "--queries", tables("queries"), f"--{kind}", tables(name), "--loss", "squared")
     given += ("-o", tmp_path / "m")
     assert call("train", *given) == 2

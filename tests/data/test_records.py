@@ -34,7 +34,7 @@ def test_metadata_is_stored_with_dates_as_text_and_without_null_values() -> None
 
 
 @pytest.mark.parametrize("value", [{"nested": 1}, float("nan"), b"bytes", [["list"]]])
-def test_a_value_of_another_type_is_refused_with_its_document_and_field(value: object) -> None:
+def test_a_value_of_another_type_is_rejected_with_its_document_and_field(value: object) -> None:
     with pytest.raises(DataError, match=r"document 'a': metadata 'field' must be text, a finite number"):
         Documents.of({"a": {"metadata": {"field": value}}})
 

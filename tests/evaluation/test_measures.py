@@ -267,7 +267,7 @@ def test_lower_is_better_for_errors_only() -> None:
         (None, "a measure is a name|unknown measure"),
     ],
 )
-def test_a_name_that_is_no_measure_is_refused_with_a_hint(name: Any, message: str) -> None:
+def test_a_name_that_is_no_measure_is_rejected_with_a_hint(name: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         parse(name)
 

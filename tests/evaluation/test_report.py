@@ -206,13 +206,13 @@ def test_the_name_says_what_is_written(report: Report, tmp_path: Path, name: str
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_other_names_are_refused_and_nothing_is_written(report: Report, tmp_path: Path) -> None:
+def test_other_names_are_rejected_and_nothing_is_written(report: Report, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"r\.pdf: a report is written as one of \.txt, \.md, \.json, \.html"):
         report.write(tmp_path / "r.pdf")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_matplotlib_the_page_is_refused_with_the_way_to_get_it(
+def test_without_matplotlib_the_page_is_rejected_with_the_way_to_get_it(
     report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)

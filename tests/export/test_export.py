@@ -20,7 +20,7 @@ def ranker():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_ids_and_queries_that_are_no_utf8_are_refused_by_name(ranker, tmp_path, target):
+def test_ids_and_queries_that_are_no_utf8_are_rejected_by_name(ranker, tmp_path, target):
     odd = ranker.over(DOCS | {HALF: "car"})
     for model, queries, match in (
         (odd, None, r"the id of document \d of 5 in the index: half of a surrogate pair .*half \\ud800"),
@@ -41,7 +41,7 @@ def test_a_query_that_is_made_up_can_be_written_whatever_the_titles_are(ranker, 
     assert "the first is 'a car'" in (tmp_path / "made/README.md").read_text()
 
 
-def test_no_queries_at_all_are_refused_and_none_given_are_made_up(ranker, tmp_path):
+def test_no_queries_at_all_are_rejected_and_none_given_are_made_up(ranker, tmp_path):
     with pytest.raises(ConfigError, match="there are no queries: give at least one, or leave them out"):
         export(ranker, "trec", tmp_path / "made", {})
     assert list(tmp_path.iterdir()) == []

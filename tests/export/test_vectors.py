@@ -79,7 +79,7 @@ def test_an_index_of_another_model_raises():
         Vectors(ranker.model_, words.index_)
 
 
-def test_what_cannot_be_exported_is_refused_by_name():
+def test_what_cannot_be_exported_is_rejected_by_name():
     with pytest.raises(ConfigError, match="got a BilinearRanker"):
         vectors_of(sr.BilinearRanker())
     with pytest.raises(NotFitted, match="no documents to export"):

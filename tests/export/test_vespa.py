@@ -148,7 +148,7 @@ def test_the_engine_answers_exactly(seed):
         same_results([hit for hit in found if hit[1] != 0.0], reachable(vectors, text))
 
 
-def test_another_query_is_refused_by_the_simulated_engine():
+def test_another_query_is_rejected_by_the_simulated_engine():
     vectors, _ = vectors_and_queries(0)
     with pytest.raises(ConfigError, match="not the query"):
         VespaEngine(vespa.feed(vectors)).search({"yql": "select * from doc where true"})

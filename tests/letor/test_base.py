@@ -177,7 +177,7 @@ def test_features_of_1e30_give_finite_scores_or_a_clear_error(name, dtype):
 
 @each
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e101])
-def test_numbers_that_are_none_are_refused_by_their_place(name, bad):
+def test_numbers_that_are_none_are_rejected_by_their_place(name, bad):
     X, y, qid = world()
     ranker = RANKERS[name]().fit(X, y, qid)
     X[7, 2] = bad

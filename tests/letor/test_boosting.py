@@ -102,7 +102,7 @@ def test_adarank_refuses_what_it_cannot_rank_by():
         (lambda: RankBoost(max_iter=0), "'max_iter' parameter"),
     ],
 )
-def test_settings_out_of_range_are_refused_by_name(make, match):
+def test_settings_out_of_range_are_rejected_by_name(make, match):
     with pytest.raises(ConfigError, match=match):
         make().fit([[1.0], [2.0]], [0, 1])
 

@@ -257,7 +257,7 @@ def test_a_model_file_with_a_column_that_is_not_there_raises(tmp_path):
         ({"share": 0.25}, "share needs an L2 part"),
     ],
 )
-def test_settings_out_of_range_are_refused_by_name(settings, message):
+def test_settings_out_of_range_are_rejected_by_name(settings, message):
     X, Y = world()
     with pytest.raises(ConfigError, match=message):
         sr.DominationRanker(**settings).fit(X, Y[:, 0])

@@ -63,7 +63,7 @@ def test_given_settings_are_taken_and_nothing_is_held_out():
         tune("ranksvm", one)
 
 
-def test_a_setting_that_is_not_there_is_refused_with_those_that_are():
+def test_a_setting_that_is_not_there_is_rejected_with_those_that_are():
     with pytest.raises(ConfigError, match="RankSVM has no setting 'alpha'; it has: C, penalty"):
         tune("ranksvm", rows(), fixed={"alpha": 1})
     with pytest.raises(ConfigError, match="'ranker' parameter"):

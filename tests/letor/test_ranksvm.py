@@ -115,6 +115,6 @@ def test_reaching_max_iter_warns_and_is_told(penalty, loss):
         ({"max_iter": 0}, "'max_iter' parameter"),
     ],
 )
-def test_settings_out_of_range_are_refused_by_name(settings, match):
+def test_settings_out_of_range_are_rejected_by_name(settings, match):
     with pytest.raises(ConfigError, match=match):
         RankSVM(**settings).fit([[1.0], [2.0]], [0, 1])

@@ -151,6 +151,6 @@ def test_qid_changes_nothing():
         ({"init": "ones"}, "'init'"),
     ],
 )
-def test_settings_out_of_range_are_refused_by_name(settings, match):
+def test_settings_out_of_range_are_rejected_by_name(settings, match):
     with pytest.raises(ConfigError, match=match):
         RBFRegressionRanker(**settings).fit([[1.0], [2.0]], [0, 1])

@@ -97,7 +97,7 @@ def test_the_gradient_with_margins_is_that_of_finite_differences(margin):
         (1e308, [1e308, 0.0, 0.0, 0.0], "no finite number"),
     ],
 )
-def test_a_negative_margin_and_one_that_is_missing_are_refused_by_row(margin, margins, match):
+def test_a_negative_margin_and_one_that_is_missing_are_rejected_by_row(margin, margins, match):
     y, qid = [1.0, 0.0, 2.0, 0.0], [0, 0, 1, 1]
     y = y if np.ndim(margin) == 0 and not isinstance(margin, dict) else [1.0, 0.0, 2.0, 1.0]
     with pytest.raises(DataError, match=match):
@@ -303,7 +303,7 @@ def test_constant_features_get_no_weight():
     assert_array_equal(found.weights[[2, 4, 5]], 0.0)
 
 
-def test_other_losses_and_penalties_are_refused_by_name():
+def test_other_losses_and_penalties_are_rejected_by_name():
     X, y, qid, _ = world(16)
     with pytest.raises(ConfigError, match="got Hinge"):
         solved(X, y, qid, L1(1.0), loss=Hinge())

@@ -308,7 +308,7 @@ def test_a_store_gives_back_what_it_was_given():
     assert np.array_equal(again.rows["level"], rows.rows["level"])
 
 
-def test_impossible_combinations_are_refused_with_what_would_work(square):
+def test_impossible_combinations_are_rejected_with_what_would_work(square):
     solver = SparseSGD()
     with pytest.raises(ConfigError, match="SparseSGD needs the loss Hinge; got"):
         solver.training(square.score, "squared", L1(0.1), square.start)

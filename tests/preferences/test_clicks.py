@@ -104,7 +104,7 @@ def vars_of(preferred: ClickPreferences):
         ("query", [["a", "b"]], "query must be one column"),
     ],
 )
-def test_rows_that_say_nothing_are_refused_by_column_and_place(column, value, message):
+def test_rows_that_say_nothing_are_rejected_by_column_and_place(column, value, message):
     good = {"session": [0, 0], "query": ["q", "q"], "document": ["a", "b"], "position": [1, 2], "clicked": [0, 1]}
     with pytest.raises(DataError, match=message):
         ClickLog.of(**(good | {column: value}))

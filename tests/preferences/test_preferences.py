@@ -240,7 +240,7 @@ def test_missing_ids_are_dropped_on_request():
         (lambda: Preferences.from_labels([0, 0, 1]).first(1, skip=-1), ConfigError, "'skip'"),
     ],
 )
-def test_bad_input_is_refused_by_name(make, error, says):
+def test_bad_input_is_rejected_by_name(make, error, says):
     with pytest.raises(error, match=re.escape(says)):
         make()
 

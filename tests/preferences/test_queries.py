@@ -61,7 +61,7 @@ def test_nothing_downstream_can_write_into_it():
         ({"grades": [1, 0], "weight": [0, 0]}, "must not be zero for every row"),
     ],
 )
-def test_what_cannot_be_read_is_refused_by_place(arguments, match):
+def test_what_cannot_be_read_is_rejected_by_place(arguments, match):
     with pytest.raises(DataError, match=match):
         Queries.of(**arguments)
 
@@ -75,6 +75,6 @@ def test_what_cannot_be_read_is_refused_by_place(arguments, match):
         ([1, 0], None, [0, 1], "zero for every row that has another one to beat"),
     ],
 )
-def test_rows_that_prefer_nothing_are_refused_where_preferences_are_wanted(y, qid, weight, match):
+def test_rows_that_prefer_nothing_are_rejected_where_preferences_are_wanted(y, qid, weight, match):
     with pytest.raises(DataError, match=match):
         Queries.of(y, qid, weight).require_pairs()

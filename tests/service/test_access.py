@@ -63,7 +63,7 @@ def test_metrics_have_a_token_of_their_own(running):
 
 
 @pytest.mark.parametrize("options", [{"host": "0.0.0.0"}, {"trusted_proxies": ("127.0.0.1",)}])
-def test_a_short_token_is_refused_on_a_public_address(options):
+def test_a_short_token_is_rejected_on_a_public_address(options):
     for tokens in ({"token": "x" * 15}, {"token": "", "tokens": {"click": "x" * 15}}):
         ServiceConfig("m", **tokens)
         with pytest.raises(ConfigError, match="at least 16 characters"):

@@ -43,7 +43,7 @@ def dense_model(tmp_path_factory):
     return path
 
 
-def test_the_attack_is_refused_in_one_line_before_it_costs_anything(run, dense_model):
+def test_the_attack_is_rejected_in_one_line_before_it_costs_anything(run, dense_model):
     service = run("--no-learn", at=dense_model)
     answer = service.client.post("/search", json=ATTACK)
     assert answer.status_code == 422

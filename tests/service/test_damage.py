@@ -42,7 +42,7 @@ def test_a_damaged_version_is_named_and_the_last_good_one_is_served(model, run, 
     assert "serving version 1 instead of 2" in service.said.read_text()
 
 
-def test_a_cut_model_is_refused_by_name_and_where_versions_are_there_the_last_is_served(model, run):
+def test_a_cut_model_is_rejected_by_name_and_where_versions_are_there_the_last_is_served(model, run):
     whole = model.read_bytes()
     cut(model)
     assert str(model) in refused(model)
@@ -54,7 +54,7 @@ def test_a_cut_model_is_refused_by_name_and_where_versions_are_there_the_last_is
     assert str(model) in service.said.read_text()
 
 
-def test_a_cut_index_is_refused_by_name(model):
+def test_a_cut_index_is_rejected_by_name(model):
     index = Path(f"{model}.index")
     cut(index)
     assert str(index) in refused(model)
@@ -62,7 +62,7 @@ def test_a_cut_index_is_refused_by_name(model):
     assert str(index) in refused(model)
 
 
-def test_a_damaged_list_of_versions_is_refused_by_name_and_a_running_service_goes_on(model, run):
+def test_a_damaged_list_of_versions_is_rejected_by_name_and_a_running_service_goes_on(model, run):
     pointer = taught(model).folder / "versions.json"
     service = run("--no-learn")
     pointer.write_text(pointer.read_text()[:-50])
@@ -73,7 +73,7 @@ def test_a_damaged_list_of_versions_is_refused_by_name_and_a_running_service_goe
     assert "move it away" in told
 
 
-def test_a_damaged_database_is_refused_by_name_and_left_alone(model, run):
+def test_a_damaged_database_is_rejected_by_name_and_left_alone(model, run):
     database = Path(f"{model}.feedback.sqlite")
     service = run("--no-learn")
     for number in range(60):

@@ -157,7 +157,7 @@ def newer(path):
     ],
     ids=["text", "damaged", "foreign", "newer", "folder"],
 )
-def test_a_file_that_is_not_our_database_is_refused_by_name_and_left_alone(tmp_path, make, told):
+def test_a_file_that_is_not_our_database_is_rejected_by_name_and_left_alone(tmp_path, make, told):
     path = tmp_path / "f.sqlite"
     make(path)
     before = path.read_bytes() if path.is_file() else None
@@ -189,7 +189,7 @@ def test_a_server_that_does_not_answer_is_named_without_its_password(tmp_path):
     assert "secret" not in str(refused.value)
 
 
-def test_a_folder_that_is_not_there_is_refused_by_name(tmp_path):
+def test_a_folder_that_is_not_there_is_rejected_by_name(tmp_path):
     with pytest.raises(DataError, match="nowhere"):
         Database(f"sqlite:///{tmp_path}/nowhere/f.sqlite")
 

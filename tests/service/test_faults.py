@@ -50,7 +50,7 @@ def fill(disk: Path) -> Path:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_on_a_full_disk_feedback_is_refused_in_a_sentence_searches_go_on_and_nothing_is_lost(
+def test_on_a_full_disk_feedback_is_rejected_in_a_sentence_searches_go_on_and_nothing_is_lost(
     model, small_disk, run, workers
 ):
     """The folder that holds the figures of workers is on that disk too."""
@@ -165,7 +165,7 @@ def placed(model, tmp_path) -> Path:
     return folder / model.name
 
 
-def test_a_database_in_a_folder_that_cannot_be_written_is_refused_by_name(placed, lock):
+def test_a_database_in_a_folder_that_cannot_be_written_is_rejected_by_name(placed, lock):
     lock(placed.parent)
     told = refused(placed, "--no-learn")
     assert f"{placed}.feedback.sqlite: unable to open database file" in told

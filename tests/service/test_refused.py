@@ -45,7 +45,7 @@ def test_a_model_that_is_not_there_is_one_line_and_exit_code_2(tmp_path, capsys)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_address_that_is_taken_is_refused_by_name(model, capsys, workers):
+def test_an_address_that_is_taken_is_rejected_by_name(model, capsys, workers):
     sockets = listen("127.0.0.1", 0, workers)
     port = sockets[0].getsockname()[1]
     assert call("serve", model, "--port", port, "--workers", workers) == 2
@@ -54,13 +54,13 @@ def test_an_address_that_is_taken_is_refused_by_name(model, capsys, workers):
         one.close()
 
 
-def test_held_out_judgments_that_are_not_there_are_refused_at_once(capsys, model):
+def test_held_out_judgments_that_are_not_there_are_rejected_at_once(capsys, model):
     assert call("serve", model, "--port", "0", "--held-out", "no-such-set") == 2
     assert "no-such-set" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_held_out_judgments_of_other_documents_are_refused_at_once(capsys, model, tmp_path, workers):
+def test_held_out_judgments_of_other_documents_are_rejected_at_once(capsys, model, tmp_path, workers):
     docs = Documents.of({"elsewhere": "a green meadow"})
     write_beir(tmp_path / "other", Collection("other", docs, {"q": "meadow"}, {"dev": {"q": {"elsewhere": 1}}}))
     words = ["--held-out", tmp_path / "other", "--workers", workers]

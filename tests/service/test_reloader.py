@@ -94,7 +94,7 @@ def test_the_last_good_version_is_served_where_the_current_one_is_damaged(serve,
     assert serve().client.get("/health").json()["version"] == 1
 
 
-def test_a_model_that_cannot_be_served_is_refused_by_name(tmp_path, model):
+def test_a_model_that_cannot_be_served_is_rejected_by_name(tmp_path, model):
     with pytest.raises((DataError, ModelError), match=r"nothing\.safetensors"):
         create_app(ServiceConfig(f"{tmp_path}/nothing.safetensors", TOKEN))
     alone = tmp_path / "alone.safetensors"

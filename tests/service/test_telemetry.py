@@ -67,7 +67,7 @@ def test_feedback_waits_for_the_store_in_a_span(traced):
     assert dict(found["store"].attributes) == {"sparserank.kind": "judgment"}
 
 
-def test_refused_and_unknown_requests_are_spans_too(traced):
+def test_rejected_and_unknown_requests_are_spans_too(traced):
     client, spans = traced
     client.post("/feedback", json=said(1), headers={"Authorization": ""})
     assert spans()["POST"].attributes["http.response.status_code"] == 401

@@ -230,7 +230,9 @@ def test_without_json_it_says_what_was_written(spark, tables, tmp_path, capsys):
         (["twice", "--ranker", "bm25"], "document id 'a' occurs more than once"),
     ],
 )
-def test_what_cannot_be_trained_is_refused_in_one_line(runs_spark, spark, wrong, tables, tmp_path, capsys, words, said):
+def test_what_cannot_be_trained_is_rejected_in_one_line(
+    runs_spark, spark, wrong, tables, tmp_path, capsys, words, said
+):
     data, *rest = words
     master = () if "--master" in rest else ("--master", MASTER)
     assert call("train", tables / f"{data}.parquet", "--engine", "spark", *master, *rest, "-o", tmp_path / "m") == 2
@@ -286,7 +288,7 @@ def test_tables_that_contradict_themselves_raise(spark, wrong, queries, judgment
         (["--ranker", "bm25", "--output", "."], "cannot be written: it is a folder"),
     ],
 )
-def test_what_the_command_line_tells_is_refused_before_a_cluster_is_asked(tmp_path, monkeypatch, capsys, words, said):
+def test_what_the_command_line_tells_is_rejected_before_a_cluster_is_asked(tmp_path, monkeypatch, capsys, words, said):
     monkeypatch.chdir(tmp_path)
     output = () if "--output" in words else ("--output", "m")
     nowhere = "spark://127.0.0.1:1"
@@ -294,7 +296,7 @@ def test_what_the_command_line_tells_is_refused_before_a_cluster_is_asked(tmp_pa
     assert said in capsys.readouterr().err
 
 
-def test_a_split_that_a_folder_has_not_is_refused_before_a_cluster_is_asked(collection, tmp_path, capsys):
+def test_a_split_that_a_folder_has_not_is_rejected_before_a_cluster_is_asked(collection, tmp_path, capsys):
     write_beir(tmp_path / "fruit", collection)
     nowhere = ("--engine", "spark", "--master", "spark://127.0.0.1:1")
     assert call("train", tmp_path / "fruit", *nowhere, "--split", "dev", "-o", tmp_path / "m") == 2

@@ -211,7 +211,7 @@ def test_accents_are_folded_after_the_stem():
         (lambda: Analyzer(compounds="yes"), "'compounds'"),
     ],
 )
-def test_a_bad_setting_is_refused_by_name(make, says):
+def test_a_bad_setting_is_rejected_by_name(make, says):
     with pytest.raises(ConfigError, match=re.escape(says)):
         make()
 

@@ -200,7 +200,7 @@ def test_no_text_at_all_is_an_empty_matrix():
         (lambda: TextFeatures().restore(("a",), np.zeros(2, np.int64), 1, 1.0), DataError, "2 document frequencies"),
     ],
 )
-def test_bad_input_is_refused_by_name(make, error, says):
+def test_bad_input_is_rejected_by_name(make, error, says):
     with pytest.raises(error, match=re.escape(says)):
         make()
 

@@ -83,7 +83,7 @@ def test_another_version_of_a_segmenter_warns_and_keeps_the_index(jieba_model, m
     assert [hit.id for hit in loaded.search("样式表")] == ["d"]
 
 
-def test_a_missing_segmenter_is_refused_with_the_name_of_the_file(jieba_model, monkeypatch):
+def test_a_missing_segmenter_is_rejected_with_the_name_of_the_file(jieba_model, monkeypatch):
     monkeypatch.setitem(PACKAGES, "jieba", ("no-such-package",))
     with pytest.raises(
         NotInstalled, match=r"needs the package no-such-package: pip install 'sparserank\[segmenters\]'"

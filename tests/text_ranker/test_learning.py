@@ -96,7 +96,7 @@ def test_a_saved_model_is_the_same_model(ranker, tmp_path):
     assert loaded.ranker == "text"
 
 
-def test_a_damaged_model_is_refused_by_name(ranker, tmp_path):
+def test_a_damaged_model_is_rejected_by_name(ranker, tmp_path):
     from sparserank.data.formats.tensors import read_tensors, write_tensors
 
     ranker.save(tmp_path / "m")

@@ -88,7 +88,7 @@ def test_pinned_and_forbidden_pairs_are_kept_and_no_weight_is_below_zero_where_n
     assert (again.data >= 0.0).all()
 
 
-def test_what_cannot_be_solved_is_refused_with_what_would_work():
+def test_what_cannot_be_solved_is_rejected_with_what_would_work():
     with pytest.raises(ConfigError, match=r"penalty='l1' needs loss='squared'.*penalty='ridge'"):
         PairLearner(PairBudget(5), loss="softmax", penalty="l1")
     with pytest.raises(ConfigError, match="'squared', 'softmax', 'domination', 'hinge'"):

@@ -174,7 +174,7 @@ def test_model_files_are_never_packed(ranker, tmp_path, name):
         ({"analyzer": {"stop_words": [["a"]]}}, "'stop_words'"),
     ],
 )
-def test_a_hostile_model_is_refused_by_name(ranker, tmp_path, settings, says):
+def test_a_hostile_model_is_rejected_by_name(ranker, tmp_path, settings, says):
     ranker.save(tmp_path / "m")
     file = read_tensors(tmp_path / "m")
     write_tensors(tmp_path / "bad", "text", dict(file.settings) | settings, file.arrays)
@@ -230,7 +230,7 @@ def test_a_hostile_model_is_refused_by_name(ranker, tmp_path, settings, says):
         (lambda: sr.TextRanker().fit(DOCS).search("x", k=0), ConfigError, "'k'"),
     ],
 )
-def test_bad_input_is_refused_by_name(make, error, says):
+def test_bad_input_is_rejected_by_name(make, error, says):
     with pytest.raises(error, match=re.escape(says)):
         make()
 
@@ -253,7 +253,7 @@ def test_unknown_public_names_are_attribute_errors():
 
 
 @pytest.mark.parametrize("wrong", [5, None, ["red", "apple"], b"red"])
-def test_what_is_no_text_is_refused_by_every_question(wrong):
+def test_what_is_no_text_is_rejected_by_every_question(wrong):
     ranker = sr.TextRanker().fit({"d1": "red apple"})
     for ask in (ranker.search, ranker.search_lexical, lambda text: ranker.explain(text, "d1")):
         with pytest.raises(DataError, match="text 0 is not a text"):

@@ -112,7 +112,7 @@ def test_a_damaged_index_is_named_and_the_copy_stays(trained, model, caplog, dam
     assert "the last intact copy of the index stays" in caplog.text
 
 
-def test_a_damaged_index_without_a_copy_is_refused_by_name(model):
+def test_a_damaged_index_without_a_copy_is_rejected_by_name(model):
     Path(f"{model}.index").write_bytes(b"nonsense")
     with pytest.raises((DataError, ModelError), match=r"model\.index"):
         VersionRegistry.open(model).load()

@@ -135,7 +135,7 @@ def test_a_server_that_announces_no_length_is_judged_by_checksum_alone(server: S
     assert set(totals) == {None}
 
 
-def test_a_truncated_file_is_refused_with_both_checksums_and_leaves_nothing(server: Server, cache: Path) -> None:
+def test_a_truncated_file_is_rejected_with_both_checksums_and_leaves_nothing(server: Server, cache: Path) -> None:
     body = gzip.compress(WORDS)
     url = server.offer("/words.gz", body[:-9], announced=len(body))
     with pytest.raises(DataError) as error:
@@ -147,7 +147,7 @@ def test_a_truncated_file_is_refused_with_both_checksums_and_leaves_nothing(serv
     assert files_in(cache) == []
 
 
-def test_a_file_cut_short_that_looks_whole_to_http_is_refused_too(server: Server, cache: Path) -> None:
+def test_a_file_cut_short_that_looks_whole_to_http_is_rejected_too(server: Server, cache: Path) -> None:
     body = gzip.compress(WORDS)[:-9]
     with pytest.raises(DataError) as error:
         fetch.obtain(words_row(server.offer("/words.gz", body)))
@@ -156,7 +156,7 @@ def test_a_file_cut_short_that_looks_whole_to_http_is_refused_too(server: Server
     assert files_in(cache) == []
 
 
-def test_a_wrong_file_is_refused_with_both_checksums_and_leaves_nothing(server: Server, cache: Path) -> None:
+def test_a_wrong_file_is_rejected_with_both_checksums_and_leaves_nothing(server: Server, cache: Path) -> None:
     url = server.offer("/words.gz", gzip.compress(b"other words"))
     with pytest.raises(DataError) as error:
         fetch.obtain(words_row(url))
@@ -166,7 +166,7 @@ def test_a_wrong_file_is_refused_with_both_checksums_and_leaves_nothing(server: 
     assert files_in(cache) == []
 
 
-def test_a_file_that_is_not_there_is_refused_with_the_servers_answer(server: Server, cache: Path) -> None:
+def test_a_file_that_is_not_there_is_rejected_with_the_servers_answer(server: Server, cache: Path) -> None:
     with pytest.raises(DataError, match=r"gone\.gz: the server answers 404"):
         fetch.obtain(words_row(server.base + "/gone.gz"))
     assert files_in(cache) == []
@@ -355,7 +355,7 @@ def test_text_digests_do_not_see_line_endings_and_content_digests_do(tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.zip", "a.npz"])
-def test_what_is_no_archive_is_refused_with_its_own_checksum(tmp_path: Path, name: str) -> None:
+def test_what_is_no_archive_is_rejected_with_its_own_checksum(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"this is no archive of any kind" * 20)
     with pytest.raises(DataError) as error:
         checksum.verify(tmp_path / name, ("members:00",))

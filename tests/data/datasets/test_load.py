@@ -92,7 +92,7 @@ def test_every_entry_is_complete(row: DataSet) -> None:
     assert ("Not downloaded" in row.how) == (bool(row.editions) and not fetched)
 
 
-def test_an_unknown_name_is_refused_with_the_nearest_ones() -> None:
+def test_an_unknown_name_is_rejected_with_the_nearest_ones() -> None:
     with pytest.raises(DataError, match=r"unknown data set 'minst'; did you mean 'mnist'\?"):
         sr.data.load("minst")
     with pytest.raises(DataError, match=r"did you mean 'mq200[78]' or 'mq200[78]'"):
@@ -103,7 +103,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_ones() -> None:
         sr.data.load(["a"])  # type: ignore[arg-type]
 
 
-def test_an_unknown_option_is_refused_before_anything_is_read(nothing_here: None) -> None:
+def test_an_unknown_option_is_rejected_before_anything_is_read(nothing_here: None) -> None:
     with pytest.raises(ConfigError, match="'ohsumed' has no option 'nrom'; its options: fold, norm"):
         sr.data.load("ohsumed", nrom="Feature-min")
     with pytest.raises(ConfigError, match="its options: none"):
@@ -209,7 +209,7 @@ def test_images_are_rows_of_bytes(tmp_path: Path) -> None:
         (b"\x00\x00\x08\x01\x00\x00\x00\x03ab", "announces 3 bytes; got 2"),
     ],
 )
-def test_a_bad_idx_file_is_refused_by_name(raw: bytes, complaint: str) -> None:
+def test_a_bad_idx_file_is_rejected_by_name(raw: bytes, complaint: str) -> None:
     with pytest.raises(DataError, match=f"^labels: .*{complaint}"):
         images.parse_idx(raw, "labels")
 
@@ -332,7 +332,7 @@ def test_rcv1_is_put_together_from_ten_files_and_each_story_counts_once(tmp_path
 
 
 @pytest.mark.parametrize("line", ["101 1:0.5", "not svm at all", "3 0:0.5"])
-def test_rcv1s_files_are_refused_by_name_where_they_are_wrong(tmp_path: Path, line: str) -> None:
+def test_rcv1s_files_are_rejected_by_name_where_they_are_wrong(tmp_path: Path, line: str) -> None:
     svm_files(tmp_path / "raw", [["1 1:0.5"]] * 9 + [[line]])
     (tmp_path / "ready").mkdir()
     with pytest.raises(DataError, match=r"rcv1subset_topics_test_5\.svm\.bz2"):

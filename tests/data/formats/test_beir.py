@@ -197,7 +197,7 @@ def test_text_is_written_to_be_read_by_people(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "tiny" / "qrels" / "test.tsv").read_text() == "query-id\tcorpus-id\tscore\nq\té\t1\n"
 
 
-def test_half_of_a_surrogate_pair_is_written_as_an_escape_and_refused_in_judgments(tmp_path: Path) -> None:
+def test_half_of_a_surrogate_pair_is_written_as_an_escape_and_rejected_in_judgments(tmp_path: Path) -> None:
     half = "half \ud800 a pair"
     made = Collection("odd", Documents.of({"d": half}), {"q": half}, {})
     write_beir(tmp_path / "odd", made)

@@ -55,7 +55,7 @@ def test_files_that_happen_to_have_no_feature_0_count_from_0_with_those_that_hav
         read_folds(tmp_path)
 
 
-def test_a_test_file_with_more_features_than_the_training_file_is_refused_by_its_line(tmp_path):
+def test_a_test_file_with_more_features_than_the_training_file_is_rejected_by_its_line(tmp_path):
     (tmp_path / "Fold1").mkdir()
     for name, text in (("train.txt", lines(1)), ("vali.txt", lines(2)), ("test.txt", lines(3) + "0 qid:3 1:1 7:2\n")):
         (tmp_path / "Fold1" / name).write_text(text)

@@ -53,7 +53,7 @@ def test_a_tag_said_twice_does_not_end_the_field(tmp_path: Path) -> None:
         (".I 1\nwords\n", ":2: text before the first field of the record"),
     ],
 )
-def test_a_file_of_another_shape_is_refused_by_its_line(tmp_path: Path, content: str, sentence: str) -> None:
+def test_a_file_of_another_shape_is_rejected_by_its_line(tmp_path: Path, content: str, sentence: str) -> None:
     path = written(tmp_path, content)
     with pytest.raises(DataError) as caught:
         read_smart(path)
@@ -77,7 +77,7 @@ def test_codes_become_grades_that_rise_with_relevance(tmp_path: Path) -> None:
         ("1 10 1\n1 10 2\n", ":2: document '10' has the grades 3 and 4 for query '1'"),
     ],
 )
-def test_judgments_of_another_shape_are_refused_by_their_line(tmp_path: Path, content: str, sentence: str) -> None:
+def test_judgments_of_another_shape_are_rejected_by_their_line(tmp_path: Path, content: str, sentence: str) -> None:
     path = written(tmp_path, content)
     with pytest.raises(DataError) as caught:
         read_smart_qrels(path)

@@ -67,7 +67,7 @@ def typed(name):
         *((typed(name), "truncated, damaged or not") for name in ("BF16", "F8_E4M3", "F8_E5M2")),
     ],
 )
-def test_a_foreign_file_is_refused_by_name(tmp_path, content, says):
+def test_a_foreign_file_is_rejected_by_name(tmp_path, content, says):
     (tmp_path / "m").write_bytes(content)
     with pytest.raises(ModelError, match=re.escape(says)):
         read_tensors(tmp_path / "m", "thing")

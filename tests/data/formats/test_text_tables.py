@@ -75,7 +75,7 @@ def test_an_empty_cell_is_an_empty_text_in_tsv_and_an_error_in_parquet(tmp_path)
         ({"id": ["a"], "text": [1]}, "column 'text' must be text; its type is Int64"),
     ],
 )
-def test_wrong_documents_are_refused_with_their_file(tmp_path, columns, said):
+def test_wrong_documents_are_rejected_with_their_file(tmp_path, columns, said):
     with pytest.raises(DataError) as refused:
         read_documents(written(tmp_path / "d.parquet", **columns))
     assert said in str(refused.value)

@@ -197,7 +197,7 @@ def test_the_first_of_several_bad_rows_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("value", "name"), [("first", "position"), ("1.5", "position"), ("yes", "clicked")])
-def test_text_that_is_no_number_is_refused_in_tsv(tmp_path: Path, value: str, name: str) -> None:
+def test_text_that_is_no_number_is_rejected_in_tsv(tmp_path: Path, value: str, name: str) -> None:
     path = written(tmp_path, "tsv", {**CLICKS, name: ["1", value, "1"]})
     with pytest.raises(DataError, match=f"log.tsv:3: row 2, column '{name}' must be .*; got '{value}'"):
         scan_clicks(path)
@@ -265,7 +265,7 @@ def test_quotes_are_marks_like_any_other(tmp_path: Path) -> None:
         (b"", ": "),
     ],
 )
-def test_a_broken_tsv_is_refused_by_its_line(tmp_path: Path, content: bytes, sentence: str) -> None:
+def test_a_broken_tsv_is_rejected_by_its_line(tmp_path: Path, content: bytes, sentence: str) -> None:
     path = tmp_path / "log.tsv"
     path.write_bytes(content)
     for read in (read_triples, lambda path: list(stream_triples(path, 2))):

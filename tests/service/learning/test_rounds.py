@@ -105,7 +105,7 @@ def test_the_gate_keeps_the_comparison_that_evaluate_against_prints(versions, st
     assert "worse" not in versions.current().check["comparison"], "rankings are not kept for every version"
 
 
-def test_of_a_model_that_is_refused_the_comparison_has_the_queries_that_got_worse(versions, store, judgments):
+def test_of_a_model_that_is_rejected_the_comparison_has_the_queries_that_got_worse(versions, store, judgments):
     lies(store)
     refused = run_round(versions, store, judgments=judgments)
     assert refused.outcome == "refused"

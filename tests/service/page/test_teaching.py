@@ -187,7 +187,7 @@ def test_feedback_outlives_the_page_until_the_service_has_it(run, visits):
     assert running.store.last() == 1
 
 
-def test_feedback_that_is_refused_for_good_is_said_and_not_sent_again(run, visits):
+def test_feedback_that_is_rejected_for_good_is_said_and_not_sent_again(run, visits):
     visits.expected = "409"
     running = run()
     page = visits.open(running.url)
