@@ -1,8 +1,8 @@
 """The cost attack: clients that send the most expensive requests, from addresses of their own, while others search.
 
-`python -m benchmarks.soak.attack ADDRESS` reads requests as a JSON line of [path, body or null], sends them over and
-over until its input ends, and prints the statuses of the answers as a JSON line. As many clients more send the same and
-never read.
+`python -m benchmarks.soak.attack ADDRESS` reads requests as a JSON line of [path, body or null], prints an empty line,
+sends them over and over until its input ends, and prints the statuses of the answers as a JSON line. As many clients
+more send the same and never read.
 """
 
 from __future__ import annotations
@@ -99,6 +99,8 @@ def _attackers(address: str, requests: list[Request]) -> Iterator[dict[str, int]
     assert process.stdin is not None
     process.stdin.write(json.dumps(requests) + "\n")
     process.stdin.flush()
+    assert process.stdout is not None
+    process.stdout.readline()  # they begin
     try:
         yield statuses
     finally:
@@ -156,6 +158,7 @@ async def _main() -> None:
         *(_never_read(host, int(port), n, requests, statuses) for n in range(ATTACKERS, 2 * ATTACKERS)),
     ]
     tasks = [asyncio.create_task(client) for client in clients]
+    print(flush=True)
     await asyncio.to_thread(sys.stdin.read)
     for task in tasks:
         task.cancel()
