@@ -7,8 +7,8 @@ import json
 import pytest
 
 import sparserank as sr
-from sparserank.cli.model_evaluation import fit_bm25
 from sparserank.data.records import Collection, Documents
+from sparserank.text_ranker.cross_validation import fit_bm25
 
 from .calling import call
 

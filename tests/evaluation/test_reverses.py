@@ -25,6 +25,14 @@ def test_a_reverse_is_a_training_query_to_which_this_query_is_relevant():
     assert found.to_dict() == {"judgments": 2, "of": 5, "share": 0.4}
 
 
+def test_between_folds_a_reverse_is_in_another_fold():
+    """a–b is mutual across folds, c–d within one, and b–d has no reverse."""
+    qrels = {"a": {"b": 1}, "b": {"a": 1, "d": 1}, "c": {"d": 1, "x": 1}, "d": {"c": 1}}
+    found = Reverses.between_folds(qrels, {"a": 0, "b": 1, "c": 1, "d": 1})
+    assert {q: set(of) for q, of in found.known.items()} == {"a": {"b"}, "b": {"a"}, "c": set(), "d": set()}
+    assert (found.judgments, found.of) == (2, 6)
+
+
 def test_without_them_a_query_that_has_nothing_left_to_find_is_left_out():
     assert Reverses.between(TEST, TRAIN).without(TEST) == {"a": {"c": 2, "x": 0, "d": 1}, "c": {"b": 1}}
 

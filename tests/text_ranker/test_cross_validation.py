@@ -48,13 +48,24 @@ def test_a_model_never_learns_from_the_judgments_of_its_fold(collection, monkeyp
     monkeypatch.setattr(cross_validation, "TextRanker", Spy)
     messages = []
     found = cross_validate(sr.TextRanker("bm25"), collection, collection.qrels["train"], 3, callback=messages.append)
-    baseline, *trained = seen
-    assert baseline == set()
+    trained = [queries for queries in seen if queries]
+    assert len(trained) == 3
     assert messages == [f"fold {i} of 3" for i in (1, 2, 3)]
     for fold, queries in enumerate(trained):
         assert queries | set(found.queries_of(fold)) == set(found.qrels)
         assert not queries & set(found.queries_of(fold))
     assert found.run == found.bm25_run
+
+
+def test_bm25_has_the_language_of_the_model():
+    """An English analyzer finds no word of these queries, since Japanese has no spaces between words."""
+    docs = {"d1": "日本語の文章です", "d2": "新しいオブジェクトを返します", "d3": "数学の関数を計算します"}
+    queries = {"q1": "文章", "q2": "オブジェクト", "q3": "関数"}
+    qrels = {f"q{i}": {f"d{i}": 1.0} for i in (1, 2, 3)}
+    collection = Collection("japanese", Documents.of(docs), queries, {"train": qrels})
+    found = cross_validate(sr.TextRanker("bm25", analyzer="japanese"), collection, qrels, 3)
+    assert {query: next(iter(run)) for query, run in found.bm25_run.items()} == {"q1": "d1", "q2": "d2", "q3": "d3"}
+    assert found.bm25_run == found.run
 
 
 def test_the_command_prints_learned_bm25_and_the_worst_fold(capsys, collection, tmp_path):
@@ -75,6 +86,27 @@ def test_the_command_prints_learned_bm25_and_the_worst_fold(capsys, collection, 
     assert "Worst fold: nDCG@10" in out
     assert call(*command, "--against", tmp_path / "other") == 2
     assert "give no --against" in capsys.readouterr().err
+
+
+def test_the_command_prints_the_share_of_judgments_whose_reverse_is_in_another_fold(capsys, tmp_path):
+    """p0 … p7 form a ring: each page links to both neighbours, so every link is mutual."""
+    words = ["abate", "bribe", "clove", "drake", "elope", "flute", "grape", "hinge"]
+    pages = {f"p{i}": f"{word}s {words[i - 1]}" for i, word in enumerate(words)}
+    links = {f"p{i}": {f"p{(i + 1) % 8}": 1.0, f"p{(i - 1) % 8}": 1.0} for i in range(8)}
+    collection = Collection("pages", Documents.of(pages), pages, {"train": links}, exclude_self=True)
+    found = cross_validate(sr.TextRanker("bm25"), collection, links, 2)
+    literal = sum(found.fold[d] != found.fold[q] for q in links for d in links[q])
+    assert (found.reverses.judgments, found.reverses.of) == (literal, 16)
+    write_beir(tmp_path / "pages", collection)
+    sr.TextRanker("bm25").fit(collection.documents).save(tmp_path / "m.safetensors")
+    command = ("evaluate", tmp_path / "m.safetensors", tmp_path / "pages", "--folds", "2", "--exclude-self")
+    reverse = printed(capsys, *command)["reverse_in_training"]
+    assert (reverse["judgments"], reverse["of"]) == (literal, 16)
+    assert set(reverse) == {"judgments", "of", "share", "measures_without", "bm25_without"}
+    assert call(*command) == 0
+    out = capsys.readouterr().out
+    assert f"{literal} of 16 judgments" in out
+    assert 0 < literal < 16
 
 
 def test_queries_of_one_group_are_in_one_fold(collection, tmp_path, capsys):

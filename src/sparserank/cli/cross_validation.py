@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..evaluation import Report, compare, evaluate_run
+from ..evaluation import Evaluation, Report, compare, evaluate_run
 from ..evaluation.measures import Measure
 from ..text_ranker.cross_validation import CrossValidation, cross_validate
 from .output import phase, print_json, progress, without_training_warnings
@@ -37,18 +37,34 @@ def evaluate_folds(
             f"{sum(n > 0 for n in found.pairs)} of {n_folds}. Each model was trained on the other folds, and "
             f"near-duplicate queries{' and queries of one group' * bool(query_group)} are in the same fold."
         )
+        without = _without_reverses(found, measures, seed)
+        notes = [note, *(found.reverses.sentences(without) if found.reverses is not None else ())]
         title = f"{model.name}: its settings on {n_folds} folds of {about['data']} ({about['split']})"
         systems = {"BM25": bm25, "learned": learned}
-        full_report = Report.of(title, systems, notes=[note], settings=about)
+        full_report = Report.of(title, systems, notes=notes, settings=about)
     if report is not None:
         full_report.write(report)
     if as_json:
         comparisons = {name: one.to_dict() for name, one in compare(bm25, learned, random_state=seed).items()}
         figures = {"measures": learned.to_dict(), "bm25": bm25.to_dict(), "comparisons": {"learned": comparisons}}
+        if found.reverses is not None:
+            keys = {"learned": "measures_without", "BM25": "bm25_without"}
+            values = {key: None if (one := without[name]) is None else one.to_dict() for name, key in keys.items()}
+            figures["reverse_in_training"] = found.reverses.to_dict() | values
         print_json({"model": str(model)} | about | figures | {"by_fold": folds, "worst_fold": worst})
     else:
         print(full_report.text(), end="")
     return found
+
+
+def _without_reverses(
+    found: CrossValidation, measures: Sequence[Measure], seed: int
+) -> dict[str, Evaluation | None]:  # fmt: skip
+    """Return the measures of both systems without judgments whose reverse is in another fold; {} without links."""
+    if found.reverses is None:
+        return {}
+    runs = {"BM25": found.bm25_run, "learned": found.run}
+    return {name: found.reverses.evaluate(run, found.qrels, measures, random_state=seed) for name, run in runs.items()}
 
 
 def _fold(found: CrossValidation, number: int, measure: Measure) -> dict[str, Any]:

@@ -31,7 +31,8 @@ def demo(as_json: Json = False) -> None:
     from ..data import load
     from ..evaluation import Reverses, evaluate_run
     from ..text_ranker import TextRanker
-    from .model_evaluation import fit_bm25, rank_queries
+    from ..text_ranker.cross_validation import fit_bm25
+    from .model_evaluation import rank_queries
     from .output import phase, print_json, progress
 
     with phase("reading the docstrings of numpy, scipy and scikit-learn"):

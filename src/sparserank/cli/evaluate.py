@@ -98,8 +98,9 @@ def evaluate(
     from ..data.open import Sources, open_sources
     from ..evaluation.measures import parse_all
     from ..evaluation.report import report_suffix
+    from ..text_ranker.cross_validation import fit_bm25
     from .arguments import apply_exclude_self
-    from .model_evaluation import ModelEvaluation, fit_bm25, rank_queries, training_split
+    from .model_evaluation import ModelEvaluation, rank_queries, training_split
     from .output import phase, print_json
 
     parsed = parse_all(measures)

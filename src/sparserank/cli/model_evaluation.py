@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
@@ -19,18 +19,6 @@ if TYPE_CHECKING:
 
 SHOWN_RESULTS = 3
 TITLE_WIDTH = 60
-
-
-def fit_bm25(collection: Collection, model: TextRanker | None = None) -> TextRanker:
-    """Fit BM25 with default settings on the documents, as the baseline of every model; in the language of the model.
-
-    English BM25 splits no Japanese words, so it would make any Japanese model look good.
-    """
-    from ..text_ranker import TextRanker
-
-    if model is None or model.lexical_.analyzer.is_plain:
-        return TextRanker("bm25").fit(collection.documents)
-    return TextRanker("bm25", analyzer=replace(model.lexical_.analyzer, ngrams=1)).fit(collection.documents)
 
 
 def rank_queries(ranker: TextRanker, collection: Collection, qrels: Qrels, depth: int) -> dict[str, dict[str, float]]:

@@ -53,6 +53,21 @@ class Reverses:
         return cls(known, sum(map(len, relevant.values())))
 
     @classmethod
+    def between_folds(cls, qrels: Qrels, fold: Mapping[str, int]) -> Reverses:
+        """Find the judgments whose reverse is in another fold, for models of all folds but one.
+
+        Parameters
+        ----------
+        qrels : {query id: {document id: grade}}
+            The judgments of all folds.
+        fold : mapping of str to int
+            The fold of each query.
+        """
+        whole = cls.between(qrels, qrels)
+        known = {q: frozenset(d for d in of if fold[d] != fold[q]) for q, of in whole.known.items()}
+        return cls(known, whole.of)
+
+    @classmethod
     def in_collection(cls, collection: Collection, qrels: Qrels, training: str = "train") -> Reverses | None:
         """Find the judgments of `qrels` whose reverse is in a split of the collection.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from ..data.records import Collection, Qrels
 from ..errors import ConfigError
+from ..evaluation import Reverses
+from ..evaluation.reverses import own_documents
 from ..text import TextFeatures
 from .held_out import divide_groups
 from .progress import Callback
@@ -38,6 +40,8 @@ class CrossValidation:
         {query id: {document id: score}} of the models, each for queries that it was not trained on, and of BM25.
     pairs : tuple of int
         The number of pairs of each fold's model.
+    reverses : Reverses or None
+        The judgments whose reverse is in another fold; None if no query has the id of a document.
     """
 
     qrels: Qrels
@@ -45,6 +49,7 @@ class CrossValidation:
     run: MutableRun
     bm25_run: MutableRun
     pairs: tuple[int, ...]
+    reverses: Reverses | None = None
 
     def queries_of(self, fold: int) -> list[str]:
         """Return the queries of a fold.
@@ -83,7 +88,7 @@ def cross_validate(
     Returns
     -------
     CrossValidation
-        The rankings of the models and of BM25 with default parameters.
+        The rankings of the models and of BM25 with default parameters in the language of the models.
     """
     relevant = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
     groups = near_duplicates(collection, relevant, query_group)
@@ -96,8 +101,8 @@ def cross_validate(
     folds = divide_groups(groups, n_folds, ranker.random_state)
     fold = dict(zip(relevant, folds.tolist(), strict=True))
     texts = {query: collection.queries[query] for query in relevant}
-    bm25 = TextRanker("bm25").fit(collection.documents)
     run: MutableRun = {}
+    bm25_run: MutableRun = {}
     fields = ranker.lexical_.fields if hasattr(ranker, "model_") else None
     pairs = []
     for number in range(n_folds):
@@ -114,7 +119,27 @@ def cross_validate(
         pairs.append(model.model_.n_pairs)
         queries = {query: text for query, text in texts.items() if fold[query] == number}
         run |= model.run(queries, depth, collection.exclude_self)
-    return CrossValidation(relevant, fold, run, bm25.run(texts, depth, collection.exclude_self), tuple(pairs))
+        bm25_run = bm25_run or fit_bm25(collection, model).run(texts, depth, collection.exclude_self)
+    is_linked = own_documents(collection, relevant) > 0
+    reverses = Reverses.between_folds(relevant, fold) if is_linked else None
+    return CrossValidation(relevant, fold, run, bm25_run, tuple(pairs), reverses)
+
+
+def fit_bm25(collection: Collection, model: TextRanker | None = None) -> TextRanker:
+    """Fit BM25 with default settings on the documents, as the baseline of every model; in the language of the model.
+
+    English BM25 splits no Japanese words, so it would make any Japanese model look good.
+
+    Parameters
+    ----------
+    collection : Collection
+        The documents.
+    model : TextRanker, default=None
+        A fitted ranker whose analyzer BM25 shares.
+    """
+    if model is None or model.lexical_.analyzer.is_plain:
+        return TextRanker("bm25").fit(collection.documents)
+    return TextRanker("bm25", analyzer=replace(model.lexical_.analyzer, ngrams=1)).fit(collection.documents)
 
 
 def near_duplicates(
