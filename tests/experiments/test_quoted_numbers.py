@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from sparserank.experiments import published
+from sparserank.experiments import letor_regression, published
 
-PAPER, SCAN, SLIDES, STEVENS = "001_*.txt", "000_*.txt", "002_*.txt", "004_*.txt"
+PAPER, SCAN, SLIDES, LETOR, STEVENS = "001_*.txt", "000_*.txt", "002_*.txt", "003_*.txt", "004_*.txt"
 SETS = ("20newsgroups", "rcv1", "mnist")
 STATISTICS = (
     "No. of training samples", "No. of testing samples", "No. of Classes", "Dictionary Size", "No. of Free Parameters",
@@ -128,3 +128,13 @@ def test_tables_1_2_and_1_3_of_stevens_are_quoted_number_by_number(number, quote
     found = rows(text_of(STEVENS), MEASURES)
     for place, measure in enumerate(MEASURES):
         assert numbers(found[measure][number]) == tuple(column[place] for column in quoted.values()), measure
+
+
+def test_the_errors_of_the_letor_report_are_quoted_number_by_number():
+    """Figure 1 is against λ, Figure 2 against the number of functions; each gives the closed form first, then SGD."""
+    by_lambda, by_functions = text_of(LETOR).split("In Figure 1, I plot")[1].split("In Figure 2, I plot")
+    found = [re.findall(r"\b0\.\d{5}\b", part) for part in (by_lambda, by_functions)]
+    report = letor_regression.REPORT
+    assert [[float(number) for number in numbers] for numbers in found] == [
+        [report["closed_lambda"], report["sgd_lambda"]], [report["closed_functions"], report["sgd_functions"]],
+    ]  # fmt: skip
