@@ -4,7 +4,8 @@
     python -m benchmarks.dense nfcorpus --vectors nfcorpus.npz
 
 Without a file of vectors (`benchmarks/minilm.sh`) the embeddings are latent semantic analysis of the documents with
-DIMENSIONS dimensions. Everything is trained and tuned on the train split.
+DIMENSIONS dimensions. Everything is trained and tuned on the train split. For pydocs, whose judgments are links, the
+table has the share of judgments whose reverse is in training, and nDCG@10 without them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sparserank.data import open_data
 from sparserank.search.dense import unit_rows
 
 from .markdown import table
+from .measure import reverses_of, without_reverses
 
 DIMENSIONS = 256
 MEASURE = "nDCG@10"
@@ -74,6 +76,8 @@ def measure(collection: Any, split: str, Q: Any, D: Any, max_pairs: int) -> list
     for name, values in found.items():
         p_value = sr.evaluation.compare(values, found["learned pairs"])[MEASURE].p
         rows.append({"name": name, "nDCG@10": f"{values.mean():.4f}", "p against learned pairs": f"{p_value:.4f}"})
+        alone = without_reverses(reverses_of(collection, qrels), qrels, {"nDCG@10": runs[name]})
+        rows[-1] |= {key.replace("_", " "): value for key, value in alone.items()}
     rows[1]["p against learned pairs"] = None
     rows[-1]["held out: without, with"] = f"{score.held_out:.4f}, {score.held_out_dense:.4f}"
     return rows

@@ -10,7 +10,8 @@ explained share is the sum of the five largest absolute lines, divided by the su
   (`by_group`). Groups of other sizes are `by_group_of_…`.
 
 Held-out training queries are ranked by a W of the other training queries with the default loss; the median is over the
-first ten results that have learned contributions. `--dev` reports the share and nDCG@10 of dev for the default model.
+first ten results that have learned contributions. `--dev` reports the share and nDCG@10 of dev for the default model,
+in a collection of links also without the judgments whose reverse is in training.
 Rows are sizes of W, and ways to concentrate a score: fewer pairs per query word (the freed budget goes to other words);
 the same with weights reduced by the largest one that was left out, which is a row-wise L1 penalty; and expanded queries
 of fewer words (Wᵀq, its most important entries).
@@ -39,7 +40,7 @@ from sparserank.text_ranker.held_out import searched_ndcg
 from sparserank.text_ranker.model_selection import make_folds, score_held_out, tune_loss, tune_pair_weight, tune_ridge
 from sparserank.text_ranker.training_data import TrainingData
 
-from .measure import in_new_process, peak_megabytes
+from .measure import in_new_process, peak_megabytes, reverses_of, without_reverses
 from .text_training import queries_are_pages
 
 SIZES = (30_000, 300_000, 1_000_000)
@@ -220,11 +221,11 @@ def on_dev(name: str) -> dict[str, Any]:
         hits = [hit.id for hit in ranker.search(text, 11) if not (exclude_self and hit.id == query)]
         found += [ranker.explain(text, document).explained_share for document in hits[:10]]
     learned = [share for share in found if share is not None]
-    ndcg = sr.evaluation.evaluate_run(
-        ranker.run({query: collection.queries[query] for query in dev}, 100, exclude_self), dev, "nDCG@10"
-    )
+    run = ranker.run({query: collection.queries[query] for query in dev}, 100, exclude_self)
+    ndcg = sr.evaluation.evaluate_run(run, dev, "nDCG@10")
+    alone = without_reverses(reverses_of(collection, dev), dev, {"ndcg": run})
     share, value = round(float(np.median(learned)), 3), round(float(ndcg["nDCG@10"].value), 4)
-    return {"name": f"{name}, dev", "by_group": share, "results": len(learned), "ndcg": value}
+    return {"name": f"{name}, dev", "by_group": share, "results": len(learned), "ndcg": value} | alone
 
 
 def run(quick: bool = False) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 Each query is made from one document, its only right result: in pydocs the full name (`numpy.linalg.solve`), its
 last two parts or its last part, in NFCorpus and winapi the title. The documents are drawn at random; a text of NFCorpus
 begins with its title, which ends at "abstract". The learned model trains on the training queries of the collection as
-`sparserank train --exclude-self` does; nDCG@10 is that of dev. The query numpy.sort has a row of its own, which names
-the first document of both.
+`sparserank train --exclude-self` does; nDCG@10 is that of dev, in collections of links also without the judgments
+whose reverse is in training (`reverse_share` of all). The query numpy.sort has a row of its own, which names the first
+document of both.
 
     python -m benchmarks.known_items pydocs nfcorpus [--pairs N] [--queries 3000]
 """
@@ -21,7 +22,7 @@ import numpy as np
 
 import sparserank as sr
 
-from .measure import in_new_process, peak_megabytes
+from .measure import in_new_process, peak_megabytes, reverses_of, without_reverses
 from .text_training import queries_are_pages
 
 QUERIES = 200
@@ -68,10 +69,10 @@ def measure(name: str, pairs: int, n: int) -> list[dict[str, Any]]:
     bm25 = sr.TextRanker("bm25").fit(documents)
     texts = {query: collection.queries[query] for query in dev}
     rankers = {"bm25": bm25, "learned": learned}
-    ndcg = {
-        label: _values(ranker.run(texts, 100, exclude_self), dev, ["nDCG@10"])[0] for label, ranker in rankers.items()
-    }
-    figures = {"bm25_ndcg": round(ndcg["bm25"], 4), "ndcg": round(ndcg["learned"], 4)}
+    keys = {"bm25": "bm25_ndcg", "learned": "ndcg"}
+    runs = {keys[label]: ranker.run(texts, 100, exclude_self) for label, ranker in rankers.items()}
+    figures = {key: round(_values(run, dev, ["nDCG@10"])[0], 4) for key, run in runs.items()}
+    figures |= without_reverses(reverses_of(collection, dev), dev, runs)
     rows = [
         _row(f"{name}, {kind}", *known_items(documents, make, n), bm25, learned) | figures
         for kind, make in KINDS[name].items()

@@ -5,7 +5,8 @@
     python -m benchmarks.ltr cranfield
 
 Pairs and trees learn from the train split, and all parameters are chosen on held-out parts of it. Cranfield has no
-splits: every fifth query is a test query.
+splits: every fifth query is a test query. For pydocs, whose judgments are links, the table has the share of judgments
+whose reverse is in training, and nDCG@10 without them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sparserank as sr
 from sparserank.integrations.ltr import LIBRARIES, LambdaMART, fit_lambdamart
 
 from .markdown import table
+from .measure import reverses_of, without_reverses
 
 TESTS = {"nfcorpus": "dev", "pydocs": "test", "cranfield": "test"}
 MEASURE = "nDCG@10"
@@ -60,6 +62,10 @@ def measure(name: str, library: str, max_pairs: int) -> list[dict[str, Any]]:
     }
     found = {title: sr.evaluation.evaluate_run(run, qrels, MEASURE) for title, run in runs.items()}
     rows: list[dict[str, Any]] = [{"name": title, MEASURE: f"{one.mean():.4f}"} for title, one in found.items()]
+    reverses = reverses_of(collection, qrels)
+    for row, run in zip(rows, runs.values(), strict=True):
+        alone = without_reverses(reverses, qrels, {MEASURE: run})
+        row |= {key.replace("_", " "): value for key, value in alone.items()}
     p_value = sr.evaluation.compare(found[f"LambdaMART ({library})"], found["learned pairs"])[MEASURE].p
     rows[-1] |= {
         "p against learned pairs": f"{p_value:.4f}",

@@ -61,6 +61,22 @@ def in_new_process(module: str, function: str, *arguments: Any) -> Any:
     return json.loads(result.stdout.splitlines()[-1])
 
 
+def reverses_of(collection: Any, qrels: Any, training: str = "train") -> Any:
+    """The judgments whose reverse is in training; None if no query is a document."""
+    from sparserank.evaluation import Reverses
+
+    return Reverses.in_collection(collection, qrels, training)
+
+
+def without_reverses(reverses: Any, qrels: Any, runs: Mapping[str, Any], measure: str = "nDCG@10") -> dict[str, float]:
+    """The share of judgments whose reverse is in training, and each run's figure without them; {} where none is."""
+    if reverses is None:
+        return {}
+    found = {name: reverses.evaluate(run, qrels, measure) for name, run in runs.items()}
+    values = {f"{name}_without": round(one[measure].value, 4) for name, one in found.items() if one is not None}
+    return {"reverse_share": round(reverses.share, 4)} | values
+
+
 def peak_megabytes() -> float:
     """The largest resident size this process has had."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

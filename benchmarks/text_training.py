@@ -3,7 +3,9 @@
 Every row runs in its own process; `cpu_s` is the processor time of training. Hyperparameters are tuned on training
 queries alone: `held_out` is nDCG@10 of the held-out groups of near-duplicate queries that tune them; `refitted` says
 whether pairs were refitted by the squared loss. Japanese and Chinese have no spaces between words, so this script
-splits mdn-ja and mdn-zh into pairs of neighbouring characters.
+splits mdn-ja and mdn-zh into pairs of neighbouring characters. Where queries are pages that link to each other,
+`reverse_share` is the share of dev judgments whose reverse is in training, and the columns that end in `without` are
+the figures without these judgments.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from itertools import pairwise
 from time import perf_counter, process_time
 from typing import Any
 
-from .measure import in_new_process, peak_megabytes
+from .measure import in_new_process, peak_megabytes, reverses_of, without_reverses
 
 ROWS = (
     ("winapi", 1_000_000), ("winapi", 300_000), ("nfcorpus", 1_000_000), ("pydocs", 300_000), ("mdn-de", 300_000),
@@ -40,18 +42,16 @@ def train(name: str, pairs: int) -> dict[str, Any]:
     seconds, work, peak = perf_counter() - started, process_time() - worked, peak_megabytes()
     texts_of_dev = {query: queries[query] for query in dev}
 
-    def ndcg(one: Any) -> float:
-        run = one.run(texts_of_dev, k=100, exclude_self=exclude_self)
-        return float(sr.evaluation.evaluate_run(run, dev, "nDCG@10")["nDCG@10"].value)
-
-    bm25, learned = ndcg(sr.TextRanker("bm25").fit(documents)), ndcg(ranker)
+    rankers = {"bm25": sr.TextRanker("bm25").fit(documents), "learned": ranker}
+    runs = {key: one.run(texts_of_dev, k=100, exclude_self=exclude_self) for key, one in rankers.items()}
+    bm25, learned = (sr.evaluation.evaluate_run(run, dev, "nDCG@10")["nDCG@10"].value for run in runs.values())
     return {
         "name": f"{name}, {pairs:,} pairs", "ratio": round(learned / bm25, 2), "documents": len(documents.ids),
         "queries": len(training), "bm25": round(bm25, 4), "learned": round(learned, 4), "train_s": round(seconds, 1),
         "cpu_s": round(work, 1), "peak_mb": peak, "held_out_bm25": round(ranker.model_.info["held_out_lexical"], 4),
         "held_out_learned": round(ranker.model_.info["held_out_learned"], 4),
         "refitted": str(ranker.model_.info["refitted"]),
-    }  # fmt: skip
+    } | without_reverses(reverses_of(collection, dev), dev, runs)  # fmt: skip
 
 
 def queries_are_pages(collection: Any) -> bool:
