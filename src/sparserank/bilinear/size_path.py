@@ -2,7 +2,7 @@
 
 Pruning keeps the entries with the largest absolute values. That is better than learning every size with a stronger
 penalty: on 20 Newsgroups a million pairs pruned from 9.5 million reach a MAP of .40, a million learned as such .30, in
-a fraction of the time (docs/word-pairs.md). The models are nested: a smaller one has pairs of a larger one.
+a fraction of the time (docs/explanation/word-pairs.md). The models are nested: a smaller one has pairs of a larger one.
 """
 
 from __future__ import annotations
