@@ -2,8 +2,8 @@
 
 The model trains on the train split. Qdrant runs embedded; for the other engines, `benchmarks.engine_simulation`
 evaluates the documents and requests that `sparserank export` writes, following the engine's documentation. `within`
-rows are the curve from which K is chosen: how many of the best by positive weights are rescored with signs. The ratio
-is to exact scoring.
+rows are the curve with which the default of K was set: how many of the best by positive weights are rescored with
+signs. The ratio is to exact scoring.
 """
 
 from __future__ import annotations
