@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from threading import Timer
 
 import pytest
@@ -17,6 +20,7 @@ from sparserank.data.records import Collection, Documents
 from .calling import call, unexpected
 
 SPARSERANK = f"'{sys.executable}' -m sparserank"
+SOURCE = str(Path(output.__file__).parents[2])
 LONE = "half \ud800 a pair, naïve"
 
 
@@ -105,6 +109,37 @@ class ElapsedTimer(Timer):
 
     def is_alive(self):
         return False
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory):
+    """A collection whose queries are found by the lexical score, so that pairs cannot help."""
+    where = tmp_path_factory.mktemp("names")
+    docs = {f"d{i}": f"name{i} word{i % 7} word{i % 5}" for i in range(60)}
+    queries = {f"q{i}": f"name{i}" for i in range(40)}
+    qrels = {"train": {f"q{i}": {f"d{i}": 1.0} for i in range(40)}}
+    write_beir(where / "names", Collection("names", Documents.of(docs), queries, qrels))
+    return where
+
+
+NOTES = (
+    r"training needs about .*: texts .*, lists [\d.]+ [kMG]B",
+    "word pairs are unlikely to help here: nDCG@10 on .* pairs",
+)
+
+
+def test_in_a_pipe_notes_are_whole_lines(names):
+    done = shell(f"{SPARSERANK} train names --output m | cat", names, PYTHONPATH=SOURCE)
+    for note in NOTES:
+        assert [line for line in done.stderr.splitlines() if re.fullmatch(note, line)]
+
+
+@pytest.mark.skipif(shutil.which("script") is None, reason="`script` runs a command in a terminal; install util-linux")
+def test_on_a_terminal_notes_stay_on_lines_of_their_own(names):
+    done = shell(f'script -qec "{SPARSERANK} train names --output m2" /dev/null < /dev/null', names, PYTHONPATH=SOURCE)
+    lines = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", line) for line in done.stdout.splitlines()]
+    for note in NOTES:
+        assert [line for line in lines if re.fullmatch(note, line)]
 
 
 def test_details_of_a_phase_are_no_lines(capsys):

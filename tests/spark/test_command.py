@@ -220,6 +220,7 @@ def test_without_json_it_says_what_was_written(spark, tables, tmp_path, capsys):
         ),
         (["docs", "--queries", "q", "--judgments", "j", "--clicks", "c"], "--judgments and --clicks all say"),
         (["docs", "--ranker", "bm25", "--conf", "memory=3"], "--conf must be spark.NAME=VALUE; got 'memory=3'"),
+        (["docs", "--checkpoint", "here"], "--engine spark stores no checkpoints; remove --checkpoint"),
         (["docs", "--ranker", "domination"], "--engine spark trains --ranker text, bm25 or cosine; got domination"),
         (["docs", "--ranker", "bm25", "--master", "spark:/x"], "there is no master 'spark:/x'"),
         (["queries", "--ranker", "bm25", "--k1", "-1"], "The 'k1' parameter must be"),

@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.errors import ModelError
-from sparserank.text_ranker import model_selection
+from sparserank.errors import ConfigError, ModelError
+from sparserank.text_ranker import model_selection, training
 from sparserank.text_ranker.checkpoint import Checkpoint
 
 SCRIPT = """
@@ -47,6 +48,15 @@ def whole():
     return ranker
 
 
+def interrupt_at(monkeypatch, stage):
+    """Ctrl-C at the start of a stage."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model_selection, stage, interrupt)
+
+
 def equal(one, other):
     return one.fingerprint() == other.fingerprint() and (one.model_.W != other.model_.W).nnz == 0
 
@@ -58,15 +68,12 @@ def test_a_checkpoint_changes_nothing_and_is_removed(whole, tmp_path):
 
 @pytest.mark.parametrize("stage", ["tune_pair_weight", "tune_loss"])
 def test_a_stage_that_was_completed_is_not_computed_again(whole, tmp_path, monkeypatch, stage):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(model_selection, stage, interrupt)
+        interrupt_at(patch, stage)
         with pytest.raises(KeyboardInterrupt):
             fit(tmp_path / "checkpoint")
     assert (tmp_path / "checkpoint").exists()
-    monkeypatch.setattr(model_selection, "tune_ridge", interrupt)  # completed before
+    interrupt_at(monkeypatch, "tune_ridge")  # completed before
     assert equal(fit(tmp_path / "checkpoint"), whole)
 
 
@@ -87,14 +94,43 @@ def test_kill_9_and_the_same_command_again_give_the_same_bits(whole, tmp_path):
 
 
 def test_a_checkpoint_of_other_data_or_parameters_raises(tmp_path, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(model_selection, "tune_pair_weight", interrupt)
+    interrupt_at(monkeypatch, "tune_pair_weight")
     with pytest.raises(KeyboardInterrupt):
         fit(tmp_path / "checkpoint")
     with pytest.raises(ModelError, match="other parameters or data"):
         fit(tmp_path / "checkpoint", random_state=1)
+
+
+def limit_memory(monkeypatch, max_size):
+    """Let Gram matrices of this size fit, whatever the machine has free."""
+    plan = training.MemoryPlan.of
+    monkeypatch.setattr(
+        training.MemoryPlan, "of", lambda *given, **more: replace(plan(*given, **more), max_size=max_size)
+    )
+
+
+def test_a_checkpoint_continues_when_there_is_more_memory_than_before(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        limit_memory(patch, 60)
+        whole = fit()
+        interrupt_at(patch, "tune_loss")
+        with pytest.raises(KeyboardInterrupt):
+            fit(tmp_path / "checkpoint")
+    limit_memory(monkeypatch, 100)
+    assert equal(fit(tmp_path / "checkpoint"), whole)
+    assert not equal(fit(), whole)
+
+
+def test_a_checkpoint_that_needs_more_memory_than_there_is_says_so(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, "tune_loss")
+        with pytest.raises(KeyboardInterrupt):
+            fit(tmp_path / "checkpoint")
+    limit_memory(monkeypatch, 60)
+    with pytest.raises(
+        ConfigError, match=r"checkpoint: its stages .* 60 fit; raise memory_limit \(--memory\), or remove"
+    ):
+        fit(tmp_path / "checkpoint")
 
 
 def test_without_a_path_nothing_is_stored():

@@ -47,7 +47,7 @@ def test_a_planted_synonym_is_learned_and_helps_queries_that_were_not_there():
     learned = mean_ndcg(other, learned_scores(other, W, choice.pair_weight))
     assert learned > mean_ndcg(other, lexical_scores(other)) + 0.3
     assert messages[0] == "tuning the regularization of pairs"
-    assert messages[-1] == "learning pairs from all queries"
+    assert messages[-1].partition(":")[0] == "learning pairs from all queries"
 
 
 def test_what_the_choice_says_is_what_the_held_out_queries_get(monkeypatch):

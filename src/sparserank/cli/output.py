@@ -1,7 +1,7 @@
 """What commands print: one JSON object or text on stdout; progress on stderr.
 
 On a terminal progress is a status line that changes. In a pipe each phase is one line, and a long phase one every ten
-seconds.
+seconds. Notes are lines of their own in both.
 """
 
 from __future__ import annotations
@@ -58,15 +58,28 @@ def phase(message: str) -> Iterator[None]:
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """Yield a callback for messages "phase" or "phase: detail"; in a pipe, each new phase is a line."""
+    """Yield a callback for notes and messages "phase" or "phase: detail"; in a pipe, each new phase is a line."""
     if not sys.stderr.isatty():
         yield _phase_lines.report
         return
     from rich.console import Console
     from rich.markup import escape
 
-    with Console(stderr=True).status("starting") as status:
-        yield lambda message: status.update(escape(message))
+    console = Console(stderr=True, highlight=False)
+    with console.status("starting") as status:
+
+        def report(message: str) -> None:
+            if _is_note(message):
+                console.print(escape(message), soft_wrap=True)
+            else:
+                status.update(escape(message))
+
+        yield report
+
+
+def _is_note(message: str) -> bool:
+    """Whether a message is a `text_ranker.progress.Note`, whose import takes longer than some commands."""
+    return bool(getattr(message, "is_note", False))
 
 
 @contextmanager
@@ -97,16 +110,18 @@ class PhaseLines:
         self._timer.daemon = True
 
     def report(self, message: str) -> None:
-        """Add the line of a new phase, or of a detail now and then; `message` is "phase" or "phase: detail"."""
-        if not self._last:
+        """Add a note, the line of a new phase, or a detail now and then; a message is "phase" or "phase: detail"."""
+        if self._timer.ident is None:
             self._timer.start()
         name, _, detail = message.partition(": ")
         is_new = name != self._last
-        if is_new or (detail and monotonic() - self._printed >= DETAIL_S):
+        if _is_note(message):
+            self._lines.append(message)
+        elif is_new or (detail and monotonic() - self._printed >= DETAIL_S):
             self._last, self._printed = name, monotonic()
             self._lines.append(name if is_new else message)
-            if not self._timer.is_alive():
-                self.print()
+        if not self._timer.is_alive():
+            self.print()
 
     def print(self) -> None:
         """Print the lines that wait."""

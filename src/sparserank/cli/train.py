@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -212,6 +215,8 @@ def train(
         raise ConfigError(f"{', '.join(name for name, value in on_spark.items() if value)} needs --engine spark")
     if engine is Engine.spark and (fields is not None or field_weights is not None):
         raise ConfigError("--engine spark searches title and text; remove --fields and --field-weights")
+    if engine is Engine.spark and checkpoint is not None:
+        raise ConfigError("--engine spark stores no checkpoints; remove --checkpoint")
     if engine is Engine.spark and ranker not in (Ranker.text, Ranker.bm25, Ranker.cosine):
         raise ConfigError(f"--engine spark trains --ranker text, bm25 or cosine; got {ranker}")
     if ubi is not None and (engine is Engine.spark or queries or judgments or clicks or triples or texts or split):
@@ -239,10 +244,11 @@ def train(
     from ..data.formats.lines import read_groups
     from ..data.formats.triples import Triples
     from ..data.formats.ubi import read_ubi
-    from ..data.open import Sources, open_sources
+    from ..data.open import Sources, measure_corpus, open_sources
     from ..preferences.clicks import read_click_grades, search_grades
     from ..text import Analyzer
     from ..text_ranker import BM25, Cosine, TextRanker
+    from ..text_ranker.memory import check_corpus, parse_memory
     from ..text_ranker.synonyms import Synonyms as SynonymFile
     from .arguments import apply_exclude_self
     from .output import phase, progress, without_training_warnings
@@ -279,6 +285,7 @@ def train(
         train_on_spark(model, sources, split, output, master or "local[*]", conf or [], as_json, exclude_self, groups)
         return
     sources.validate(str(ranker), ranker in PAIR_RANKERS, split)
+    check_corpus(sources.documents, measure_corpus(sources.documents), parse_memory(memory))
     with phase(f"reading {data}"):
         collection, relevance, n_dropped = open_sources(sources, ranker in PAIR_RANKERS, read_click_grades)
         if ubi is not None:
@@ -291,7 +298,7 @@ def train(
             qrels = None
     query_ids = set(qrels.query if isinstance(qrels, Triples) else qrels or ())
     collection = apply_exclude_self(collection, query_ids, exclude_self)
-    with progress() as report, without_training_warnings():
+    with _interruptible(checkpoint), progress() as report, without_training_warnings():
         model.fit(
             collection.documents, collection.queries, qrels, learn_from=learned.names,
             query_group=groups, exclude_self=collection.exclude_self, callback=report, checkpoint=checkpoint,
@@ -311,6 +318,18 @@ def train(
         as_json, documents=collection.documents, learned_from=learned.counts(model.model_, len(query_ids)),
         reverse_in_training={name: one.to_dict() for name, one in reverses.items()} or None,
     )  # fmt: skip
+
+
+@contextmanager
+def _interruptible(checkpoint: Path | None) -> Iterator[None]:
+    """After Ctrl-C, say whether the same command continues."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint is not None:
+            begun = "continues from" if checkpoint.exists() else "starts again; no stage was completed for"
+            print(f"\nsparserank: interrupted; the same command {begun} {checkpoint}", file=sys.stderr)
+        raise
 
 
 def _parse_weights(option: str | None) -> dict[str, float] | str | None:

@@ -26,6 +26,16 @@ COMPRESSION_SUFFIXES = ("", ".gz", ".xz", ".zst")
 """What a file's name may end in after its own suffix: nothing, or a compression format."""
 
 
+UNPACKED_BYTES = {"": 1, ".gz": 2, ".xz": 4, ".zst": 2}
+"""Bytes of text in a byte of a file, at least, for each compression format: texts of real collections have 3 to 11."""
+
+
+def unpacked_size(path: PathLike) -> int:
+    """Return about how many bytes a file has after decompression, at least; reads nothing."""
+    path = Path(path)
+    return path.stat().st_size * UNPACKED_BYTES.get(path.suffix, 1)
+
+
 def read_bytes(path: PathLike) -> bytes:
     """Read a whole file; decompress it if its name ends in .gz, .xz or .zst."""
     path = Path(path)

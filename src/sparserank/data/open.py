@@ -11,9 +11,9 @@ import numpy as np
 
 from ..errors import ConfigError, DataError
 from .datasets.catalog import CATALOG
-from .datasets.load import closest_names, dataset_names, load
-from .files import PathLike
-from .formats.beir import is_beir, read_beir, stream_corpus
+from .datasets.load import closest_names, dataset_names, find_folder, load
+from .files import PathLike, unpacked_size
+from .formats.beir import corpus_path, is_beir, read_beir, stream_corpus
 from .formats.letor import ZeroBased, read_letor
 from .formats.letor_folds import read_folds
 from .formats.tables import columns_of, is_table
@@ -83,6 +83,15 @@ def open_collection(data: PathLike, fields: Sequence[str] | None = None) -> Coll
     if not isinstance(opened, Collection):
         raise DataError(f"{str(data)!r} is not a text collection with queries; try pydocs, nfcorpus or cranfield")
     return opened
+
+
+def measure_corpus(data: PathLike) -> int:
+    """Return about how many bytes the documents of DATA have, at least, without reading them; 0 if that is unknown."""
+    path = Path(data)
+    if not is_table(path):
+        folder = path if path.exists() else find_folder(str(data))
+        path = (folder and corpus_path(folder)) or path
+    return unpacked_size(path) if path.is_file() else 0
 
 
 def stream_documents(data: PathLike, size: int) -> Iterator[Documents]:

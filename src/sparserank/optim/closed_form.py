@@ -10,7 +10,7 @@ heaviest words, and the other words have no pairs. W is computed in blocks of ro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -136,7 +136,7 @@ class ClosedForm:
         left, M = self._solve(problem, ridge)
         D = self.documents.X
         if isinstance(D, DocumentSource) and self.documents.words is None:
-            return D.prune_products(left, M, prune)
+            return D.prune_products(left, M, replace(prune, report=None))
         words = self.documents.words
         importance = prune.importance.columns if words is None else prune.importance.columns[words]
         return prune(make_row_blocks(left, self.documents, M, importance=importance), words)

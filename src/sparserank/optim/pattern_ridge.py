@@ -8,11 +8,11 @@ pattern, which reads no document.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..thread_pool import map_in_threads
-from .closed_form import Side, multiply_targets
+from .closed_form import BLOCK_ROWS, Side, multiply_targets, transposed_product
 from .document_source import DocumentSource
 from .linalg import conjugate_gradient
 from .losses import Squared
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 BLOCK_FLOATS = 1 << 26
 """Numbers in the dense product of W's rows and a block of documents."""
 MAX_WORDS = 16_384
-"""The most columns of a pattern whose products run over DᵀD: this matrix takes 1 GiB until its zeros are removed."""
+"""The most columns of a pattern whose products run over DᵀD, of which entries that are not zero take 6 bytes."""
+ROWS_FLOATS = 1 << 20
+"""Numbers in the dense rows of a sum in words, of which only the entries of the pattern or those not 0 are kept."""
 
 
 class Operator(Protocol):
@@ -47,10 +49,6 @@ class Operator(Protocol):
 
     def __call__(self, weight: Matrix) -> Matrix:
         """((QᵀVQ + a) W (DᵀD + b))_P"""
-
-
-OperatorFactory = Callable[[ListProblem, Ridge, "csr_array", int], AbstractContextManager[Operator]]
-"""factory(problem, ridge, W, threads): the operator on the pattern of W."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,11 @@ class NormalEquations:
 class LocalOperator:
     """The operator on the pattern of W, computed here."""
 
-    def __init__(self, equations: NormalEquations, W: csr_array, threads: int = 1) -> None:
+    def __init__(
+        self, equations: NormalEquations, W: csr_array, threads: int = 1, block_floats: float = np.inf
+    ) -> None:
         self._equations, self._threads = equations, threads
+        self._block_floats = int(min(BLOCK_FLOATS, block_floats))
         self._live = np.flatnonzero(np.diff(W.indptr))  # only rows with an entry take part
         self._gram = equations.gram[self._live][:, self._live]
         self._start, self._column, self._width = np.append(W.indptr[self._live], W.nnz), W.indices, W.shape[1]
@@ -99,7 +100,7 @@ class LocalOperator:
     @cached_property
     def _blocks(self) -> list[tuple[int, Any]]:
         D = self._equations.D
-        width = max(1, min(D.shape[0], BLOCK_FLOATS // max(len(self._live), 1)))
+        width = max(1, min(D.shape[0], self._block_floats // max(len(self._live), 1)))
         return [(at, D[at : at + width].tocsc()) for at in range(0, D.shape[0], width)]
 
     def _run_rows(self, kernel: Any, *arguments: Any) -> None:
@@ -157,7 +158,8 @@ class LocalOperator:
 class WordOperator:
     """The operator on the pattern of W from sums over queries and documents: a product reads no document.
 
-    It keeps DᵀD at the columns of W without its zeros: the words that never occur together.
+    It keeps DᵀD at the columns of W without its zeros: the words that never occur together. Sums are dense for a
+    few rows at a time.
     """
 
     def __init__(self, problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> None:
@@ -166,13 +168,14 @@ class WordOperator:
         self.diagonal = self._local.diagonal
         columns, column = np.unique(W.indices, return_inverse=True)
         D, queries = Side(problem.D, words=columns), equations.weighted_queries
-        word_gram = D.compute_gram(threads)
-        word_gram[np.diag_indices(len(columns))] += np.float32(ridge.document)
-        self._word_gram = _without_zeros(word_gram)
+        self._word_gram = _sparse_gram(D, ridge.document, threads)
         self._column = column.astype(np.int32)
         live = np.flatnonzero(np.diff(W.indptr))
         row = np.repeat(np.arange(len(live)), np.diff(W.indptr)[live])
-        self._right_side = multiply_targets(queries[:, live], problem.targets, D, threads)[row, column]
+        self._right_side = np.empty(W.nnz, np.float32)
+        for at, rows in _targets_of_words(queries[:, live], problem.targets, D, threads):
+            first, last = np.searchsorted(row, [at, at + len(rows)])
+            self._right_side[first:last] = rows[row[first:last] - at, column[first:last]]
         ones = np.asarray(queries[:, live].sum(axis=0)).ravel()[row] * D.ones[column]
         self._right_side -= np.float32(problem.target_mean) * ones.astype(np.float32)
 
@@ -185,49 +188,80 @@ class WordOperator:
         return self._local.between_grams(weight, self._column, self._word_gram)
 
 
-def _without_zeros(matrix: Matrix) -> tuple[NDArray[Any], ...]:
-    """The same matrix as CSR arrays: where each row starts, columns in 16 bits, and values."""
-    start = np.append(0, np.cumsum(np.count_nonzero(matrix, axis=1)))
-    column, value = np.empty(start[-1], np.uint16), np.empty(start[-1], np.float32)
-    for row, begin, end in zip(matrix, start[:-1], start[1:], strict=True):
-        column[begin:end] = places = np.flatnonzero(row)
-        value[begin:end] = row[places]
-    return start, column, value
+def _sparse_gram(D: Side, ridge: float, threads: int) -> tuple[NDArray[Any], ...]:
+    """DᵀD + b at the words of D as CSR arrays without zeros: where each row starts, columns in 16 bits, and values."""
+    assert D.words is not None
+    counts, columns, values = [np.empty(0, np.int64)], [np.empty(0, np.uint16)], [np.empty(0, np.float32)]
+    for at, rows in _gram_rows(D, threads):
+        places = np.arange(len(rows))
+        rows[places, at + places] += np.float32(ridge)
+        row, column = np.nonzero(rows)
+        counts.append(np.bincount(row, minlength=len(rows)))
+        columns.append(column.astype(np.uint16))
+        values.append(rows[row, column])
+    return np.append(0, np.cumsum(np.concatenate(counts))), np.concatenate(columns), np.concatenate(values)
 
 
-def product_costs(problem: ListProblem, W: csr_array) -> tuple[float, float]:
+def _gram_rows(D: Side, threads: int) -> Iterator[tuple[int, Matrix]]:
+    """Dense rows of DᵀD at the words of D, and the number of the first."""
+    if isinstance(D.X, DocumentSource):
+        gram = D.compute_gram()
+        yield from ((at, gram[at : at + BLOCK_ROWS]) for at in range(0, len(gram), BLOCK_ROWS))
+    else:
+        yield from _iterate_rows(D.weighted, D.weighted, threads)
+
+
+def _targets_of_words(queries: Any, targets: csr_array, D: Side, threads: int) -> Iterator[tuple[int, Matrix]]:
+    """Dense rows of queriesᵀ Y D at the words of D, and the number of the first."""
+    if isinstance(D.X, DocumentSource):
+        yield 0, multiply_targets(queries, targets, D, threads)
+    else:
+        yield from _iterate_rows(queries, targets @ D.weighted, threads)
+
+
+def _iterate_rows(A: Any, B: Any, threads: int) -> Iterator[tuple[int, Matrix]]:
+    """Dense rows of Aᵀ B, and the number of the first."""
+    A, height = A.tocsc(), max(1, ROWS_FLOATS // max(B.shape[1], 1))
+    for at in range(0, A.shape[1], height):
+        yield at, transposed_product(A[:, at : at + height], B, threads)
+
+
+def product_costs(problem: ListProblem, W: csr_array, max_words: float = np.inf) -> tuple[float, float]:
     """Return bounds of the multiplications of one product: from documents, and from sums in words.
 
     The second one is infinite if the sums would not fit.
     """
     n_columns = len(np.unique(W.indices))
     by_documents = float(problem.query_gram.nnz) * problem.D.shape[0]
-    return by_documents, float(W.nnz) * n_columns if n_columns <= MAX_WORDS else np.inf
+    return by_documents, float(W.nnz) * n_columns if n_columns <= min(MAX_WORDS, max_words) else np.inf
 
 
 @contextmanager
-def local_operator(problem: ListProblem, ridge: Ridge, W: csr_array, threads: int) -> Iterator[Operator]:
+def local_operator(
+    problem: ListProblem, ridge: Ridge, W: csr_array, threads: int, max_words: float = np.inf
+) -> Iterator[Operator]:
     """The operator on the pattern of W, computed by threads: from documents, or from sums in words if cheaper.
 
-    Documents that are elsewhere compute their part of it there.
+    Documents that are elsewhere compute their part of it there. `max_words` bounds the memory of both: a matrix of so
+    many words.
     """
-    by_documents, by_words = product_costs(problem, W)
+    by_documents, by_words = product_costs(problem, W, max_words)
     if by_words < by_documents:
         yield WordOperator(problem, ridge, W, threads)
     elif isinstance(problem.D, DocumentSource):
         with problem.D.operator(problem, ridge, W) as operator:
             yield operator
     else:
-        yield LocalOperator(NormalEquations.of(problem, ridge), W, threads)
+        yield LocalOperator(NormalEquations.of(problem, ridge), W, threads, max_words**2)
 
 
 @dataclass(frozen=True)
 class PatternRidge(Solver):
-    """Conjugate gradient on the entries that W has; `operator` computes the products, here or on a cluster."""
+    """Conjugate gradient on the entries that W has; a matrix of `max_words` words fits the memory."""
 
     max_iter: int = 10
     n_jobs: int | None = None
-    operator: OperatorFactory = local_operator
+    max_words: float = np.inf
     losses: ClassVar[tuple[type, ...]] = (Squared,)
     penalties: ClassVar[tuple[type, ...]] = (Ridge,)
 
@@ -235,17 +269,29 @@ class PatternRidge(Solver):
         validation.count("max_iter", self.max_iter)
         validation.threads(self.n_jobs)
 
-    def solve(self, problem: ListProblem, penalty: Ridge, init: csr_array, fixed: Any = None) -> Solution:
-        """W's entries after `max_iter` steps from `init`; entries marked by `fixed` stay."""
+    def solve(
+        self, problem: ListProblem, penalty: Ridge, init: csr_array, fixed: Any = None, report: Any = None
+    ) -> Solution:
+        """W's entries after `max_iter` steps from `init`; entries marked by `fixed` stay.
+
+        report : called with the fraction of the steps that are done.
+        """
         from scipy.sparse import csr_array
 
         self.check(problem.loss, penalty)
         W = csr_array(init, copy=True)
         W.sort_indices()
         free = np.float32(1.0) if fixed is None else (~fixed).astype(np.float32)
-        with self.operator(problem, penalty, W, validation.threads(self.n_jobs)) as A:
+        with local_operator(problem, penalty, W, validation.threads(self.n_jobs), self.max_words) as A:
+            steps = count()
+
+            def product(v: Matrix) -> Matrix:
+                if report is not None:
+                    report(min(next(steps) / self.max_iter, 1.0))
+                return A(v) * free
+
             W.data, converged = conjugate_gradient(
-                lambda v: A(v) * free,
+                product,
                 A.right_side() * free,
                 W.data.astype(np.float32),
                 lambda r: r / A.diagonal,

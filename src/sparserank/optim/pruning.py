@@ -6,7 +6,7 @@ Removing w_ij alone costs the objective about w_ij² ((QᵀVQ)_ii + a) ((DᵀD)_
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -257,7 +257,7 @@ def _places(entries: tuple[Any, ...], width: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class RowPruning:
-    """`prune_rows` with its settings."""
+    """`prune_rows` with its settings; `report` gets the fraction of the rows that are done."""
 
     shape: tuple[int, int]
     importance: Importance
@@ -265,11 +265,19 @@ class RowPruning:
     forbidden: csr_array | None = None
     forbidden_words: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
     n_jobs: int | None = None
+    report: Callable[[float], None] | None = None
 
     def __call__(self, rows: Iterable[RowBlock], columns: NDArray[np.intp] | None = None) -> csr_array:
         """The most important pairs of these rows."""
         limits = self.forbidden, self.forbidden_words
+        rows = rows if self.report is None else self._reported(rows, self.report)
         return prune_rows(rows, self.shape, self.importance, self.budget, *limits, columns, self.n_jobs)
+
+    def _reported(self, rows: Iterable[RowBlock], report: Callable[[float], None]) -> Iterator[RowBlock]:
+        for block in rows:
+            which = block[0] if isinstance(block, tuple) else block.which
+            report(float(which[-1] + 1) / self.shape[0])
+            yield block
 
     def merge(self, parts: Iterable[csr_array]) -> csr_array:
         """The most important pairs of results for different rows."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..data.files import PathLike
 from ..data.formats.tensors import pack_csr, read_tensors, write_tensors
-from ..errors import ModelError
+from ..errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -50,6 +50,16 @@ class Checkpoint:
             out.facts = file.setting("facts", dict)
             out.matrices = {name: file.csr(name, shape) for name in file.setting("matrices", list)}
         return out
+
+    def max_size(self, fitting: int) -> int:
+        """Return the largest Gram matrix of the training: that of the stored stages, if it fits the memory of today."""
+        size = int(self.fact("max_size", lambda: fitting))
+        if size > fitting:
+            raise ConfigError(
+                f"{self.path}: its stages need more memory than there is now: Gram matrices of {size:,} rows, and "
+                f"{fitting:,} fit; raise memory_limit (--memory), or remove the checkpoint"
+            )
+        return size
 
     def fact(self, name: str, compute: Callable[[], Any]) -> Any:
         """Return a stage whose result is JSON, computed now or before."""

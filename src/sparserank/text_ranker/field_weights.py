@@ -26,6 +26,7 @@ def fit_lexical(
     lexical: LexicalModel, documents: Documents, data: TrainingData, random_state: int, callback: Callback
 ) -> csr_array:
     """Fit the lexical model and return the rows of the documents; untold field weights are tuned on judged queries."""
+    callback(f"splitting {len(documents):,} documents into words")
     counts = lexical.fit_counts(documents)
     if lexical.bm25f is None or not isinstance(lexical.scoring, BM25):
         return lexical.features.apply_weights(counts)

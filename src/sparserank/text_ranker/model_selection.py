@@ -30,7 +30,7 @@ from .checkpoint import Checkpoint
 from .document_names import NAME_SHARES
 from .held_out import HeldOut, Scores, hold_out, searched_ndcg
 from .pair_learner import RATES, PairLearner
-from .progress import Callback, Progress
+from .progress import Callback, Note, Progress, part_of
 from .training_data import TrainingMatrices
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def learn_pairs(
     """Tune the hyperparameters, test the pairs, and learn W from all queries; W is empty if pairs do not help."""
     stages = Checkpoint() if checkpoint is None else checkpoint
     search, folds = CandidateSearch.of(data, learner.n_jobs), make_folds(data, learner.random_state)
-    choice = RidgeChoice(*stages.fact("ridge", lambda: list(tune_ridge(folds, search, callback))))
+    choice = RidgeChoice(*stages.fact("ridge", lambda: list(tune_ridge(folds, search, callback, learner.max_size))))
     normalization, ridge = choice.query_normalization, Ridge(choice.ridge_query, choice.ridge_document)
     is_tested = data.lists.D.shape[0] <= ALL_DOCUMENTS  # the test needs rankings of all documents
     if is_tested and choice.p_value > SIGNIFICANCE_LEVEL:
@@ -131,24 +131,23 @@ def learn_pairs(
     @cache
     def find_pairs(number: int) -> csr_array | None:
         is_ridge, lists = learner.penalty == "ridge", folds[number].train.lists
-        return learner.find_pairs(closed_form, lists, normalization, ridge, any(refits)) if is_ridge else None
+        step = part_of(report, number / len(folds), (number + 1) / len(folds))
+        return learner.find_pairs(closed_form, lists, normalization, ridge, any(refits), step) if is_ridge else None
 
     def fit_fold(number: int, refit: bool) -> csr_array:
-        lists = folds[number].train.lists
-        return learner.fit(closed_form, lists, normalization, ridge, refit, find_pairs(number))
+        lists, step = folds[number].train.lists, part_of(report, number / len(folds), (number + 1) / len(folds))
+        return learner.fit(closed_form, lists, normalization, ridge, refit, find_pairs(number), step)
 
     @cache
     def candidate_lists() -> list[CandidateLists]:
         return [learner.candidate_lists(fold.train, search) for fold in folds]
 
     for refit in refits:
-        if refit and not learner.can_refit(folds[0].train.lists, find_pairs(0)):
+        if refit and learner.loss != "squared" and not learner.can_refit(folds[0].train.lists, find_pairs(0)):
             continue
         report = Progress(callback, f"learning pairs{' and refitting them' * refit} without the held-out queries")
-        parts = []
-        for number in range(len(folds)):
-            report(number / len(folds))
-            parts.append(stages.matrix(f"fold {number}{' refitted' * refit}", partial(fit_fold, number, refit)))
+        stage = f"fold {{}}{' refitted' * refit}"
+        parts = [stages.matrix(stage.format(n), partial(fit_fold, n, refit)) for n in range(len(folds))]
         scored = [score_held_out(fold.held_out, search, W) for fold, W in zip(folds, parts, strict=True)]
         result = tune_pair_weight(scored, normalization, ridge, PRUNED_LEVEL if is_tested else SIGNIFICANCE_LEVEL)
         result = replace(result, refit=refit, p_value=choice.p_value if is_tested else result.p_value)
@@ -161,8 +160,8 @@ def learn_pairs(
     assert best is not None
     if best.pair_weight == 0.0:
         return empty_pattern(data.lists.shape), best
-    callback("learning pairs from all queries")
-    fit = partial(learner.fit, closed_form, data.lists, normalization, ridge, best.refit)
+    report = Progress(callback, "learning pairs from all queries")
+    fit = partial(learner.fit, closed_form, data.lists, normalization, ridge, best.refit, report=report)
     W = stages.matrix("all", fit)
     if best.epochs:
         lists = learner.candidate_lists(data, search)
@@ -208,20 +207,26 @@ def _mean(ndcg: NDArray[np.float64]) -> float:
 # ---- tuning
 
 
-def tune_ridge(folds: list[Fold], search: CandidateSearch, callback: Callback) -> RidgeChoice:
+def tune_ridge(
+    folds: list[Fold], search: CandidateSearch, callback: Callback, max_size: int = TUNING_SIZE
+) -> RidgeChoice:
     """Choose query normalization and ridge by the held-out nDCG@10 of W before pruning.
 
     W has the heaviest words of a large collection only, and a ranking of a held-out query has its best documents by the
-    lexical score.
+    lexical score. `max_size` is the largest Gram matrix that fits the memory.
     """
+    max_size = min(TUNING_SIZE, max_size)
     report = Progress(callback, "tuning the regularization of pairs")
     held_out = [HeldOut.search(fold.held_out, search) for fold in folds]
-    documents = Side.of(folds[0].train.lists.D, max_size=TUNING_SIZE)
+    documents = Side.of(folds[0].train.lists.D, max_size=max_size)
     gram = documents.compute_gram()
     factors = {b: factorize(gram, b) for b in RIDGES}
     lexical = _mean(_ndcg(held_out, [one.candidates.base for one in held_out])[0])
     best, chosen, ndcg_of_all = -1.0, (QUERY_NORMALIZATIONS[0], Ridge()), []
-    pairs = [_iterate_pair_scores(documents, factors, f.train, h) for f, h in zip(folds, held_out, strict=True)]
+    pairs = [
+        _iterate_pair_scores(documents, factors, fold.train, one, max_size)
+        for fold, one in zip(folds, held_out, strict=True)
+    ]
     for number, candidates in enumerate(zip(*pairs, strict=True), 1):
         report(number / (len(RIDGES) ** 2 * len(QUERY_NORMALIZATIONS)))
         scored = [HeldOutScores(one, scores) for one, (_, _, scores) in zip(held_out, candidates, strict=True)]
@@ -236,18 +241,20 @@ def tune_ridge(folds: list[Fold], search: CandidateSearch, callback: Callback) -
     p_value = _p_value(held_out, ndcg_of_all, TEST_DEPTH)
     if p_value > UNLIKELY:
         callback(
-            f"tuning the regularization of pairs: they are unlikely to help here, nDCG@10 is {lexical:.3f} without and "
-            f"{best:.3f} with all pairs"
+            Note(
+                f"word pairs are unlikely to help here: nDCG@10 on held-out queries is {lexical:.3f} without and "
+                f"{best:.3f} with all pairs"
+            )
         )
     power, ridge = chosen
     return RidgeChoice(power, ridge.query, ridge.document, lexical, best, p_value)
 
 
 def _iterate_pair_scores(
-    documents: Side, factors: dict[float, Any], train: TrainingMatrices, held_out: HeldOut
+    documents: Side, factors: dict[float, Any], train: TrainingMatrices, held_out: HeldOut, max_size: int = TUNING_SIZE
 ) -> Iterator[tuple[float, Ridge, Scores]]:
     """Every query normalization and ridge to try, and the held-out scores of the closed form's W."""
-    queries = Side.of(train.lists.Q, train.lists.weight, TUNING_SIZE)
+    queries = Side.of(train.lists.Q, train.lists.weight, max_size)
     gram, across = queries.compute_gram(), queries.project(held_out.queries.lists.Q)
     problems = [replace(train.lists, query_normalization=power) for power in QUERY_NORMALIZATIONS]
     middles = [compute_middle(queries, documents, problem) for problem in problems]

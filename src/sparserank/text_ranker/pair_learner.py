@@ -26,6 +26,7 @@ from ..optim.problems import ListProblem
 from ..optim.pruning import Importance, PairBudget, RowPruning, empty_pattern, prune, prune_rows
 from .candidates import CandidateSearch
 from .constraints import PairConstraints
+from .progress import Report, part_of, silent
 from .training_data import TrainingMatrices
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ MAX_REFIT_COST = 2e10
 MAX_REFIT_PAIRS = 500_000
 """Pairs up to which a refit is tried before another loss: on held-out training queries of NFCorpus, nDCG@10 rises from
 .3637 to .3677 with 300,000 pairs and falls from .3755 to .3712 with 1,000,000."""
+FOUND = 0.4
+"""The part of the progress that finds the pairs of a refit."""
 MAX_PART, MAX_PART_SCORES = 20_000, 1 << 28
 """Documents and scores of a part of the lists from which incremental training learns."""
 
@@ -59,7 +62,7 @@ class PairLearner:
     loss : 'squared', or 'softmax', 'domination' or 'hinge', which continue from the squared loss.
     penalty : 'ridge' with pruning, or 'l1', which is made strong enough for the budget.
     max_size : the largest Gram matrix of the closed form.
-    solver : refits W by the squared loss; its operator may compute on a cluster.
+    solver : refits W by the squared loss.
     """
 
     budget: PairBudget = field(default_factory=PairBudget)
@@ -96,7 +99,11 @@ class PairLearner:
 
         A refit of long queries, whose products read documents, would dominate it.
         """
-        return self.loss == "squared" or found is None or min(product_costs(lists, found)) <= MAX_REFIT_COST
+        return (
+            self.loss == "squared"
+            or found is None
+            or min(product_costs(lists, found, self.solver.max_words)) <= MAX_REFIT_COST
+        )
 
     def fit(
         self,
@@ -106,31 +113,41 @@ class PairLearner:
         ridge: Ridge,
         refit: bool = True,
         found: csr_array | None = None,
+        report: Report = silent,
     ) -> csr_array:
         """Return W for the squared loss, pruned to the budget.
 
         refit : prune to a multiple of the budget first, refit by the squared loss, prune to the budget, refit again.
         found : what `find_pairs` returned, if it was called already.
+        report : called with the fraction that is done.
         """
         problem, limits = replace(lists, query_normalization=query_normalization), self.constraints
         importance, budget = Importance.of(problem, ridge), self.budget
         loose = replace(ridge, document=ridge.document / PATTERN_RIDGE_FACTOR)
 
-        def solve(W: csr_array, steps: int) -> csr_array:
+        def solve(W: csr_array, steps: int, begin: float, end: float) -> csr_array:
             solver = replace(self.solver, max_iter=steps, n_jobs=self.n_jobs)
             W, fixed = limits.with_pinned(W)
-            return solver.solve(problem, loose, W, fixed).weights
+            return solver.solve(problem, loose, W, fixed, part_of(report, begin, end)).weights
 
         if self.penalty == "l1":
             W = PatternL1(loose, budget, limits.forbidden, n_jobs=self.n_jobs).solve_path(problem).weights
-            return solve(prune(limits.without_forbidden_words(W), importance, budget), STEPS)
-        W = self.find_pairs(closed_form, lists, query_normalization, ridge, refit) if found is None else found
+            return solve(prune(limits.without_forbidden_words(W), importance, budget), STEPS, 0.5, 1.0)
+        if found is None:
+            found = self.find_pairs(closed_form, lists, query_normalization, ridge, refit, report)
         if not refit:
-            return limits.with_pinned(prune(W, importance, budget))[0]
-        return solve(prune(solve(W, FIRST_STEPS), importance, budget), STEPS)
+            return limits.with_pinned(prune(found, importance, budget))[0]
+        W = solve(found, FIRST_STEPS, FOUND, FOUND + (1.0 - FOUND) / 2)
+        return solve(prune(W, importance, budget), STEPS, FOUND + (1.0 - FOUND) / 2, 1.0)
 
     def find_pairs(
-        self, closed_form: ClosedForm, lists: ListProblem, query_normalization: float, ridge: Ridge, refit: bool = True
+        self,
+        closed_form: ClosedForm,
+        lists: ListProblem,
+        query_normalization: float,
+        ridge: Ridge,
+        refit: bool = True,
+        report: Report = silent,
     ) -> csr_array:
         """Return the closed form pruned to the budget, or to the multiple of it from which a refit starts.
 
@@ -138,7 +155,8 @@ class PairLearner:
         """
         problem, limits = replace(lists, query_normalization=query_normalization), self.constraints
         importance, budget = Importance.of(problem, ridge), self.budget.times(FIRST_FACTOR if refit else 1)
-        pruning = RowPruning(problem.shape, importance, budget, limits.forbidden, limits.forbidden_words, self.n_jobs)
+        step, words = part_of(report, 0.0, FOUND if refit else 1.0), limits.forbidden_words
+        pruning = RowPruning(problem.shape, importance, budget, limits.forbidden, words, self.n_jobs, step)
         return closed_form.compute_weights(problem, ridge, pruning)
 
     def fit_residual(

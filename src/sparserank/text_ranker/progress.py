@@ -1,4 +1,4 @@
-"""Progress messages of a training: "phase" when a phase starts, "phase: 40 %, 2 min left" while it runs."""
+"""Progress messages of a training: "phase" when a phase starts, "phase: 40 %, 2 min left" while it runs; and notes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ from collections.abc import Callable
 from time import perf_counter
 
 Callback = Callable[[str], None]
+Report = Callable[[float], None]
+"""Called with the fraction of the work that is done."""
+
+
+class Note(str):
+    """A message that is no phase: a terminal keeps it on a line of its own, and a pipe has all of it."""
+
+    is_note = True
 
 
 class Progress:
@@ -24,6 +32,19 @@ class Progress:
             left = (now - self._started) * (1.0 - fraction) / fraction
             parts = [detail] * bool(detail) + [f"{100 * fraction:.0f} %", f"{format_seconds(left)} left"]
             self._callback(f"{self._phase}: {', '.join(parts)}")
+
+
+def silent(fraction: float) -> None:
+    """The report if the caller gives none."""
+
+
+def part_of(report: Report, begin: float, end: float) -> Report:
+    """The report of one part of the work.
+
+    >>> part_of(print, 0.5, 1.0)(0.5)
+    0.75
+    """
+    return lambda fraction: report(begin + (end - begin) * fraction)
 
 
 def format_seconds(seconds: float) -> str:

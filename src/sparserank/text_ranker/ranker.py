@@ -97,7 +97,7 @@ class TextRanker(PairEditor, Ranker):
     n_jobs : int or None, default=None
         The number of threads; None uses all cores. The result does not depend on it.
     memory_limit : int, str or None, default=None
-        The memory limit of training, in bytes or as a string such as "8GB"; None is half of the free memory. With a
+        The memory of texts and training, in bytes or as a string such as "8GB"; None is half of the free memory. With a
         lower limit, fewer words have pairs. A collection that cannot fit raises ConfigError before training starts.
 
     Attributes
@@ -161,8 +161,7 @@ class TextRanker(PairEditor, Ranker):
         qrels : mapping, table, Triples or Preferences, default=None
             {query id: {document id: grade}}, or a table with the columns query, document and grade; an unjudged
             document has grade 0. With Triples (`data.read_triples`), the grade of a document is its win rate, and
-            "bilinear" uses the triples themselves. With `Preferences.from_labels`, every document is a query for the
-            documents of its class.
+            "bilinear" uses the triples. With `Preferences.from_labels`, documents are queries for their class.
         learn_from : str or sequence of str, default="judgments"
             "judgments" (or "clicks") learns from queries and qrels. "titles", "openings", "headings", "links" and
             "mentions" learn from queries that the documents have (`data.training_queries`), "log" from the queries
@@ -189,7 +188,7 @@ class TextRanker(PairEditor, Ranker):
             A file for the completed stages of the training. The same call continues from there after a crash, with the
             same result. The file is removed at the end.
         solver : PatternRidge or None, default=None
-            The solver of the squared loss; one with another operator trains on a cluster.
+            The solver of the squared loss.
 
         Examples
         --------
@@ -233,6 +232,7 @@ class TextRanker(PairEditor, Ranker):
         self.__dict__.pop("dense_", None)
         if vectors is not None:
             self.dense_ = vectors.documents
+        callback("building the index")
         return self._build_index(rows, documents)
 
     @renamed_parameters(OLD_FIT_PARAMETERS)

@@ -54,7 +54,7 @@ def sorted_sizes(sizes: Sequence[int]) -> list[int]:
 def text_path(learner: PairLearner, data: TrainingMatrices, sizes: Sequence[int], callback: Callback) -> TextPath:
     """Measure every size on held-out queries."""
     folds, search = make_folds(data, learner.random_state), CandidateSearch.of(data, learner.n_jobs)
-    choice = tune_ridge(folds, search, callback)
+    choice = tune_ridge(folds, search, callback, learner.max_size)
     settings = choice.query_normalization, Ridge(choice.ridge_query, choice.ridge_document)
     closed_form, points, lexical = ClosedForm(data.lists.D, learner.max_size), [], 0.0
     for size in sizes:

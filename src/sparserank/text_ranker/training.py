@@ -24,11 +24,11 @@ from .constraints import Constraints
 from .document_names import DocumentNames
 from .held_out import hold_out
 from .lexical import LexicalModel
-from .memory import MemoryPlan
+from .memory import MemoryPlan, count_overlaps, text_bytes
 from .model import TextModel
 from .model_selection import TuningResult, learn_pairs, score_held_out, tune_pair_weight
 from .pair_learner import PairLearner
-from .progress import Callback
+from .progress import Callback, Note
 from .query_groups import query_groups
 from .query_vocabulary import QueryVocabulary, document_rows
 from .training_data import LexicalRows, TrainingData, TrainingMatrices
@@ -56,16 +56,22 @@ class Trainer:
         """Return the learner with the budget and constraints of the vocabulary, the matrices, and the vocabulary."""
         if len(data.qrels) < 2:
             raise DataError(f"at least two judged queries with a relevant document are needed; got {len(data.qrels)}")
+        self.callback("encoding queries")
         vocabulary = QueryVocabulary.from_texts(self.lexical.features, data.texts)
-        matrices = data.encode(self.lexical, vocabulary).grouped(vocabulary, data.declared_groups)
+        matrices = data.encode(self.lexical, vocabulary)
+        self.callback("grouping near-duplicate queries")
+        matrices = matrices.grouped(vocabulary, data.declared_groups)
         budget = self.learner.budget.for_shape(matrices.lists.shape)
         D = matrices.lists.D
         words = int(np.count_nonzero(np.bincount(matrices.lists.Q.indices, minlength=1))), int(D.shape[1])
-        plan = MemoryPlan.of(D.nnz, matrices.lists.grades.shape, words, budget.pairs, self.memory_limit)
-        self.callback(f"training needs about {plan}")
+        texts, overlaps = text_bytes(data.documents), (count_overlaps(matrices.lists.Q), count_overlaps(D))
+        shape, limit = matrices.lists.grades.shape, self.memory_limit
+        plan = MemoryPlan.of(D.nnz, shape, words, budget.pairs, limit, texts=texts, overlaps=overlaps)
+        self.callback(Note(f"training needs about {plan}"))
         learner = replace(
-            self.learner, budget=budget, constraints=self.constraints.index(vocabulary), max_size=plan.max_size
-        )
+            self.learner, budget=budget, constraints=self.constraints.index(vocabulary), max_size=plan.max_size,
+            solver=replace(self.learner.solver, max_words=plan.max_words),
+        )  # fmt: skip
         return learner, matrices, vocabulary
 
     def train(self, data: TrainingData, *, by_steps: bool = False) -> TextModel:
@@ -86,10 +92,9 @@ class Trainer:
         names = names.without(self.lexical.features, data.texts)
         if by_steps:
             return self._train_by_steps(data, learner, matrices, vocabulary, names)
-        params = {
-            name: repr(getattr(learner, name)) for name in ("budget", "loss", "penalty", "random_state", "max_size")
-        }
+        params = {name: repr(getattr(learner, name)) for name in ("budget", "loss", "penalty", "random_state")}
         checkpoint = Checkpoint.open(self.checkpoint, params | {"constraints": self.constraints.to_dict()}, matrices)
+        learner = replace(learner, max_size=checkpoint.max_size(learner.max_size))
         W, result = learn_pairs(learner, matrices, self.callback, checkpoint)
         checkpoint.remove()
         info = {

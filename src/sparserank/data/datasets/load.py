@@ -137,6 +137,12 @@ def dataset_names() -> list[str]:
     return [*CATALOG, *beir_folders()]
 
 
+def find_folder(name: str) -> Path | None:
+    """Return the folder of a named data set on this machine, None without one; reads and verifies nothing."""
+    row = CATALOG.get(name)
+    return beir_folders().get(name) if row is None else None if row.location else _path(row)
+
+
 def closest_names(name: object, names: Sequence[str]) -> str:
     """Return "did you mean 'mnist'? " for a misspelled name, or ""."""
     close = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)

@@ -73,6 +73,11 @@ def is_beir(folder: PathLike) -> bool:
     return all(_candidates(Path(folder), name) for name in ("corpus.jsonl", "queries.jsonl"))
 
 
+def corpus_path(folder: PathLike) -> Path | None:
+    """Return the file of documents of a BEIR folder, compressed or not; None without one."""
+    return next(iter(_candidates(Path(folder), "corpus.jsonl")), None)
+
+
 def split_names(folder: PathLike) -> list[str]:
     """Return the splits of a BEIR folder in alphabetical order; reads nothing."""
     endings = [f".tsv{suffix}" for suffix in COMPRESSION_SUFFIXES]
