@@ -5,6 +5,12 @@ side. Pages of one header (winapi) or one interface (mdn) stay together; the ran
 row, and is given them in another (`query_group`). Elsewhere queries with similar words or the same relevant documents
 stay together. Collections of more than 4,000 documents are sampled by whole groups of pages.
 
+`bm25_tuned` has the k1 and b with the best nDCG@10 on the queries of the other folds (`benchmarks/tuned_bm25.py`), and
+`p_tuned` is p of a paired randomisation test of the learned ranker against it; `difference` and `worst_fold` compare
+with BM25 at its defaults, on which the learned ranker is built. Where queries are pages that link to each other,
+`reverse_share` is the share of judgments whose reverse is in another fold; the columns that end in `without` are the
+figures without these judgments.
+
 A collection of noise has real or synthetic documents and queries, and random relevant documents: a model that keeps
 word pairs there has mistaken chance for a gain.
 """
@@ -21,10 +27,14 @@ import numpy as np
 
 import sparserank as sr
 from sparserank.data.records import Collection, Documents
+from sparserank.evaluation import Reverses
+from sparserank.evaluation.reverses import own_documents
 from sparserank.text import TextFeatures
+from sparserank.text_ranker import held_out, model_selection
 from sparserank.text_ranker.query_groups import query_groups
 
-from .measure import peak_megabytes
+from .measure import peak_megabytes, without_reverses
+from .tuned_bm25 import BM25Grid
 
 FOLDS = 5
 MOST_DOCUMENTS = 4_000
@@ -134,31 +144,38 @@ def _linked(query: str, grades: Any, place: Any) -> set[str]:
 def folds(name: str, collection: Collection, groups: list[Any]) -> dict[str, Any]:
     """One row of the table: BM25 and learned over all queries, and the fold where learned is furthest behind."""
     started = perf_counter()
-    queries = np.array(list(collection.qrels["all"]))
+    qrels, own = collection.qrels["all"], collection.exclude_self
+    queries = np.array(list(qrels))
     given = {"query_group": dict(zip(queries.tolist(), groups, strict=True))} if name.endswith(GROUPS_GIVEN) else {}
-    fold = _fold_of_each(groups)
-    bm25 = sr.TextRanker("bm25").fit(collection.documents)
-    differences, found, lexical, kept = [], {}, {}, 0
+    fold, grid = _fold_of_each(groups), BM25Grid.of(collection, qrels, own)
+    runs: dict[str, Any] = {"bm25": {}, "bm25_tuned": {}, "learned": {}}
+    differences, kept = [], 0
     for one in range(FOLDS):
-        train, test = (
-            {q: collection.qrels["all"][q] for q in queries[part].tolist()} for part in (fold != one, fold == one)
-        )
-        ranker = sr.TextRanker().fit(
-            collection.documents, collection.queries, train, exclude_self=collection.exclude_self, **given
-        )
+        train, test = ({q: qrels[q] for q in queries[part].tolist()} for part in (fold != one, fold == one))
+        ranker = sr.TextRanker().fit(collection.documents, collection.queries, train, exclude_self=own, **given)
         kept += ranker.model_.n_pairs > 0
-        runs = [_run(system, collection, test) for system in (ranker, bm25)]
-        learned, base = (sr.evaluation.evaluate_run(run, test, MEASURE)[MEASURE].value for run in runs)
-        differences.append(learned - base)
-        found |= runs[0]
-        lexical |= runs[1]
-    ours, theirs = (sr.evaluation.evaluate_run(run, collection.qrels["all"], MEASURE) for run in (found, lexical))
-    comparison = sr.evaluation.compare(theirs, ours)[MEASURE]
+        rankers = {
+            "bm25": sr.TextRanker("bm25").fit(collection.documents),
+            "bm25_tuned": sr.TextRanker("bm25", lexical=grid.best(train)).fit(collection.documents),
+            "learned": ranker,
+        }
+        found = {key: _run(system, collection, test) for key, system in rankers.items()}
+        value = {key: sr.evaluation.evaluate_run(run, test, MEASURE)[MEASURE].value for key, run in found.items()}
+        differences.append(value["learned"] - value["bm25"])
+        for key, run in found.items():
+            runs[key] |= run
+    measured = {key: sr.evaluation.evaluate_run(run, qrels, MEASURE) for key, run in runs.items()}
+    comparison = sr.evaluation.compare(measured["bm25"], measured["learned"])[MEASURE]
+    tuned = sr.evaluation.compare(measured["bm25_tuned"], measured["learned"])[MEASURE]
+    fold_of = dict(zip(queries.tolist(), fold.tolist(), strict=True))
+    reverses = Reverses.between_folds(qrels, fold_of) if own_documents(collection, qrels) else None
     return {
         "name": name,
         "ratio": round(comparison.value / comparison.baseline, 3),
         "bm25": round(comparison.baseline, 4),
+        "bm25_tuned": round(tuned.baseline, 4),
         "learned": round(comparison.value, 4),
+        "p_tuned": round(tuned.p, 5),
         "difference": [round(x, 4) for x in (comparison.difference.low, comparison.difference.high)],
         "worst_fold": round(min(differences), 4),
         "folds_with_pairs": f"{kept} of {FOLDS}",
@@ -166,7 +183,7 @@ def folds(name: str, collection: Collection, groups: list[Any]) -> dict[str, Any
         "queries": len(queries),
         "groups": len(set(groups)),
         "seconds": round(perf_counter() - started, 1),
-    }
+    } | without_reverses(reverses, qrels, runs, MEASURE)
 
 
 def _fold_of_each(groups: list[Any]) -> Any:
@@ -231,15 +248,27 @@ NOISE = {
     "200 documents, 40 queries in 3 wordings, 3 relevant": made_up(200, 40, 3, copies=3),
     "cranfield, judgments drawn at random": shuffled_cranfield,
 }
+LARGE = "300 documents, 200 queries, 5 relevant, as a large collection"
+"""As if there were more than `ALL_DOCUMENTS` documents: pools of candidates, and one test, that of pruned pairs."""
 
 
 def noise(worlds: int) -> dict[str, str]:
     """How many collections of noise keep word pairs."""
-    counts = {}
-    for name, world in NOISE.items():
-        rankers = (sr.TextRanker(max_pairs=10_000).fit(*world(FIRST_SEED + seed)) for seed in range(worlds))
-        counts[name] = f"{sum(ranker.model_.n_pairs > 0 for ranker in rankers)} of {worlds}"
+    counts = {name: _that_keep_pairs(world, worlds) for name, world in NOISE.items()}
+    limits = {module: module.ALL_DOCUMENTS for module in (held_out, model_selection)}
+    try:
+        for module in limits:
+            module.ALL_DOCUMENTS = 0
+        counts[LARGE] = _that_keep_pairs(made_up(300, 200, 5), worlds)
+    finally:
+        for module, limit in limits.items():
+            module.ALL_DOCUMENTS = limit
     return counts
+
+
+def _that_keep_pairs(world: Callable[[int], tuple[Any, Any, Any]], worlds: int) -> str:
+    rankers = (sr.TextRanker(max_pairs=10_000).fit(*world(FIRST_SEED + seed)) for seed in range(worlds))
+    return f"{sum(ranker.model_.n_pairs > 0 for ranker in rankers)} of {worlds}"
 
 
 def run(quick: bool = False) -> dict[str, Any]:
