@@ -102,6 +102,32 @@ def test_to_ask_or_to_go_back_is_not_to_serve_what_was_trained_since(capsys, mod
     assert VersionRegistry.open(model).current().number == 3
 
 
+def test_the_parent_of_an_added_version_is_the_one_that_was_served_before(capsys, model, tmp_path):
+    sr.load(model).set_pair("car", "boat", 3.0).save(tmp_path / "new")
+    assert call("model", "rollback", model, "--to", 1) == 0
+    assert printed(capsys, "model", "add", model, tmp_path / "new")["version"]["parent"] == 1
+    found = printed(capsys, "model", "diff", model)
+    assert (found["before"], found["after"], found["changes"][0]["document"]) == (1, 3, "boat")
+    assert printed(capsys, "model", "rollback", model)["current"] == 1
+    sr.load(model).set_pair("car", "boat", 4.0).save(model)
+    assert printed(capsys, "model", "add", model)["version"]["parent"] == 1
+    assert printed(capsys, "model", "rollback", model)["current"] == 1
+    assert [VersionRegistry.open(model).root(number) for number in (1, 2, 3, 4)] == [1, 1, 3, 4]
+
+
+@pytest.mark.parametrize("command", ["list", "diff"])
+def test_reading_the_versions_writes_nothing(capsys, tmp_path, command):
+    sr.TextRanker("bm25").fit({"d1": "red apples"}).save(tmp_path / "model")
+    (tmp_path / "noise").write_bytes((tmp_path / "model").read_bytes()[:100])
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert call("model", "list", tmp_path / "model") == 0
+    assert "* 1" in capsys.readouterr().out
+    assert call("model", "diff", tmp_path / "model") == 2
+    assert "version 1 has no parent" in capsys.readouterr().err
+    assert call("model", command, tmp_path / "noise") == 2
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
 def test_rollback_goes_by_another_index_where_it_is_named(capsys, model):
     index, other = model.with_name("model.index"), model.with_name("other.index")
     index.rename(other)

@@ -185,7 +185,7 @@ def test_a_model_that_was_trained_again_is_the_next_version(model):
     add_version(versions, learned_through=9)
     sr.load(model).set_pair("car", "boat", 7.0).save(model)
     versions = VersionRegistry.open(model)
-    assert (versions.current().number, versions.current().parent, versions.current().learned_through) == (3, None, 0)
+    assert (versions.current().number, versions.current().parent, versions.current().learned_through) == (3, 2, 0)
     assert weight_of(versions.load()) == pytest.approx(7.0)
     assert versions.root(2) == 1
     add_version(versions)

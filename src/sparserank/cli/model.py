@@ -24,10 +24,11 @@ def list_versions(file: ModelFile, as_json: Json = False) -> None:
 
     Example: sparserank model list model.safetensors
     """
+    from ..versions import VersionRegistry
     from ..versions.trials import current_trial
     from .output import print_json, print_table
 
-    versions = _open(file)
+    versions = VersionRegistry.open(file, writable=False)
     current, trial = versions.current().number, current_trial(versions)
     if as_json:
         on_trial = None if trial is None else asdict(trial)
@@ -59,9 +60,10 @@ def diff_versions(
     """
     from ..errors import DataError
     from ..text_ranker import diff, load_model
+    from ..versions import VersionRegistry
     from .output import print_json, print_table
 
-    versions = _open(file)
+    versions = VersionRegistry.open(file, writable=False)
     new = versions.get(after)
     start = new.parent if before is None else before
     if start is None:

@@ -43,7 +43,8 @@ async def model(request: Request) -> Response:
 
 
 def _version_body(version: Version) -> dict[str, Any]:
-    return {name: value for name, value in version.to_dict().items() if name != "index"}  # file names are not public
+    private = ("index", "is_copy")  # about files
+    return {name: value for name, value in version.to_dict().items() if name not in private}
 
 
 @router.get("/changes", response_model=model_schemas.ChangesResponse, responses=error_responses(404, 409, 422))

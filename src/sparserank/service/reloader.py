@@ -196,7 +196,7 @@ class ModelReloader:
         return self._compare(self.registry.served_at(moment).number, self.model().version.number, k)
 
     def changes_of(self, number: int, k: int) -> dict[str, Any]:
-        """Return the k pairs that differ most between a version and its parent, none for a copy of the model file."""
+        """Return the k pairs that differ most between a version and its parent, none for the first version."""
         parent = next(version.parent for version in self.versions() if version.number == number)
         return self._compare(number if parent is None else parent, number, k)
 

@@ -29,7 +29,8 @@ class Version:
     why : str
         Reason for its creation.
     parent : int or None
-        The version it was learned from; None for a copy of the model file.
+        The version it was learned from, or for a copy of a model file the one that was served before; None for the
+        first version.
     pairs : int
         Number of word pairs.
     sha256 : str
@@ -42,6 +43,8 @@ class Version:
         Name of its own index file, if the index of the model file does not match.
     removed : bool, default=False
         Its files were removed; the record of it stays.
+    is_copy : bool, default=False
+        It is a copy of a model file, and not learned from its parent.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class Version:
     learned_through: int = 0
     index: str | None = None
     removed: bool = False
+    is_copy: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -124,7 +128,8 @@ class Manifest:
         """For each version the number of the copy of the model file that it descends from."""
         roots: dict[int, int] = {}
         for version in self.versions:  # a parent precedes its children
-            roots[version.number] = version.number if version.parent is None else roots[version.parent]
+            is_root = version.parent is None or version.is_copy
+            roots[version.number] = version.number if is_root else roots[version.parent]
         return roots
 
     @property

@@ -63,7 +63,7 @@ class VersionRegistry:
         self._unsaved: Manifest | None = None  # the model file as the only version
 
     @classmethod
-    def open(cls, model: PathLike, *, register: bool = True) -> VersionRegistry:
+    def open(cls, model: PathLike, *, register: bool = True, writable: bool = True) -> VersionRegistry:
         """Open the versions of a model file; on first use the model file becomes version 1.
 
         Parameters
@@ -72,21 +72,24 @@ class VersionRegistry:
             The model file.
         register : bool, default=True
             If the model file was trained again, register it as the next version and serve it.
+        writable : bool, default=True
+            If False, nothing is written, and a model file that was never served is the only version.
         """
-        registry = cls(Path(model), writable=True)
+        registry = cls(Path(model), writable)
         if not registry.model.exists() and not registry._manifest_path.exists():
             raise ModelError(f"{model}: no such file")
         try:
-            registry.folder.mkdir(exist_ok=True)
-            with registry._locked():
-                if register or not registry._manifest_path.exists():
-                    registry._register_model()
+            if writable:
+                registry.folder.mkdir(exist_ok=True)
+                with registry._locked():
+                    if register or not registry._manifest_path.exists():
+                        registry._register_model()
         except (OSError, DataError) as error:
             registry.writable = False
             reason = getattr(error, "strerror", None) or error
             log.warning("%s: versions cannot be added: %s", registry.folder, reason)
-            if not registry._manifest_path.exists():
-                registry._unsaved = Manifest.of_file(_sha256(read_bytes(model)), load_model(model).model_.n_pairs)
+        if not registry._manifest_path.exists():
+            registry._unsaved = Manifest.of_file(_sha256(read_bytes(model)), load_model(model).model_.n_pairs)
         return registry
 
     def list(self) -> tuple[Version, ...]:
@@ -243,12 +246,13 @@ class VersionRegistry:
             return self._serve(self._manifest(), self._copy_files(model, why))
 
     def _copy_files(self, model: PathLike, why: str) -> Version:
+        """Copy a model file and its index; the parent is the served version."""
         ranker, content = load_text(model), read_bytes(model)
         if not hasattr(ranker, "index_"):
             raise ModelError(f"{model}: has no index; build one with `sparserank index MODEL DATA -o MODEL.index`")
         version = self._write_version(
             self._manifest(), lambda path: write_bytes(path, content, compress=False),
-            why=why, parent=None, pairs=ranker.model_.n_pairs,
+            why=why, parent=self.current().number, is_copy=True, pairs=ranker.model_.n_pairs,
         )  # fmt: skip
         copy_index(index_path(model), self.folder / f"{version.number:06d}.index", ranker)
         return replace(version, index=f"{version.number:06d}.index")
@@ -343,8 +347,9 @@ class VersionRegistry:
                 return
             why = "new model file" if manifest.versions else "initial model file"
             version = self._write_version(
-                manifest, lambda path: write_bytes(path, content, compress=False), why=why, parent=None, pairs=pairs
-            )
+                manifest, lambda path: write_bytes(path, content, compress=False), why=why, pairs=pairs, is_copy=True,
+                parent=manifest.current.number if manifest.versions else None,
+            )  # fmt: skip
             manifest = replace(manifest, versions=(*manifest.versions, version), source=version.sha256)
             write_manifest(self._manifest_path, manifest.with_served(version.number))
         self._copy_index()
