@@ -1,7 +1,7 @@
 """What commands print: one JSON object or text on stdout; progress on stderr.
 
-On a terminal progress is a status line that changes. In a pipe each phase is one line, and a long phase one every ten
-seconds. Notes are lines of their own in both.
+On a terminal progress is a status line that changes. In a pipe each phase is one line, however long it takes. Notes
+are lines of their own in both.
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Timer
-from time import monotonic
 from typing import Any
 
 HOLD_S = 1.0
-DETAIL_S = 10.0
-"""Seconds between two lines of one phase in a pipe."""
 
 
 def print_json(content: Any) -> None:
@@ -105,21 +102,20 @@ class PhaseLines:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._last, self._printed = "", 0.0
+        self._last = ""
         self._timer = Timer(HOLD_S, self.print)
         self._timer.daemon = True
 
     def report(self, message: str) -> None:
-        """Add a note, the line of a new phase, or a detail now and then; a message is "phase" or "phase: detail"."""
+        """Add a note or the line of a new phase; a message is "phase" or "phase: detail"."""
         if self._timer.ident is None:
             self._timer.start()
-        name, _, detail = message.partition(": ")
-        is_new = name != self._last
+        name = message.partition(": ")[0]
         if _is_note(message):
             self._lines.append(message)
-        elif is_new or (detail and monotonic() - self._printed >= DETAIL_S):
-            self._last, self._printed = name, monotonic()
-            self._lines.append(name if is_new else message)
+        elif name != self._last:
+            self._last = name
+            self._lines.append(name)
         if not self._timer.is_alive():
             self.print()
 

@@ -325,8 +325,7 @@ def tune_loss(
     """
     if learner.loss == "squared":
         return squared.ndcg, 0.0, 0, []
-    report = Progress(callback, f"tuning the {learner.loss} loss")
-
+    report = Progress(callback, f"tuning the {learner.loss} loss{' of refitted pairs' * squared.refit}")
     weight, is_searched = squared.pair_weight, search.D.shape[0] <= ALL_DOCUMENTS
 
     def measure(some: Iterable[csr_array]) -> float:
