@@ -130,6 +130,24 @@ def test_rows_about_what_is_not_there_are_rejected_or_left_out(tables, tmp_path,
     assert f"{rows} rows dropped" in capsys.readouterr().out
 
 
+def test_judgments_of_a_folder_about_what_is_not_there_are_rejected_or_left_out(world, tmp_path, capsys):
+    write_beir(folder := tmp_path / "fruit", world)
+    given = ("train", folder, "--loss", "squared", "-o", tmp_path / "m")
+    assert printed(capsys, *given)["left_out"] == 0
+    measured = ("evaluate", tmp_path / "m", folder, "--split", "train")
+    before = printed(capsys, *measured)
+    with (folder / "qrels/train.tsv").open("a") as file:
+        file.write("q1\tgone\t1\nq99\td1\t1\n")
+    for command in (given, measured):
+        assert call(*command) == 2
+        err = capsys.readouterr().err
+        assert "2 judgments name an unknown query or document; the first is 'q1', 'gone'" in err
+        assert err.endswith("leave such judgments out with --missing drop\n")
+    assert printed(capsys, *given, "--missing", "drop")["left_out"] == 2
+    assert printed(capsys, *measured, "--missing", "drop") == before | {"left_out": 2}
+    assert printed(capsys, "index", tmp_path / "m", folder, "--update")["documents"] == 60
+
+
 def test_documents_in_a_table_are_indexed_and_judgments_in_one_measured(world, tables, tmp_path, capsys):
     write_beir(tmp_path / "fruit", world)
     printed(capsys, "train", tmp_path / "fruit", "--loss", "squared", "-o", tmp_path / "m")

@@ -53,7 +53,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = app(args=None if arguments is None else list(arguments), prog_name="sparserank", standalone_mode=False)
     except SparseRankError as error:
-        return _print_error(str(error))
+        return _print_error(str(error).replace("missing='drop'", "--missing drop"))
     except typer.TyperException as error:
         return _print_error(error.format_message())
     except typer.Abort:

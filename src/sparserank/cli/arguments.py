@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,14 @@ import typer
 
 if TYPE_CHECKING:
     from ..data.records import Collection
+
+
+class Missing(StrEnum):
+    """What to do with judgments, clicks and triples of unknown documents and queries."""
+
+    error = "error"
+    drop = "drop"
+
 
 Data = Annotated[
     str,
@@ -52,6 +61,10 @@ Ubi = Annotated[
     ),
 ]
 Texts = Annotated[str | None, _table("The documents, if DATA is a table of clicks, triples or judgments.", "TEXTS")]
+MissingRows = Annotated[
+    Missing,
+    typer.Option("--missing", help="What to do with judgments and other rows that name unknown documents or queries."),
+]
 ExcludeSelf = Annotated[
     bool | None,
     typer.Option(

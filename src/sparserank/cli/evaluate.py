@@ -15,6 +15,8 @@ from .arguments import (
     FoldsFolder,
     Json,
     JudgmentsTable,
+    Missing,
+    MissingRows,
     ModelFile,
     QueriesTable,
     QueryGroups,
@@ -34,6 +36,7 @@ def evaluate(
     folds: FoldsFolder = None,
     queries: QueriesTable = None,
     judgments: JudgmentsTable = None,
+    missing: MissingRows = Missing.error,
     split: Annotated[
         str | None, typer.Option(help="The split to evaluate on, by default dev; with --folds N, by default train.")
     ] = None,
@@ -82,6 +85,8 @@ def evaluate(
             raise ConfigError("--queries and --judgments are for text models; a LETOR file has its own grades")
         if report is not None or run is not None:
             raise ConfigError("--report and --run are for text models; --json prints the figures of a LETOR file")
+        if missing is Missing.drop:
+            raise ConfigError("--missing is for text models; a LETOR file lists its own rows")
         if exclude_self is not None or against is not None:
             raise ConfigError("--exclude-self and --against are for text models; a LETOR file lists its own rows")
         evaluate_rows(model, data, folds, measures, seed, as_json)
@@ -109,7 +114,8 @@ def evaluate(
         report_suffix(report)
     rankers = {path: _load(path) for path in (model, against) if path is not None}
     with phase(f"reading {data}"):
-        collection, table, _ = open_sources(Sources(data, queries=queries, judgments=judgments), learns=False)
+        sources = Sources(data, queries=queries, judgments=judgments, missing=missing.value)
+        collection, table, n_dropped = open_sources(sources, learns=False)
         split = split or ("dev" if n_folds is None else "train")
         qrels = collection.split(split) if table is None else cast("Qrels", table)
     collection = apply_exclude_self(collection, qrels, exclude_self)
@@ -120,7 +126,7 @@ def evaluate(
         "depth": depth,
         "seed": seed,
         "exclude_self": collection.exclude_self,
-    }
+    } | ({"left_out": n_dropped} if n_dropped else {})
     if n_folds is not None:
         from ..data.formats.lines import read_groups
         from .cross_validation import evaluate_folds

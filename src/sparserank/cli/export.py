@@ -101,7 +101,7 @@ def _read_queries(data: str, split: str | None) -> dict[str, str]:
         if split is not None:
             raise ConfigError(f"{data}: is a file of queries and has no splits; --split needs a BEIR folder")
         return read_queries(data)
-    collection = open_collection(data)
+    collection = open_collection(data, missing="drop")
     if split is None:
         return dict(collection.queries)
     if split not in collection.qrels:

@@ -116,7 +116,7 @@ def _updated_index(model: Path, data: str | None, where: Path, remove: list[str]
     ranker = load_text(model, where)
     if remove:
         ranker.remove(remove)
-    return ranker if data is None else ranker.add(open_collection(data).documents)
+    return ranker if data is None else ranker.add(open_collection(data, missing="drop").documents)
 
 
 def _expand(ranker: TextRanker, always: bool) -> bool:

@@ -91,7 +91,7 @@ def _validate(ranker: TextRanker, sources: Sources, split: str | None) -> Collec
             raise ConfigError(f"--split {split} names a split of a folder; judgments in Parquet have none")
         return None
     with phase(f"reading {sources.documents}"):
-        collection = open_collection(sources.documents)
+        collection = open_collection(sources.documents, missing=sources.missing)
     if not sources.relevance_tables and not sources.texts and (learns or (split is not None and collection.qrels)):
         collection.split(split or "train")
     return collection

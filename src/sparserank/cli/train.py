@@ -22,6 +22,8 @@ from .arguments import (
     FoldsFolder,
     Json,
     JudgmentsTable,
+    Missing,
+    MissingRows,
     QueriesTable,
     QueryGroups,
     Seed,
@@ -52,13 +54,6 @@ class Engine(StrEnum):
 
     local = "local"
     spark = "spark"
-
-
-class Missing(StrEnum):
-    """What to do with judgments, clicks and triples of unknown documents and queries."""
-
-    error = "error"
-    drop = "drop"
 
 
 PAIR_RANKERS = (Ranker.text, Ranker.bilinear)
@@ -156,9 +151,7 @@ def train(
     triples: TriplesTable = None,
     ubi: Ubi = None,
     query_groups: QueryGroups = None,
-    missing: Annotated[
-        Missing, typer.Option(help="What to do with rows of these tables that name unknown documents or queries.")
-    ] = Missing.error,
+    missing: MissingRows = Missing.error,
     texts: Texts = None,
     fields: Annotated[
         str | None,

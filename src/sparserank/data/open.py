@@ -27,7 +27,11 @@ _MARKER_COLUMNS = {"judgments": "grade", "clicks": "clicked", "triples": "better
 """The kinds of relevance tables, each with the column that identifies it."""
 
 
-def open_data(data: PathLike, fields: Sequence[str] | None = None) -> Any:
+Missing: TypeAlias = Literal["error", "drop"]
+"""What to do with judgments of unknown documents and queries."""
+
+
+def open_data(data: PathLike, fields: Sequence[str] | None = None, missing: Missing = "error") -> Any:
     """Open a data set by path or by name.
 
     Parameters
@@ -37,6 +41,8 @@ def open_data(data: PathLike, fields: Sequence[str] | None = None) -> Any:
         or a name that `sparserank.data.list_datasets` lists.
     fields : sequence of str or None, default None
         The text fields of documents in a folder or a table, beside title and text, as in `Documents.of`.
+    missing : {"error", "drop"}, default "error"
+        What to do with judgments of a BEIR folder that name unknown documents or queries, as in `read_beir`.
 
     Returns
     -------
@@ -58,28 +64,28 @@ def open_data(data: PathLike, fields: Sequence[str] | None = None) -> Any:
         return Collection(path.name, read_documents(path, fields), {}, {})
     if path.is_dir():
         has_folds = (path / "S1.txt").exists() or any(path.glob("[Ff]old*"))
-        return read_folds(path) if has_folds and not is_beir(path) else read_beir(path, fields=fields)
-    return read_letor(path) if path.exists() else _load_named(str(data))
+        return read_folds(path) if has_folds and not is_beir(path) else read_beir(path, missing=missing, fields=fields)
+    return read_letor(path) if path.exists() else _load_named(str(data), missing)
 
 
-def _load_named(name: str) -> Any:
+def _load_named(name: str, missing: Missing = "error") -> Any:
     if name not in (names := dataset_names()):
         guess = closest_names(name, names) if Path(name).name == name else ""
         raise DataError(
             f"no such file or folder, and no data set of that name: {name!r}; {guess}`sparserank datasets` lists the "
             "names"
         )
-    return load(name)
+    return load(name) if name in CATALOG else load(name, missing=missing)
 
 
-def open_collection(data: PathLike, fields: Sequence[str] | None = None) -> Collection:
+def open_collection(data: PathLike, fields: Sequence[str] | None = None, missing: Missing = "error") -> Collection:
     """Open documents, queries and judgments; anything else raises DataError that says what to give."""
     if Path(data).is_file() and not is_table(Path(data)):
         raise DataError(
             f"{data}: a file, but text rankers need a BEIR folder with corpus.jsonl and queries.jsonl, or tables "
             "(.csv, .tsv, .parquet); to learn from a LETOR file use --ranker domination (or ranksvm, …)"
         )
-    opened = open_data(data, fields)
+    opened = open_data(data, fields, missing)
     if not isinstance(opened, Collection):
         raise DataError(f"{str(data)!r} is not a text collection with queries; try pydocs, nfcorpus or cranfield")
     return opened
@@ -138,7 +144,7 @@ class Sources:
     judgments: str | None = None
     clicks: str | None = None
     triples: str | None = None
-    missing: Literal["error", "drop"] = "error"
+    missing: Missing = "error"
     fields: tuple[str, ...] | None = None
 
     @property
@@ -215,7 +221,7 @@ def open_sources(
     columns = columns_of(resolved.data) if is_table(Path(resolved.data)) else ("text",)
     if "text" not in columns and (kind := _table_kind(columns)):
         raise DataError(f"{resolved.data}: a table of {kind}; give the documents with --texts")
-    collection = open_collection(resolved.data, resolved.fields)
+    collection = open_collection(resolved.data, resolved.fields, resolved.missing)
     if resolved.queries:
         collection = replace(collection, queries=read_query_texts(resolved.queries))
     for kind, path in resolved.relevance_tables.items():
@@ -224,7 +230,7 @@ def open_sources(
         if not collection.queries:
             collection = replace(collection, queries=queries_as_texts(relevance, path))
         return OpenedSources(collection, *resolved.restrict(relevance, collection))
-    return OpenedSources(collection, None, 0)
+    return OpenedSources(collection, None, collection.n_dropped)
 
 
 def queries_as_texts(relevance: Relevance, path: str) -> dict[str, str]:

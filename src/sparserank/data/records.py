@@ -191,6 +191,8 @@ class Collection:
         If True, a query's id is also a document's id, and that document is left out of the query's ranking.
     versions : mapping, default {}
         The versions of the packages or the edition that the collection was made from.
+    n_dropped : int, default 0
+        The number of judgments that were left out, because they name unknown documents or queries.
 
     Examples
     --------
@@ -205,6 +207,7 @@ class Collection:
     qrels: Mapping[str, Qrels]
     exclude_self: bool = False
     versions: Mapping[str, str] = field(default_factory=dict)
+    n_dropped: int = field(default=0, compare=False)
 
     drop_self = renamed_attribute("drop_self", "exclude_self")
 

@@ -1,4 +1,4 @@
-"""The routes for operators: health, readiness, metrics."""
+"""The routes for operators: health, readiness, metrics. Load balancers ask for the first two with HEAD too."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def _combined(request: Request, status: str, bodies: list[dict[str, Any]]) -> Re
     return json_response({"status": status, "collections": dict(zip(services_of(request), bodies, strict=True))})
 
 
+@router.head("/health", include_in_schema=False)
 @router.get("/health", response_model=schemas.HealthResponse, responses=error_responses(503))
 async def health(request: Request) -> Response:
     """Report that the service and its database answer."""
@@ -37,6 +38,7 @@ async def health(request: Request) -> Response:
     return _combined(request, "ok", bodies)
 
 
+@router.head("/ready", include_in_schema=False)
 @router.get("/ready", response_model=schemas.ReadyResponse, responses=error_responses(503))
 async def ready(request: Request) -> Response:
     """Report that this worker accepts requests; 503 from SIGTERM on. It does not ask the database."""

@@ -94,7 +94,7 @@ def load(name: str, *, download: bool = True, progress: Progress | None = None, 
     | ohsumed | tuple of five `Fold`s, or one | `fold=None, norm="QueryLevelNorm"` |
     | nfcorpus, cranfield, pydocs, wands | `Collection` | |
     | esci | `Collection` | `locale="us", small=True` |
-    | a BEIR folder in `$SPARSERANK_DATA` | `Collection`, as `read_beir` reads it, without a checksum | |
+    | a BEIR folder in `$SPARSERANK_DATA` | `Collection`, by `read_beir`, without a checksum | `missing="error"` |
 
     Parameters
     ----------
@@ -157,9 +157,9 @@ def _load_folder(name: str, options: dict[str, Any]) -> Collection:
             f"unknown data set {name!r}; {closest_names(name, names)}the names are: {', '.join(names)}, "
             "and those of BEIR folders in $SPARSERANK_DATA"
         )
-    if options:
-        raise ConfigError(f"The data set {name!r} has no option {next(iter(options))!r}; its options: none.")
-    return read_beir(folders[name])
+    if unknown := [option for option in options if option != "missing"]:
+        raise ConfigError(f"The data set {name!r} has no option {unknown[0]!r}; its options: missing.")
+    return read_beir(folders[name], **options)
 
 
 __getattr__ = renamed_names(__name__, {"Known": "DatasetInfo", "known": "list_datasets"})

@@ -61,11 +61,12 @@ def read_beir(
     splits = split_names(folder)
     has_queries = splits or _candidates(folder, "queries.jsonl")
     queries = read_queries(_file(folder, "queries.jsonl")) if has_queries else {}
-    qrels = {}
+    qrels, n_dropped = {}, 0
     for split in splits:
         path = _file(folder / "qrels", f"{split}.tsv")
-        qrels[split] = _restrict(path, _read_qrels(path), set(queries), set(documents.ids), missing)
-    return Collection(folder.resolve().name, documents, queries, qrels)
+        qrels[split], n = _restrict(path, _read_qrels(path), set(queries), set(documents.ids), missing)
+        n_dropped += n
+    return Collection(folder.resolve().name, documents, queries, qrels, n_dropped=n_dropped)
 
 
 def is_beir(folder: PathLike) -> bool:
@@ -175,8 +176,8 @@ def _read_qrels(path: Path) -> dict[str, dict[str, float]]:
     )
 
 
-def _restrict(path: Path, qrels: Qrels, queries: set[str], documents: set[str], missing: str) -> Qrels:
-    """Keep the judgments of known queries and documents; with missing="error" there may be no others."""
+def _restrict(path: Path, qrels: Qrels, queries: set[str], documents: set[str], missing: str) -> tuple[Qrels, int]:
+    """Keep the judgments of known queries and documents, and count the others; missing="error" allows none."""
     known, unknown = split_known(qrels, queries, documents)
     if unknown and missing == "error":
         query, document = unknown[0]
@@ -185,7 +186,7 @@ def _restrict(path: Path, qrels: Qrels, queries: set[str], documents: set[str], 
             f"{path}: {len(unknown)} judgments name an unknown query or document; the first is "
             f"{query!r}, {document!r}: no {absent}. Add it, or leave such judgments out with missing='drop'"
         )
-    return known
+    return known, len(unknown)
 
 
 def write_beir(folder: PathLike, collection: Collection) -> None:
