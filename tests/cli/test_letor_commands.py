@@ -31,6 +31,7 @@ def files(tmp_path_factory):
     write_letor(folder / "vali.txt", rows(1))
     write_letor(folder / "test.txt", rows(2))
     write_letor(folder / "wide.txt", rows(2, features=4))
+    (folder / "huge.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2 90000000000000:1\n")
     for number in range(1, 6):
         write_letor(folder / f"S{number}.txt", rows(number, queries=4, first=10 * number))
     return folder
@@ -150,6 +151,7 @@ def test_progress_is_shown_on_a_terminal(capsys, files, tmp_path, monkeypatch):
         (("train", "--folds", "nowhere", "--ranker", "rbf", "--output", "m"), "nowhere: no such folder"),
         (("train", "{}/train.txt", "--vali", "{}/wide.txt", "--ranker", "rbf", "--output", "m"), "wide.txt:1: feature"),
         (("evaluate", "MODEL", "{}/wide.txt"), "wide.txt:1: feature index beyond n_features=3"),
+        (("train", "{}/huge.txt", "--ranker", "rbf", "--output", "m"), ":2: feature index 90000000000000 needs"),
         (("evaluate", "MODEL"), "give the LETOR file to measure on"),
         (("evaluate", "MODEL", "--folds", "{}"), "MODEL is the folder"),
         (("evaluate", "{}", "{}/test.txt", "--folds", "{}"), "give no DATA"),

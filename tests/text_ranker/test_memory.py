@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.data.memory import free_memory
 from sparserank.errors import ConfigError
 from sparserank.optim.closed_form import MAX_SIZE
 from sparserank.text_ranker import memory
-from sparserank.text_ranker.memory import MemoryPlan, check_texts, free_memory, parse_memory
+from sparserank.text_ranker.memory import MemoryPlan, check_texts, parse_memory
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import validation
+from ..data.memory import format_bytes, free_memory
 from ..data.records import Documents
 from ..errors import ConfigError
 from ..optim.closed_form import BLOCK_ROWS, MAX_PRODUCT, MAX_SIZE
@@ -56,27 +55,6 @@ def parse_memory(value: float | str | None, name: str = "memory_limit") -> float
     if not 0.0 < size < float("inf"):
         raise ConfigError(f"The {name!r} parameter must be a size such as '8GB' or a number of bytes. Got {value!r}.")
     return size
-
-
-def format_bytes(size: float) -> str:
-    """A size to two digits.
-
-    >>> format_bytes(2.34e9), format_bytes(56e6)
-    ('2.3 GB', '56 MB')
-    """
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.2g} MB" if size < 1e7 else f"{size / 1e6:.0f} MB"
-
-
-def free_memory() -> float:
-    """The free memory in bytes: that of the machine, within the limit of the control group."""
-    sizes = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
-    info = Path("/proc/meminfo")
-    if info.exists():
-        sizes += [1024.0 * int(kb) for kb in re.findall(r"MemAvailable:\s+(\d+)", info.read_text())]
-    limit, used = (Path("/sys/fs/cgroup", name) for name in ("memory.max", "memory.current"))
-    if limit.exists() and used.exists() and (text := limit.read_text().strip()).isdigit():
-        sizes.append(float(text) - float(used.read_text()))
-    return max(min(sizes), 0.0)
 
 
 @dataclass(frozen=True)

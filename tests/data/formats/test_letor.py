@@ -298,10 +298,21 @@ def test_rows_without_any_feature_have_one_empty_column() -> None:
 
 
 def test_indices_take_64_bits_only_where_32_are_too_few() -> None:
-    assert parse_letor(b"1 2147483646:1\n", "made").X.indices.dtype == np.int32
-    wide = parse_letor(b"1 1:2 2147483647:1\n", "made")
+    assert parse_letor(b"1 2147483646:1\n", "made", n_features=2147483646).X.indices.dtype == np.int32
+    wide = parse_letor(b"1 1:2 2147483647:1\n", "made", n_features=2147483647)
     assert wide.X.indices.dtype == np.int64
     assert wide.X.indices.tolist() == [0, 2147483646]
+
+
+def test_an_index_whose_weights_exceed_the_memory_is_named_with_its_line() -> None:
+    huge = b"1 qid:1 1:1\n# no row\n0 qid:1 1:2 90000000000000:1\n"
+    with pytest.raises(DataError) as error:
+        parse_letor(huge, "made")
+    assert str(error.value) == (
+        "made:3: feature index 90000000000000 needs 5760000.0 GB to train; correct it, or give n_features"
+    )
+    assert parse_letor(huge, "made", n_features=90_000_000_000_000).X.nnz == 3
+    assert parse_letor(b"1 qid:1 16777216:1\n", "made").X.shape == (1, 16_777_216)
 
 
 def test_written_zeros_stay_stored() -> None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ... import validation
 from ...errors import DataError
 from ..files import PathLike, atomic_write, decode_utf8, read_bytes
+from ..memory import BYTES_PER_FEATURE, features_in_memory, format_bytes
 from ..records import Letor
 from .group_sizes import group_path, read_group_sizes
 from .lines import format_number
@@ -52,7 +53,7 @@ def read_letor(
         The file. Explicit zeros stay stored. A file without qids takes its queries from PATH.query, as LightGBM does:
         one number of rows per line. Without that file, too, every row has qid 0.
     n_features : int, optional
-        The number of columns of X; by default the largest index decides.
+        The number of columns of X; by default the largest index, which raises DataError if no memory can hold as many.
     zero_based : bool or "auto", default "auto"
         Whether features count from 0. With "auto" they do if index 0 occurs, else from 1. Give a test file the
         `zero_based` of its training file, because it may happen to have no index 0.
@@ -233,12 +234,15 @@ def _matrix(
     smallest, largest = min(part.smallest for part in parts), max(part.largest for part in parts)
     base = int(smallest > 0 and len(values) > 0) if zero_based == "auto" else int(not zero_based)
     if base and len(values) and smallest == 0:
-        place = _first(parts, lambda indices: indices == 0)
+        place, _ = _first(parts, lambda indices: indices == 0)
         raise DataError(f"{text.where(place)}: feature index 0 in a file that counts from 1; give zero_based=True")
     width = max(largest, base) + 1 - base
-    if n_features is not None and width > n_features:
-        place = _first(parts, lambda indices: indices >= n_features + base)
-        raise DataError(f"{text.where(place)}: feature index beyond n_features={n_features}")
+    limit = features_in_memory(width) if n_features is None else n_features
+    if width > limit:
+        place, index = _first(parts, lambda indices: indices >= limit + base)
+        needed = f"{index} needs {format_bytes(BYTES_PER_FEATURE * index)} to train; correct it, or give n_features"
+        problem = needed if n_features is None else f"beyond n_features={n_features}"
+        raise DataError(f"{text.where(place)}: feature index {problem}")
     indices = np.concatenate([part.indices for part in parts])
     indices -= base
     wide = np.int64 if indices.dtype == np.int64 or len(values) > np.iinfo(np.int32).max else np.int32
@@ -252,10 +256,11 @@ def _matrix(
     return X, base
 
 
-def _first(parts: list[_Part], wrong: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> int:
-    """Return the position of the first row with a wrong index; there must be one."""
+def _first(parts: list[_Part], wrong: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> tuple[int, int]:
+    """Return the position of the first row with a wrong index, and the index; there must be one."""
     part = next(part for part in parts if wrong(part.indices).any())
-    return int(part.at[np.searchsorted(part.ends, int(wrong(part.indices).argmax()), side="right"), 0])
+    at = int(wrong(part.indices).argmax())
+    return int(part.at[np.searchsorted(part.ends, at, side="right"), 0]), int(part.indices[at])
 
 
 def _qid(text: _Text, parts: list[_Part]) -> NDArray[Any]:
