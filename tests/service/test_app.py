@@ -241,6 +241,14 @@ def test_feedback_is_stored_once_and_counted(serve):
     assert (stored.id, stored.kind, stored.shown, stored.grade) == ("c1", "click", tuple(CLICK["shown"]), 1.0)
 
 
+@pytest.mark.parametrize("path", ["/health", "/ready"])
+def test_load_balancers_may_ask_with_head(service, path):
+    asked, read = service.client.head(path), service.client.get(path)
+    assert (asked.status_code, asked.content) == (200, b"")
+    assert asked.headers["content-type"] == read.headers["content-type"]
+    assert asked.headers["content-length"] == str(len(read.content))
+
+
 def test_a_click_is_on_a_document_that_was_shown(service):
     answer = service.client.post("/feedback", json=CLICK | {"shown": ["automobile-red"]})
     assert answer.status_code == 422
