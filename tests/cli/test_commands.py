@@ -194,6 +194,27 @@ def test_a_bad_measure_is_rejected_before_anything_is_read(capsys):
     assert "nDCK" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--report", "--run"])
+def test_evaluate_checks_first_whether_its_files_can_be_written(capsys, tmp_path, option):
+    target = tmp_path / "nosuch" / "x.md"
+    assert call("evaluate", "no-model", "no-data", option, target) == 2
+    assert capsys.readouterr() == ("", f"sparserank: {target}: cannot be written: No such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("bm25 --max-pairs 100", "--max-pairs is for rankers with word pairs; --ranker bm25 has none"),
+        ("cosine --loss squared --nonnegative", "--loss, --nonnegative are for rankers with word pairs"),
+        ("domination --max-pairs 3", "--max-pairs is for rankers of texts; --ranker domination reads LETOR files"),
+        ("domination --language german", "--language is for rankers of texts; --ranker domination reads LETOR files"),
+    ],
+)
+def test_an_option_that_does_not_apply_is_an_error(capsys, tmp_path, words, complaint):
+    assert call("train", "no-data", "-o", tmp_path / "m", "--ranker", *words.split()) == 2
+    assert f"sparserank: {complaint}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("report", ["r.pdf", "r.html", "nowhere/r.md"])
 def test_a_report_that_cannot_be_written_leaves_no_run_behind(capsys, monkeypatch, model, folder, tmp_path, report):
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -99,6 +99,7 @@ def evaluate(
         raise ConfigError("--folds N compares with BM25; give no --against")
     if against is not None and against.resolve() == model.resolve():
         raise ConfigError(f"--against {against} is MODEL itself; name another model")
+    from ..data.files import check_writable
     from ..data.formats.trec import write_run
     from ..data.open import Sources, open_sources
     from ..evaluation.measures import parse_all
@@ -112,6 +113,9 @@ def evaluate(
     depth = max([DEPTH, *(int(cutoff) for cutoff in re.findall(r"@(\d+)", " ".join(map(str, parsed))))])
     if report is not None:
         report_suffix(report)
+    for path in (report, run):
+        if path is not None:
+            check_writable(path)
     rankers = {path: _load(path) for path in (model, against) if path is not None}
     with phase(f"reading {data}"):
         sources = Sources(data, queries=queries, judgments=judgments, missing=missing.value)

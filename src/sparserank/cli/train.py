@@ -223,6 +223,10 @@ def train(
             "--queries": queries, "--judgments": judgments, "--clicks": clicks, "--triples": triples, "--texts": texts,
             "--query-groups": query_groups, "--memory": memory, "--checkpoint": checkpoint, "--synonyms": synonyms,
             "--exclude-self": exclude_self, "--fields": fields, "--field-weights": field_weights,
+            "--max-pairs": max_pairs, "--megabytes": megabytes, "--loss": loss, "--nonnegative": nonnegative or None,
+            "--language": None if language == "english" else language, "--segmenter": segmenter, "--stem": stem,
+            "--stop-words": stop_words, "--compounds": compounds or None, "--learn-from": learn_from,
+            "--missing": None if missing is Missing.error else missing,
         }  # fmt: skip
         if given := [option for option, value in of_texts.items() if value is not None]:
             are = "is" if len(given) == 1 else "are"
@@ -233,6 +237,12 @@ def train(
         raise ConfigError("give the DATA to train on: a BEIR folder, a table, or the name of a known collection")
     if vali is not None or folds is not None or settings:
         raise ConfigError(f"--vali, --folds and --set are for rankers of LETOR files; --ranker {ranker} reads texts")
+    of_pairs = {
+        "--max-pairs": max_pairs, "--megabytes": megabytes, "--loss": loss, "--nonnegative": nonnegative or None,
+    }  # fmt: skip
+    if ranker not in PAIR_RANKERS and (given := [option for option, value in of_pairs.items() if value is not None]):
+        are = "is" if len(given) == 1 else "are"
+        raise ConfigError(f"{', '.join(given)} {are} for rankers with word pairs; --ranker {ranker} has none")
     from ..data.files import check_writable
     from ..data.formats.lines import read_groups
     from ..data.formats.triples import Triples
