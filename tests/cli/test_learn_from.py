@@ -84,6 +84,8 @@ def test_without_the_option_documents_alone_get_bm25(folder, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "no word pairs: the data has no split 'train' to learn from" in out
     assert "--learn-from" in out
+    note = printed(capsys, "train", folder, "-o", tmp_path / "m.safetensors")["note"]
+    assert note.startswith("no word pairs: the data has no split 'train' to learn from; name another with --split")
 
 
 def test_judgments_of_a_folder_are_not_used_by_titles_alone(tmp_path, capsys):

@@ -84,7 +84,11 @@ FoldsFolder = Annotated[
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `sparserank train` wrote.")]
 PairsFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model file of word pairs, as BilinearRanker.save writes it.")
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model file with word pairs: a text model of `sparserank train`, or a file of BilinearRanker.save.",
+    ),
 ]
 IndexFile = Annotated[Path | None, typer.Option("--index", help="Search this index instead of MODEL.index.")]
 Synonyms = Annotated[

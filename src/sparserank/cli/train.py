@@ -320,6 +320,7 @@ def train(
         model, output, f"of {collection.name}", perf_counter() - started, n_dropped, collection.exclude_self, notes,
         as_json, documents=collection.documents, learned_from=learned.counts(model.model_, len(query_ids)),
         reverse_in_training={name: one.to_dict() for name, one in reverses.items()} or None,
+        **({"note": notes[0]} if notes and learned.uses_judgments and not query_ids else {}),
     )  # fmt: skip
 
 
