@@ -103,3 +103,9 @@ def test_a_file_of_another_ranker_raises_an_error_that_names_the_file(tmp_path):
         sr.load(tmp_path / "bad")
     with pytest.raises(ConfigError, match="a RankSVM has no search index"):
         sr.load(tmp_path / "m", index=tmp_path / "i")
+
+
+@pytest.mark.parametrize("path", [None, 5])
+def test_a_path_that_is_none_raises_config_error(path):
+    with pytest.raises(ConfigError, match=f"'path' parameter must be the path of a model file. Got {path} instead"):
+        sr.load(path)

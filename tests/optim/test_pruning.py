@@ -198,7 +198,7 @@ def test_a_budget_becomes_a_number_of_pairs_for_a_shape(budget, pairs):
 
 
 def test_a_budget_has_one_limit_and_room_for_one_pair():
-    with pytest.raises(ConfigError, match="'density' and 'megabytes' all limit the size of W"):
+    with pytest.raises(ConfigError, match="'density' and 'megabytes' both limit the size of W"):
         PairBudget(density=0.1, megabytes=1.0)
     with pytest.raises(ConfigError, match="'megabytes' parameter must be at least"):
         PairBudget(megabytes=1e-9).for_shape((40, 50))

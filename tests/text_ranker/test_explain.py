@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sparserank as sr
+from sparserank.errors import DataError
 
 from ..motors import DOCS, QRELS, QUERIES, learned_anyway
 
@@ -32,3 +33,20 @@ def test_learned_pairs_are_told_from_words_that_meet_themselves():
     listed = ranker.explainer("motor car").top("a").pairs
     assert {(query, document, learned) for query, document, _, learned in listed} >= {("car", "car", False)}
     assert any(learned and query == "motor" for query, _, _, learned in listed)
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda r: r.scores("ab"), r"texts must be a list of strings; got the string 'ab': write \['ab'\]"),
+        (lambda r: r.scores(["ab"], "d1"), "doc_ids must be a list of strings; got the string 'd1'"),
+        (lambda r: r.search_many("ab"), "texts must be a list of strings; got the string 'ab'"),
+        (lambda r: r.explain("red", None), "there is no document None in this index of 2 documents"),
+        (lambda r: r.explain("red", 5), "there is no document 5 in this index"),
+        (lambda r: r.compare("red", "d1", 5), "there is no document 5 in this index"),
+    ],
+)  # fmt: skip
+def test_a_string_instead_of_a_list_and_an_id_that_is_no_string_raise(call, complaint):
+    ranker = sr.TextRanker("bm25").fit({"d1": "red apples", "d2": "a pear"})
+    with pytest.raises(DataError, match=complaint):
+        call(ranker)

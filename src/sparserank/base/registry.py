@@ -6,6 +6,7 @@ name of the class.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -142,6 +143,8 @@ def load(path: PathLike, index: PathLike | None = None) -> Any:
     """
     from ..data.formats.tensors import read_tensors
 
+    if not isinstance(path, str | os.PathLike):
+        raise ConfigError(f"The 'path' parameter must be the path of a model file. Got {path!r} instead.")
     file = read_tensors(path)
     ranker = class_of_file(file).from_file(file)
     ranker._load_index(path, index)

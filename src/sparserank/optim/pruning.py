@@ -133,7 +133,8 @@ class PairBudget:
     def __post_init__(self) -> None:
         given = [name for name in ("max_pairs", "density", "megabytes") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise ConfigError(f"{' and '.join(map(repr, given))} all limit the size of W; give one of them")
+            number = "both" if len(given) == 2 else "all"
+            raise ConfigError(f"{' and '.join(map(repr, given))} {number} limit the size of W; give one of them")
         if self.max_pairs is not None:
             validation.count("max_pairs", self.max_pairs, low=1)
         if self.density is not None:

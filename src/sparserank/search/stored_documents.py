@@ -79,9 +79,10 @@ class StoredDocuments:
         doc_id : str
             Its id.
         """
-        for segment, offset in zip(self.segments, self._offsets, strict=True):
-            if (position := segment.position(doc_id)) >= 0:
-                return offset + position
+        if isinstance(doc_id, str):
+            for segment, offset in zip(self.segments, self._offsets, strict=True):
+                if (position := segment.position(doc_id)) >= 0:
+                    return offset + position
         raise DataError(f"there is no document {doc_id!r} in this index of {len(self)} documents")
 
     def title_of(self, doc_id: str) -> str:

@@ -135,7 +135,7 @@ class TextSearcher(DenseSearch):
         dense : array of shape (n_queries, n_dimensions) or None, default=None
             The vectors of the queries, as in `search`.
         """
-        index, texts = self._filtered_index(filter), list(texts)
+        index, texts = self._filtered_index(filter), _as_list("texts", texts)
         vectors = self._query_vectors(dense, texts)
         if vectors is not None:
             pairs = zip(texts, vectors, strict=True)
@@ -222,7 +222,8 @@ class TextSearcher(DenseSearch):
         array([0])
         """
         index = self._require_index()
-        ids, texts = index.input_ids if doc_ids is None else list(doc_ids), list(texts)
+        texts = _as_list("texts", texts)
+        ids = index.input_ids if doc_ids is None else _as_list("doc_ids", doc_ids)
         documents, vectors = index.matrix(ids), self._query_vectors(dense, texts)
         queries = self.model_.encode_queries(texts)
         scores = np.asarray((queries.expand() @ documents.astype(np.float64).T).todense())
@@ -376,3 +377,10 @@ class TextSearcher(DenseSearch):
     def _filtered_index(self, filter: FilterLike | None) -> Index:
         index = self._require_index()
         return index if filter is None else index.filtered(filter)
+
+
+def _as_list(name: str, values: Iterable[str]) -> list[str]:
+    """A string is an error: its letters would be texts or ids."""
+    if isinstance(values, str):
+        raise DataError(f"{name} must be a list of strings; got the string {values!r}: write [{values!r}]")
+    return list(values)
