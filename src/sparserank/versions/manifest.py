@@ -128,8 +128,8 @@ class Manifest:
         """For each version the number of the copy of the model file that it descends from."""
         roots: dict[int, int] = {}
         for version in self.versions:  # a parent precedes its children
-            is_root = version.parent is None or version.is_copy
-            roots[version.number] = version.number if is_root else roots[version.parent]
+            parent = None if version.is_copy else version.parent
+            roots[version.number] = version.number if parent is None else roots[parent]
         return roots
 
     @property
