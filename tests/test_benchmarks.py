@@ -131,7 +131,8 @@ def test_every_benchmark_can_be_imported_and_every_case_runs_quickly_or_in_full(
 
 
 def test_run_writes_the_page(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(run, "run_case", lambda case, quick: {"case": case, "rows": [{"name": "ours", "ratio": 1.5}]})
+    rows = [{"name": "ours", "ratio": 1.5}]
+    monkeypatch.setattr(run, "run_case", lambda case, quick, full: {"case": case, "rows": rows})
     monkeypatch.setattr("sys.argv", ["run", "--output", str(tmp_path / "b.json"), "--markdown", str(tmp_path / "b.md")])
     run.main()
     assert capsys.readouterr().out.count("1.50x") == len(run.CASES)
@@ -144,7 +145,7 @@ def test_a_case_that_runs_alone_replaces_its_section_only(monkeypatch, tmp_path)
 
     def measure(ratio, *arguments):
         monkeypatch.setattr(
-            run, "run_case", lambda case, quick: {"case": case, "rows": [{"name": "us", "ratio": ratio}]}
+            run, "run_case", lambda case, quick, full: {"case": case, "rows": [{"name": "us", "ratio": ratio}]}
         )
         options = ["run", *arguments, "--output", str(tmp_path / "b.json"), "--markdown", str(page)]
         monkeypatch.setattr("sys.argv", options)

@@ -2,8 +2,8 @@
 
 Two workers of `sparserank serve` with clients on the same machine over loopback connections, beside two of a bare
 uvicorn + bm25s service; each phase prints how it was started. With SQLite and, where a server is installed, PostgreSQL.
-The results are written after each phase. The exit code is 1 if anything failed or was lost, or (not with --quick) if
-a limit does not hold.
+The results are written after each phase. The exit code is 1 if anything failed or was lost, or if a limit does not hold;
+with --quick, limits and the cost attack do not count.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ def main() -> None:
         write_section(given.markdown, markdown(result))
     report(f"\n{given.output}")
     report(json.dumps(result))
+    judged = [phase for phase in result["phases"] if not (given.quick and phase["name"] == "cost attack")]
     too_much = not given.quick and not all(limit.holds for limit in limits(result["phases"]))
-    if too_much or not all(phase["held"] for phase in result["phases"]):
+    if too_much or not all(phase["held"] for phase in judged):
         raise SystemExit(1)
 
 

@@ -50,7 +50,7 @@ def test_a_model_never_learns_from_the_judgments_of_its_fold(collection, monkeyp
     found = cross_validate(sr.TextRanker("bm25"), collection, collection.qrels["train"], 3, callback=messages.append)
     trained = [queries for queries in seen if queries]
     assert len(trained) == 3
-    assert messages == [f"fold {i} of 3" for i in (1, 2, 3)]
+    assert [message for message in messages if ":" not in message] == [f"fold {i} of 3" for i in (1, 2, 3)]
     for fold, queries in enumerate(trained):
         assert queries | set(found.queries_of(fold)) == set(found.qrels)
         assert not queries & set(found.queries_of(fold))
