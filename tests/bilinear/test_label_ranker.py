@@ -210,3 +210,14 @@ def test_a_thousandth_of_all_pairs_of_words_goes_past_the_paper_on_20_newsgroups
     assert ranker.W_.nnz == 100_000
     assert found.map.value >= 0.64
     assert found.error.value <= 0.075
+
+
+@pytest.mark.parametrize("labels", [len(CODE) - 1, len(CODE) + 1])
+def test_rows_and_labels_of_different_numbers_raise_with_both(labels):
+    with pytest.raises(DataError, match=f"X has {len(CODE)} rows, and y has {labels} labels; give each row one label"):
+        sr.LabelRanker(**RIDGE).fit(X, np.resize(CODE, labels))
+
+
+def test_a_number_that_is_not_finite_is_one_of_x():
+    with pytest.raises(DataError, match=r"^X: row 0 holds a number that is not finite"):
+        sr.LabelRanker(max_pairs=2).fit([[np.nan, 1.0], [1.0, 0.0]], [0, 1])

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sparserank import Preferences
 from sparserank.bilinear.ranker import METHODS_OF_PAPER, BilinearRanker
 from sparserank.errors import ConfigError, DataError, NotFitted
-from sparserank.optim.penalties import GroupL1
+from sparserank.optim.penalties import L2, GroupL1
 
 from .. import oracles
 
@@ -225,6 +225,7 @@ def bad(**changes):
         (bad(alpha=-1.0), ConfigError, "'alpha'"),
         (bad(alpha=float("nan")), ConfigError, "'alpha'"),
         (bad(penalty="l3"), ConfigError, "'penalty'"),
+        (bad(penalty=L2(0.1)), ConfigError, "'none', or an object L1, GroupL1 or NoPenalty of sr.penalties. Got L2"),
         (bad(loss="squared"), ConfigError, "'loss'"),
         (bad(solver="adam"), ConfigError, "'solver'"),
         (bad(schedule="slow"), ConfigError, "'schedule'"),

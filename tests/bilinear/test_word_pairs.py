@@ -79,3 +79,11 @@ def test_which_rows_they_are_can_be_asked_without_scoring(ranker, caplog):
     assert caplog.messages == []
     with pytest.raises(DataError, match="W is"):
         ranker.empty_rows(X[:, :3], X)
+
+
+def test_a_row_of_a_sparse_array_has_one_dimension_and_is_explained_like_a_dense_one():
+    X = csr_array(np.array([[1.0, 0.0, 0.5], [0.0, 2.0, 0.5], [1.0, 1.0, 0.0]], np.float32))
+    ranker = BilinearRanker(eta0=1.0, max_iter=20, random_state=0).fit(X, X, Preferences.from_labels([0, 0, 1]))
+    dense = X.toarray()
+    assert X[0].shape == (3,)
+    assert ranker.explain(X[0], X[1]) == ranker.explain(dense[0], dense[1]) == ranker.explain(X[[0]], X[[1]])

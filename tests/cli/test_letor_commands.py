@@ -43,6 +43,9 @@ def test_a_ranker_is_trained_and_measured(capsys, files, tmp_path, ranker):
     said = printed(capsys, "train", files / "train.txt", "--ranker", ranker, "--output", model)
     assert (said["rows"], said["queries"], said["features"], said["ranker"]) == (80, 10, 3, ranker)
     assert said["chosen_on"] == "nDCG@10"
+    learned = sr.load(model)
+    weights = learned.stumps_.alpha if ranker == "rankboost" else learned.coef_
+    assert (said["documents"], said["pairs"]) == (80, sum(weight != 0 for weight in weights.tolist()))
     assert sr.load(model).get_params().items() >= said["settings"].items()
     said = printed(capsys, "evaluate", model, files / "test.txt", "--measures", "nDCG@10 AP PairError")
     assert said["queries"] == 10

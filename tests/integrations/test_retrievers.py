@@ -107,7 +107,8 @@ def test_async_search_returns_the_same(library, retriever_class, model):
 
 def test_a_wrong_model_or_k_is_one_clear_error(library, retriever_class, ranker, model, tmp_path):
     with pytest.raises(ConfigError, match="'k' parameter must be a whole number"):
-        SEARCH[library](retriever_class.from_model(model, k=0), "engine")
+        retriever_class.from_model(model, k=0)
+    assert "index" in inspect.signature(retriever_class.from_model).parameters
     (tmp_path / "no.safetensors").write_bytes(b"no model")
     with pytest.raises(ModelError, match=r"no\.safetensors"):
         retriever_class.from_model(tmp_path / "no.safetensors")

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import sparserank as sr
 from sparserank.data.records import Documents
-from sparserank.errors import ConfigError, DataError, ModelError, NotFitted
+from sparserank.errors import ConfigError, DataError, ModelError
 from sparserank.text_ranker.training_data import TrainingData
 
 COLOURS = ("red", "green", "blue", "white", "black", "brown", "grey", "pink")
@@ -153,8 +153,10 @@ def test_one_query_is_too_few_and_the_lexical_model_stays(caplog):
     assert "1 judged query: too few to learn pairs" in caplog.text
     assert ranker.model_.info["no_pairs"] == "1 judged query: too few to learn pairs"
     assert ranker.model_.W is None
-    with pytest.raises(NotFitted, match="no word pairs"):
-        ranker.related("car")
+    assert (ranker.related("red"), ranker.top_pairs(), ranker.pairs_.W_.nnz) == ([], [], 0)
+    for edit in (ranker.pin, ranker.forbid, ranker.free):
+        with pytest.raises(DataError, match="no word pairs to change: 1 judged query: too few to learn pairs"):
+            edit("car", "boat")
 
 
 def test_empty_queries_and_documents_change_nothing():

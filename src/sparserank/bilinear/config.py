@@ -26,6 +26,9 @@ A W of this density learns well, and a smaller one is better pruned from it than
 benchmarks.tune_word_pairs` chose the density on held-out training items. The second number limits memory."""
 
 
+PENALTIES = ("l1", "group-rows", "group-columns", "none")
+
+
 def make_loss(loss: Any) -> Hinge:
     """The `Hinge` that a name or an object means."""
     if isinstance(loss, Hinge):
@@ -40,7 +43,13 @@ def make_penalty(penalty: Any, alpha: Any) -> Penalty:
     """A penalty by its name, with alpha; an object has its own alpha."""
     if isinstance(penalty, NoPenalty | L1 | GroupL1):
         return penalty
-    kind = validation.choice("penalty", penalty, ("l1", "group-rows", "group-columns", "none"))
+    kind = penalty
+    if kind not in PENALTIES:
+        names = ", ".join(map(repr, PENALTIES))
+        raise ConfigError(
+            f"The 'penalty' parameter must be one of {names}, or an object L1, GroupL1 or NoPenalty of sr.penalties. "
+            f"Got {penalty!r} instead."
+        )
     validation.number("alpha", alpha, low=0)
     if kind == "none":
         return NoPenalty()

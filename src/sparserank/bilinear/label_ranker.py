@@ -16,7 +16,7 @@ from ..errors import ConfigError, DataError
 from ..optim.penalties import NoPenalty
 from ..optim.problems import LabelProblem
 from ..optim.pruning import PairBudget
-from ..optim.scores import Bilinear
+from ..optim.scores import Bilinear, rows
 from ..preferences import Preferences, classes_of
 from .persistence import PairMatrixRanker
 from .word_pairs import EmptyRows, column_words
@@ -86,7 +86,12 @@ class LabelRanker(PairMatrixRanker):
         words : sequence of str or None, default=None
             Names of the columns of X, for `related`, `explain` and the model file.
         """
-        return self._fit_preferences(X, X, Preferences.from_labels(y), query_words=words, document_words=words)
+        X, preferences = rows("X", X), Preferences.from_labels(y)
+        if X.shape[0] != preferences.n_queries:
+            raise DataError(
+                f"X has {X.shape[0]} rows, and y has {preferences.n_queries} labels; give each row one label"
+            )
+        return self._fit_preferences(X, X, preferences, query_words=words, document_words=words)
 
     def _fit_preferences(
         self, Q: Any, D: Any, preferences: Preferences, *,

@@ -219,7 +219,9 @@ def _place(side: str, words: tuple[str, ...] | None, word: str) -> int:
 def _as_row(row: Any) -> Any:
     from scipy.sparse import issparse
 
-    return row if issparse(row) else np.atleast_2d(np.asarray(row))
+    if not issparse(row):
+        return np.atleast_2d(np.asarray(row))
+    return row.reshape(1, -1) if row.ndim == 1 else row  # a row of a csr_array has one dimension
 
 
 def column_words(

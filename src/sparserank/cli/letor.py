@@ -49,6 +49,7 @@ def train_rows(
         **_tuning_summary(ranker, tuned, measure),
     }
     summary |= {"rows": len(rows), "features": rows.X.shape[1], "seconds": round(perf_counter() - started, 3)}
+    summary |= {"documents": len(rows), "pairs": _count_weights(tuned.ranker)}
     if as_json:
         print_json(summary)
         return
@@ -78,9 +79,11 @@ def train_folds(
             )
             tuned.ranker.zero_based_ = fold.train.zero_based
             tuned.ranker.save(output / f"fold{number}.safetensors")
-            summaries.append(_tuning_summary(ranker, tuned, measure))
+            sizes = {"documents": len(fold.train), "pairs": _count_weights(tuned.ranker)}
+            summaries.append(_tuning_summary(ranker, tuned, measure) | sizes)
     figures = _evaluate(_predict(output, folds), [fold.test for fold in folds], measure, seed)
     summary = {"models": str(output), "folds": summaries, "seconds": round(perf_counter() - started, 3), **figures}
+    summary |= {"documents": sum(len(fold.test) for fold in folds), "pairs": sum(one["pairs"] for one in summaries)}
     if as_json:
         print_json(summary)
         return
@@ -156,6 +159,12 @@ def _print_measures(figures: dict[str, Any], title: str) -> None:
         for name, one in figures["measures"].items()
     ]
     print_table(f"{title}, {figures['queries']:,} queries", head, rows, right=(1,))
+
+
+def _count_weights(ranker: Any) -> int:
+    """The number of weights of a ranker that are not 0: of features, of basis functions or of stumps."""
+    weights = ranker.coef_ if hasattr(ranker, "coef_") else ranker.stumps_.alpha
+    return int((weights != 0.0).sum())
 
 
 def _tuning_summary(ranker: str, tuned: TunedRanker, measure: str) -> dict[str, Any]:

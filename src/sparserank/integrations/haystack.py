@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
+from .. import validation
 from ..data.files import PathLike
 from ..text_ranker import TextRanker
 from .filters import combine, comparison
@@ -61,7 +62,7 @@ class SparseRankRetriever:
         self._ranker: TextRanker | None = None
 
     @classmethod
-    def from_model(cls, path: PathLike, k: int = 10, **settings: Any) -> Self:
+    def from_model(cls, path: PathLike, k: int = 10, *, index: PathLike | None = None, **settings: Any) -> Self:
         """Load a model that `sparserank train` or `TextRanker.save` wrote.
 
         Parameters
@@ -70,10 +71,14 @@ class SparseRankRetriever:
             The model file.
         k : int, default=10
             The largest number of documents, `top_k`.
+        index : path-like or None, default=None
+            The search index; None is the index beside the model.
         **settings : object
             More parameters of the component.
         """
-        retriever = cls(str(path), k, **settings)
+        retriever = cls(
+            str(path), validation.count("k", k, low=1), index=None if index is None else str(index), **settings
+        )
         retriever.warm_up()
         return retriever
 

@@ -65,6 +65,7 @@ class FromModel:
         **settings : object
             More parameters of the retriever.
         """
+        validation.count("k", k, low=1)
         return cls(ranker=load_searcher(path, index), k=k, **settings)  # type: ignore[call-arg]
 
 

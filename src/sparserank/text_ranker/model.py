@@ -38,6 +38,8 @@ from .synonyms import stored_synonyms
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from ..text import TextFeatures
+
 QUERY_CACHE_SIZE = 32
 """Encoded queries that are remembered."""
 KEYS_OF_0_1 = {"evenness": "query_normalization", "a": "ridge_query", "b": "ridge_document"}
@@ -49,6 +51,14 @@ class PairTable(WordPairs):
     def __init__(self, W: csr_array, vocabulary: QueryVocabulary) -> None:
         self.W_, self.query_words_, self.document_words_ = W, vocabulary.words, vocabulary.documents.words_
         self._vocabulary = vocabulary
+
+    @classmethod
+    def empty(cls, documents: TextFeatures) -> PairTable:
+        """Return the table of a model without pairs."""
+        from scipy.sparse import csr_array
+
+        n = len(documents.words_)
+        return cls(csr_array((n, n), dtype=np.float32), QueryVocabulary(documents))
 
     def related_to(self, text: str, k: int) -> list[tuple[str, float]]:
         """Return the document words with the largest weights for stems that are separated by blanks.

@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Self
 
-from ..errors import ConfigError, DataError, NotFitted
+from ..errors import ConfigError, DataError
 from .constraints import Change, Constraints, Pair, changes
 from .searcher import TextSearcher
 from .synonyms import Synonyms, as_synonyms
@@ -106,7 +106,8 @@ class PairEditor(TextSearcher):
     def _pair(self, query: str, document: str) -> Pair:
         pair, model = (self.normalize(query), self.normalize(document)), self.fitted_model()
         if model.vocabulary is None:
-            raise NotFitted("this ranker has no word pairs to change; fit it on judged queries first")
+            reason = model.info.get("no_pairs", "it was not fitted on judged queries")
+            raise DataError(f"this ranker has no word pairs to change: {reason}")
         if model.vocabulary.column(pair[0]) is None:
             raise DataError(f"{query!r} is not among the {len(model.vocabulary.words)} words of queries")
         if pair[1] not in model.lexical.features.vocabulary_:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..deprecated import renamed_attribute, renamed_parameters
-from ..errors import DataError, NotFitted
+from ..errors import DataError
 from ..search import Explanation, Index
 from ..search.comparison import Comparison, compare
 from ..search.explanation import Contribution
@@ -345,11 +345,9 @@ class TextSearcher(DenseSearch):
 
     @property
     def pairs_(self) -> PairTable:
-        """The learned pairs; raises NotFitted if the model has none."""
-        pairs = self.fitted_model().pairs
-        if pairs is None:
-            raise NotFitted("this ranker has no word pairs; fit it on judged queries")
-        return pairs
+        """The learned pairs; an empty table if the model has none."""
+        model = self.fitted_model()
+        return PairTable.empty(model.lexical.features) if model.pairs is None else model.pairs
 
     def normalize(self, word: str) -> str:
         """Return a word, or neighbouring words, as the model counts it: its stem.
