@@ -2,8 +2,8 @@
 
 Two workers of `sparserank serve` with clients on the same machine over loopback connections, beside two of a bare
 uvicorn + bm25s service; each phase prints how it was started. With SQLite and, where a server is installed, PostgreSQL.
-The results are written after each phase. The exit code is 1 if anything failed or was lost, or if a limit does not hold;
-with --quick, limits and the cost attack do not count.
+The results are written after each phase. The exit code is 1 if anything failed or was lost, or if a limit does not
+hold; with --quick, limits and the cost attack do not count.
 """
 
 from __future__ import annotations

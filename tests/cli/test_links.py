@@ -247,6 +247,6 @@ def test_an_unknown_name_is_answered_with_the_folders_too(capsys, folder, tmp_pa
 
 
 @pytest.mark.usefixtures("data_home")
-def test_a_folder_takes_no_options():
-    with pytest.raises(ValueError, match="'links' has no option 'fold'; its options: none"):
+def test_a_folder_takes_no_option_of_other_data_sets():
+    with pytest.raises(ValueError, match="'links' has no option 'fold'; its options: missing"):
         sr.data.load("links", fold=1)
